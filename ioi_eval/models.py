@@ -1,0 +1,316 @@
+"""The words of the project as frozen, typed values. Nothing here knows of files' formats, engines or terminals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+_CHUNK = 1 << 20
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all values: immutable, compared by content, made with keywords only."""
+
+
+# --- contents ----------------------------------------------------------------------------------------
+
+
+class Blob(Value):
+    """Bytes with an identity: either held (`data`) or lying in a file that is read when needed (`path`)."""
+
+    sha256: str
+    size: int
+    path: str | None = None
+    data: bytes | None = None
+
+    @classmethod
+    def of(cls, content: bytes | str) -> Self:
+        data = content.encode() if isinstance(content, str) else content
+        return cls(sha256=hashlib.sha256(data).hexdigest(), size=len(data), data=data)
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Refers to a file by its absolute path; reads it once, in pieces, for its hash."""
+        digest, size = hashlib.sha256(), 0
+        with path.open("rb") as stream:
+            while piece := stream.read(_CHUNK):
+                digest.update(piece)
+                size += len(piece)
+        return cls(sha256=digest.hexdigest(), size=size, path=str(path.absolute()))
+
+    def read(self) -> bytes:
+        if self.data is not None:
+            return self.data
+        assert self.path is not None, "a blob has data or a path"
+        return Path(self.path).read_bytes()
+
+
+class NamedBlob(Value):
+    """A file of a problem or of a job under the name that programs know it by, such as `graders/grader.cpp`."""
+
+    name: str
+    content: Blob
+
+
+# --- problems ----------------------------------------------------------------------------------------
+
+
+class TaskType(StrEnum):
+    BATCH = "Batch"
+    COMMUNICATION = "Communication"
+    OUTPUT_ONLY = "OutputOnly"
+    TWO_STEPS = "TwoSteps"
+    BATCH_AND_OUTPUT = "BatchAndOutput"
+    INTERACTIVE = "Interactive"
+    FUNCTION = "Function"
+
+
+class TaskOptions(Value):
+    """What a task type needs to know beyond its name. Fields of other task types keep their defaults."""
+
+    with_grader: bool = False  # Batch: compiled together with grader.cpp
+    input_file: str = ""  # Batch: empty means standard input
+    output_file: str = ""  # Batch: empty means standard output
+    processes: int = 1  # Communication
+    user_io: str = "std_io"  # Communication: std_io or fifo_io
+    manager_args: tuple[str, ...] = ()  # Communication
+
+
+class CheckerKind(StrEnum):
+    WHITE_DIFF = "white-diff"
+    STRIPPED = "stripped"
+    CMS = "cms"
+    TESTLIB = "testlib"
+
+
+class Checker(Value):
+    """How an output is compared. `sources` is empty for the comparisons that are built in."""
+
+    kind: CheckerKind = CheckerKind.WHITE_DIFF
+    sources: tuple[NamedBlob, ...] = ()  # the first is the one that is compiled
+    language: str = "c++"
+
+
+class Limits(Value):
+    """Limits of one test. `None` means no limit."""
+
+    cpu_time: float | None = None  # seconds
+    wall_time: float | None = None  # seconds
+    memory: int | None = None  # bytes touched
+    output: int | None = 64 << 20  # bytes
+
+    @classmethod
+    def contest(cls, time_limit: float, memory_limit: int | None) -> Self:
+        """As the contest system sets them: the wall clock runs to twice the time limit and a second."""
+        return cls(cpu_time=time_limit, wall_time=2 * time_limit + 1, memory=memory_limit)
+
+
+class Test(Value):
+    __test__ = False  # pytest: not a test class
+
+    name: str
+    input: Blob
+    answer: Blob | None = None  # the expected output
+
+
+class ScoreType(StrEnum):
+    SUM = "Sum"
+    GROUP_MIN = "GroupMin"
+    GROUP_MUL = "GroupMul"
+    GROUP_THRESHOLD = "GroupThreshold"
+
+
+class Subtask(Value):
+    """A group of tests with points. A test may be in several subtasks."""
+
+    name: str
+    points: float
+    tests: tuple[str, ...]
+    score_type: ScoreType = ScoreType.GROUP_MIN
+    threshold: float = 1.0  # GroupThreshold only
+
+
+class Solution(Value):
+    """A solution that a package brings, with the verdict that its author expects."""
+
+    name: str
+    language: str
+    code: str
+    expected: str  # the package's own word: correct, model_solution, incorrect, ...
+
+
+class Problem(Value):
+    id: str
+    name: str = ""
+    year: int | None = None
+    source: str = ""  # where it came from, for messages
+    task_type: TaskType = TaskType.BATCH
+    options: TaskOptions = TaskOptions()
+    limits: Limits = Limits()
+    grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
+    checker: Checker = Checker()
+    tests: tuple[Test, ...] = ()
+    subtasks: tuple[Subtask, ...] = ()  # empty: every test counts, no subtasks
+    score_precision: int = 2
+    cpp_standard: str = "gnu++20"
+    solutions: tuple[Solution, ...] = ()
+
+
+# --- submissions and results -------------------------------------------------------------------------
+
+
+class Submission(Value):
+    """One source text for one problem, and the dump's row it came from."""
+
+    key: str
+    problem_id: str
+    code: str | None  # None: the generation holds no code
+    language: str = "c++"
+    year: int | None = None
+    target_subtask: str | None = None
+    repairs: tuple[str, ...] = ()  # what extraction or an option changed in the code
+    row: Mapping[str, Any] = {}  # the dump's own columns
+
+
+class Verdict(StrEnum):
+    """What a submission's behaviour on a test, or on a subtask, is called. Says nothing about the judge."""
+
+    AC = "AC"
+    PA = "PA"
+    WA = "WA"
+    TLE = "TLE"
+    MLE = "MLE"
+    OLE = "OLE"
+    RE = "RE"
+    CE = "CE"
+    SKIPPED = "SKIPPED"
+
+
+class TestResult(Value):
+    __test__ = False
+
+    test_name: str
+    score: float
+    status: Verdict
+    feedback: str = ""
+    cpu_time: float | None = None  # seconds
+    wall_time: float | None = None  # seconds
+    memory: int | None = None  # bytes
+
+
+class SubtaskResult(Value):
+    problem: str
+    subtask: str
+    points: float
+    score: float  # in [0, 1], rounded to score_precision
+    weighted_score: float  # points earned, rounded to score_precision
+    exact_score: float  # in [0, 1], not rounded
+    score_precision: int
+    status: Verdict
+    test_results: tuple[TestResult, ...]
+
+
+class SubmissionResult(Value):
+    """What one submission is worth, with the evidence."""
+
+    key: str
+    problem_id: str
+    compiles: bool
+    compile_output: str = ""
+    points: float = 0.0  # sum of unrounded subtask scores times points
+    subtasks: tuple[SubtaskResult, ...] = ()
+    tests: tuple[TestResult, ...] = ()  # distinct tests in the problem's order
+    repairs: tuple[str, ...] = ()
+    checker: str = ""
+    compiler: str = ""
+    confinement: Mapping[str, Any] = {}
+
+
+# --- jobs --------------------------------------------------------------------------------------------
+
+
+class JobFile(Value):
+    name: str
+    content: Blob
+    executable: bool = False
+
+
+class Job(Value):
+    """One request to an engine: what Piston's /execute takes, as a value. Times in ms, sizes in bytes.
+
+    Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash.
+    """
+
+    files: tuple[JobFile, ...]
+    runtime: str = "ioi_eval"
+    version: str = "*"
+    args: tuple[str, ...] = ()
+    stdin: str = ""
+    compile_timeout: int | None = None
+    run_timeout: int | None = None
+    compile_cpu_time: int | None = None
+    run_cpu_time: int | None = None
+    compile_memory_limit: int | None = None
+    run_memory_limit: int | None = None
+    keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where the profile takes paths
+
+
+class StageStatus(StrEnum):
+    """Piston's words for how a stage ended badly."""
+
+    RE = "RE"  # exit code
+    SG = "SG"  # signal
+    TO = "TO"  # time
+    OL = "OL"  # stdout over the limit
+    EL = "EL"  # stderr over the limit
+    XX = "XX"  # the box failed
+
+
+class Stage(Value):
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None  # None when killed
+    signal: str | None = None  # SIGKILL, ...
+    message: str | None = None
+    status: StageStatus | None = None
+    cpu_time: int | None = None  # ms
+    wall_time: int | None = None  # ms
+    memory: int | None = None  # bytes
+
+
+class JobResult(Value):
+    run: Stage
+    compile: Stage | None = None
+    language: str = ""
+    version: str = ""
+    endpoint: str = ""
+    kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+
+
+class Toolchain(Value):
+    """A compiler or interpreter that an engine offers."""
+
+    command: str  # g++, python3
+    path: str
+    version: str
+    identity: str  # changes when a build with it could differ: part of every artifact's key
+
+
+class Profile(Value):
+    """What an engine can do."""
+
+    name: str
+    architecture: str
+    takes_paths: bool = False
+    toolchains: Mapping[str, Toolchain] = {}  # by command
+    runtimes: tuple[str, ...] = ()
+    proctor: Blob | None = None  # where the engine has built one already
+    max_files: int = 500  # tests in one job
+    max_run_time: int | None = None  # ms
+    max_output: int | None = None  # bytes of stdout
+    max_body: int | None = None  # bytes of one request

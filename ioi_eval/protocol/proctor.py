@@ -1,0 +1,116 @@
+"""What the package says to the proctor and what comes back. docs/protocol.md is the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.errors import BrokenReply
+
+VERSION = 1
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all messages: a field at its default stays out of the JSON."""
+
+
+class PlanLimits(Message):
+    cpu_ms: int | None = None
+    wall_ms: int | None = None
+    memory: int | None = None
+    output: int | None = None
+
+
+class PlanSubmission(Message):
+    argv: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    threads: int = 1
+    proc: bool = False
+    address_space: bool = False
+
+
+class PlanChecker(Message):
+    kind: str
+    argv: tuple[str, ...] = ()
+    limits: PlanLimits = PlanLimits()
+
+
+class PlanGroup(Message):
+    rule: str  # zero, threshold, never
+    threshold: float | None = None
+
+
+class PlanTest(Message):
+    index: int
+    input: str
+    answer: str | None = None
+    groups: tuple[int, ...] = ()
+
+
+class Plan(Message, omit_defaults=False):
+    version: int = VERSION
+    nonce: str
+    task_type: str
+    submission: PlanSubmission
+    limits: PlanLimits
+    input_file: str = ""
+    output_file: str = ""
+    checker: PlanChecker
+    groups: tuple[PlanGroup, ...] = ()
+    tests: tuple[PlanTest, ...]
+    allow_unconfined: bool = False
+
+
+class Start(Message):
+    confinement: Mapping[str, Any] = {}
+
+
+class Line(Message):
+    """One verdict line: which of the fields are there says which kind of line it is."""
+
+    v: int
+    nonce: str
+    start: Start | None = None
+    test: int | None = None
+    end: str | None = None  # ok, exit, signal, cpu, wall, memory, output
+    score: float = 0.0
+    feedback: str = ""
+    cpu_us: int = 0
+    wall_us: int = 0
+    memory: int = 0
+    code: int = 0
+    signal: int = 0
+    skipped: bool = False
+    failure: str | None = None
+    done: bool = False
+    fatal: str | None = None
+
+
+def encode_plan(plan: Plan) -> bytes:
+    return msgspec.json.encode(plan)
+
+
+_LINE = msgspec.json.Decoder(Line)
+
+
+def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
+    """The proctor's lines in a job's standard output. Other lines, and a last one that was cut off, are passed over.
+
+    A line that has the nonce but is not one of ours can only come from a proctor of another version.
+    """
+    for text in stdout.split("\n"):
+        if f'"nonce":"{nonce}"' not in text:
+            continue
+        try:
+            line = _LINE.decode(text)
+        except msgspec.DecodeError as error:
+            if text is stdout.rsplit("\n", 1)[-1] or not text.endswith("}"):
+                continue  # cut off by the end of the job
+            raise BrokenReply(f"a verdict line is not of the agreed shape: {error}") from error
+        if line.v != VERSION:
+            raise BrokenReply(f"the proctor speaks version {line.v} of the protocol, this package version {VERSION}")
+        if line.nonce == nonce:
+            yield line
