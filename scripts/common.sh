@@ -1,0 +1,112 @@
+# Sourced by the other scripts: finds a Python, makes the virtual environment, installs what is missing.
+# Everything here may run again at any time; it does only what is not done yet.
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=${IOI_EVAL_VENV:-$top/.venv}
+readonly top venv
+
+say() { printf '%s\n' "$*" >&2; }
+
+# What a user must do himself: said in one command, then we stop.
+stop() {
+    say "$1"
+    say "    $2"
+    say "Then run this script again."
+    exit 2
+}
+
+is_root() { [ "$(id -u)" = 0 ]; }
+
+may_install() { command -v apt-get >/dev/null && { is_root || sudo -n true 2>/dev/null; }; }
+
+as_root() {
+    if is_root; then env DEBIAN_FRONTEND=noninteractive "$@"; else sudo -n env DEBIAN_FRONTEND=noninteractive "$@"; fi
+}
+
+# apt_install PACKAGE...: true where it worked.
+apt_install() {
+    say "Installing $* ..."
+    as_root apt-get update -qq >&2 || say "apt-get update failed; trying with what is known"
+    as_root apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+}
+
+need_compiler() {
+    command -v g++ >/dev/null && return
+    if may_install && apt_install g++ libc6-dev; then return; fi
+    stop "A C++ compiler is missing. Install it with" "sudo apt-get update && sudo apt-get install -y g++ libc6-dev"
+}
+
+# Root runs the tests as nobody too, who must be able to start the same Python.
+nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+
+real_path() { "$1" -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null; }
+
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
+
+open_to_all() { ! is_root || nobody "$(real_path "$1")" -c '' 2>/dev/null; }
+
+pythons() {
+    local name
+    if [ -n "${PYTHON:-}" ]; then echo "$PYTHON"; return; fi
+    for name in python3.{11..20} python3; do type -ap "$name" || true; done
+}
+
+# find_python TEST...: the first Python that is new enough and passes every test.
+find_python() {
+    local candidate test
+    while read -r candidate; do
+        new_enough "$candidate" || continue
+        for test in "$@"; do "$test" "$candidate" || continue 2; done
+        echo "$candidate"
+        return
+    done < <(pythons)
+    return 1
+}
+
+best_python() { find_python has_venv open_to_all || find_python has_venv; }
+
+install_python() {
+    local found version
+    if found=$(find_python); then
+        version=$("$found" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+        apt_install "$version-venv"
+    else
+        apt_install python3 python3-venv
+        find_python has_venv >/dev/null || apt_install python3.11 python3.11-venv
+    fi
+}
+
+need_python() {
+    best_python && return
+    if may_install && install_python && best_python; then return; fi
+    stop "Python 3.11 or newer with its venv module is missing. Install it with" \
+        "sudo apt-get update && sudo apt-get install -y python3.11 python3.11-venv"
+}
+
+# need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed.
+need_package() {
+    local wanted
+    wanted="$(sha256sum <"$top/pyproject.toml") $top$1"
+    mkdir -p "$venv"
+    exec 9<"$venv"
+    flock 9
+    if ! [ -e "$venv/.installed$1" ] || [ "$(cat "$venv/.installed$1")" != "$wanted" ]; then
+        make_venv
+        say "Installing ioi_eval$1 into $venv ..."
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$top$1"
+        printf '%s\n' "$wanted" >"$venv/.installed$1"
+    fi
+    exec 9<&-
+}
+
+# An environment that was cut off while it was made, or whose Python is gone, is made again.
+make_venv() {
+    local python
+    "$venv/bin/python" -m pip --version >/dev/null 2>&1 && new_enough "$venv/bin/python" && return
+    python=$(need_python)
+    say "Making the virtual environment $venv with $python ..."
+    "$python" -m venv --clear "$venv"
+}

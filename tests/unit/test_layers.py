@@ -1,0 +1,194 @@
+"""The code is held to the layers that pyproject.toml lists, and to what only some layers may do.
+
+Every rule is a function from a module's syntax tree to the offences in it, so that the rules themselves
+can be tried on sources that break them.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "ioi_eval"
+_TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ioi_eval"]
+LEVELS: dict[str, int] = {
+    module: number for number, modules in enumerate(_TABLE["layers"]["levels"]) for module in modules
+}
+ONLY: dict[str, list[str]] = _TABLE["only"]
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+SURFACE = ""  # ioi_eval/__init__.py, what `from ioi_eval import Scorer` reaches
+
+
+def module_name(path: Path) -> str:
+    """`cli.score` for ioi_eval/cli/score.py, `cli` for a folder's __init__, empty for the package's own."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def within(module: str, prefixes: list[str]) -> bool:
+    return any(module == prefix or module.startswith(prefix + ".") for prefix in prefixes)
+
+
+def level(module: str) -> int:
+    """The surface stands directly below the command line: it may show everything, and only cli may use it."""
+    return 2 * LEVELS["cli"] - 1 if module == SURFACE else 2 * LEVELS[module.split(".")[0]]
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and full name of every import, in functions and under TYPE_CHECKING too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{start}.{alias.name}") for alias in node.names)
+
+
+def inner(name: str) -> str | None:
+    """The module of ours that an imported name reaches; None for other packages."""
+    first, _, rest = name.partition(".")
+    if first != "ioi_eval":
+        return None
+    return rest if rest.split(".")[0] in LEVELS else SURFACE
+
+
+def layer_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    for line, name in imported(tree):
+        target = inner(name)
+        if name.startswith("."):
+            yield f"line {line}: relative import {name}"
+        elif target is not None and not allowed(module, target):
+            yield f"line {line}: {module or 'ioi_eval'} may not import {name}"
+
+
+def allowed(module: str, target: str) -> bool:
+    same_folder = module.split(".")[0] == target.split(".")[0]
+    return same_folder or level(target) < level(module)
+
+
+def package_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    for line, name in imported(tree):
+        package = name.split(".")[0]
+        if package in ONLY and not within(module, ONLY[package]):
+            yield f"line {line}: {package} belongs into {', '.join(ONLY[package])}"
+
+
+def terminal_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    if within(module, ["cli"]):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            yield f"line {node.lineno}: print"
+        elif isinstance(node, ast.Attribute) and dotted(node) in {"sys.stdout", "sys.stderr"}:
+            yield f"line {node.lineno}: {dotted(node)}"
+
+
+def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    if within(module, ["cli", "integrations"]):
+        return
+    names = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.getenvb"}
+    yield from (f"line {line}: {name}" for line, name in imported(tree) if name in names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and dotted(node) in names:
+            yield f"line {node.lineno}: {dotted(node)}"
+
+
+def handler_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    """Catching everything is only for cleaning up: the handler must raise again."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        names = {"everything" if kind is None else dotted(kind) for kind in caught}
+        if "Exception" in names or "everything" in names:
+            yield f"line {node.lineno}: catches {' '.join(sorted(names))}"
+        elif "BaseException" in names and not isinstance(node.body[-1], ast.Raise):
+            yield f"line {node.lineno}: catches BaseException and does not raise it again"
+
+
+def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            yield f"line {node.lineno}: global {', '.join(node.names)}"
+
+
+def dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return "?"
+
+
+RULES = [
+    layer_offences,
+    package_offences,
+    terminal_offences,
+    environment_offences,
+    handler_offences,
+    state_offences,
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: module_name(path) or "ioi_eval")
+def test_module_keeps_the_rules(path: Path) -> None:
+    module, tree = module_name(path), ast.parse(path.read_text(), str(path))
+    assert module == SURFACE or module.split(".")[0] in LEVELS, "not in pyproject's list of layers"
+    offences = [f"{path.relative_to(ROOT)}, {offence}" for rule in RULES for offence in rule(module, tree)]
+    assert offences == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("plan", "from ioi_eval.judge import Judge"),
+        ("engines.fake", "def later():\n    import ioi_eval.runner"),
+        ("scoring", "from ioi_eval import judge"),
+        ("scoring", "from ioi_eval import Scorer"),
+        ("reports", "from ioi_eval.problems import load_problems"),
+        ("judge", "from . import classic"),
+        ("plan", "import pandas as pd"),
+        ("engines.embedded.engine", "import aiohttp"),
+        ("judge", "print('hello')"),
+        ("judge", "import sys\nsys.stderr.write('hello')"),
+        ("engines.embedded", "import os\nPATH = os.environ['PATH']"),
+        ("engines.embedded", "from os import getenv"),
+        ("judge", "try:\n    pass\nexcept Exception:\n    pass"),
+        ("judge", "try:\n    pass\nexcept (ValueError, Exception):\n    raise"),
+        ("judge", "try:\n    pass\nexcept:\n    raise"),
+        ("judge", "try:\n    pass\nexcept BaseException:\n    pass"),
+        ("judge", "def count():\n    global seen\n    seen = 1"),
+    ],
+)
+def test_rules_see_offences(module: str, source: str) -> None:
+    assert [offence for rule in RULES for offence in rule(module, ast.parse(source))] != []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("judge.scorer", "from ioi_eval.judge.classic import classic_job\nfrom ioi_eval.models import Job"),
+        ("cli.score", "from ioi_eval import Scorer\nimport os, tqdm\nprint(os.environ)"),
+        ("engines.embedded", "try:\n    pass\nexcept BaseException:\n    undo()\n    raise"),
+        (SURFACE, "from ioi_eval.judge import Scorer"),
+    ],
+)
+def test_rules_let_through_what_is_right(module: str, source: str) -> None:
+    assert [offence for rule in RULES for offence in rule(module, ast.parse(source))] == []
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
+    code = "import sys, ioi_eval; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "ioi_eval" in loaded
+    assert heavy & {name.split(".")[0] for name in loaded} == set()
