@@ -37,8 +37,9 @@ need_compiler() {
     stop "A C++ compiler is missing. Install it with" "sudo apt-get update && sudo apt-get install -y g++ libc6-dev"
 }
 
-# Root runs the tests as nobody too, who must be able to start the same Python.
-nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+# Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with
+# root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
+nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }
 
 real_path() { "$1" -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null; }
 
