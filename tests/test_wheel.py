@@ -1,0 +1,69 @@
+"""The wheel is whole: installed where there is no checkout, it brings the examples out and scores them."""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 6  # submissions; that all of them score is shown elsewhere
+
+
+def call(*argv: str | Path, cwd: Path) -> str:
+    """Runs a program that cannot see the checkout; its output."""
+    env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
+    env |= {"IOI_EVAL_CACHE": str(cwd / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([str(arg) for arg in argv], cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.fail(f"{argv} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def build_wheel(folder: Path) -> Path:
+    call(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def empty_environment(folder: Path) -> Path:
+    """A virtual environment that holds the package's dependencies, but no ioi_eval; its bin folder.
+
+    The dependencies are those of the environment that runs the tests: a folder that a .pth file names is
+    searched, but its own .pth files, such as the one that points at the checkout, are not read.
+    """
+    venv.create(folder, with_pip=True, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    return folder / "bin"
+
+
+def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
+    tools = empty_environment(tmp_path / "venv")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    find = "import importlib.util as u; print(u.find_spec('ioi_eval'))"
+    assert call(tools / "python", "-c", find, cwd=outside).strip() == "None"
+
+    wheel = build_wheel(tmp_path)
+    call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=outside)
+    where = call(tools / "python", "-c", "import ioi_eval; print(ioi_eval.__file__)", cwd=outside)
+    assert Path(where.strip()).is_relative_to(tmp_path / "venv")
+
+    call(tools / "ioi-eval", "examples", "mine", cwd=outside)
+    printed = call(
+        *(tools / "ioi-eval", "score", "mine/generations.jsonl", "--problems", "mine/problems"),
+        *("--out", "run", "--limit", str(LIMIT), "--quiet", "--json"),
+        cwd=outside,
+    )
+    assert json.loads(printed)["scored"] == LIMIT
+    rows = [json.loads(line) for line in (outside / "run" / "results.jsonl").read_text().splitlines()]
+    assert len(rows) == LIMIT
+    assert any(result["score"] > 0 for row in rows for result in row["all_subtasks_results"])
+    assert (outside / "run" / "report.md").read_text()
