@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, dataclass_transform
 
 import msgspec
 
 _CHUNK = 1 << 20
 
 
+# Tells type checkers what subclasses inherit at run time anyway.
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all values: immutable, compared by content, made with keywords only."""
 
