@@ -1,0 +1,29 @@
+"""Where the files that come with the package lie: inside it when it is installed, beside it in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ioi_eval.errors import IoiEvalError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def graders() -> Path:
+    """The folder of what runs inside the box: the proctor's sources, the classic scripts."""
+    return _folder("graders", _PACKAGE)
+
+
+def examples() -> Path:
+    """The folder of the example problems and the example dump."""
+    return _folder("examples", _PACKAGE)
+
+
+def _folder(name: str, package: Path) -> Path:
+    installed, beside = package / "_data" / name, package.parent / name
+    if installed.is_dir():
+        return installed
+    # Beside an installed package lie those of other projects, among them many a folder called examples.
+    if beside.is_dir() and (package.parent / "pyproject.toml").is_file():
+        return beside
+    raise IoiEvalError(f"the installation is not whole: {installed} is missing. Install the package again")
