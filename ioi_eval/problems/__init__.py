@@ -1,0 +1,9 @@
+"""Package formats: from folders and zips to problems."""
+
+from __future__ import annotations
+
+from ioi_eval.problems.archive import ArchiveLimits
+from ioi_eval.problems.cms import Package
+from ioi_eval.problems.source import Problems, check_problems, fingerprint, load_problems
+
+__all__ = ["ArchiveLimits", "Package", "Problems", "check_problems", "fingerprint", "load_problems"]

@@ -1,0 +1,202 @@
+"""Zips of packages: read with suspicion, extracted once into a folder that is named by the zip's content.
+
+An archive comes from somewhere else. Nothing in it may be written outside the folder, be a link, hide another
+file of the same name, or grow beyond what was allowed before the first byte is written.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import shutil
+import stat
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from ioi_eval.errors import InputError
+from ioi_eval.models import Blob, Value
+
+_CHUNK = 1 << 20
+_LONGEST_NAME = 255  # bytes; what file systems take
+# What zipfile raises on bytes that are not a sound archive. RuntimeError is its word for a missing password.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    RuntimeError,
+    ValueError,
+)
+
+
+class ArchiveLimits(Value):
+    """How large an archive may become.
+
+    Tests of one repeated number compress a thousandfold, so the ratio only counts from a size that hurts.
+    """
+
+    total: int = 16 << 30  # bytes, of all files together
+    files: int = 200_000
+    ratio: int = 200  # size of the contents to size of the archive
+    ratio_from: int = 256 << 20  # bytes of contents from which the ratio counts
+
+
+class _Member(NamedTuple):
+    info: zipfile.ZipInfo
+    name: PurePosixPath
+
+
+def extracted(archive: Path, cache: Path, limits: ArchiveLimits | None = None) -> Path:
+    """The folder that holds the archive's files; extracts them where no earlier call has."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            members = _members(opened, archive, limits or ArchiveLimits())
+            key = Blob.of_file(archive).sha256
+            return _stored_folder(cache, key, lambda folder: _extract(opened, members, folder))
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", where=str(archive)) from error
+    except _BROKEN as error:
+        raise InputError(
+            f"not a zip that can be read ({error})", where=str(archive), remedy="Fetch or export it again"
+        ) from error
+
+
+# --- what may be in it -------------------------------------------------------------------------------
+
+
+def _members(opened: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> list[_Member]:
+    infos = [info for info in opened.infolist() if not _litter(info.filename)]
+    _check_size(infos, archive, limits)
+    members = [_Member(info, _safe_name(info, archive)) for info in infos]
+    _check_distinct(members, archive)
+    return members
+
+
+def _litter(name: str) -> bool:
+    """What a desktop puts into the zips that it makes."""
+    return name.startswith("__MACOSX/") or name.rsplit("/", 1)[-1] == ".DS_Store"
+
+
+def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimits) -> None:
+    packed = max(1, archive.stat().st_size)
+    total = sum(info.file_size for info in infos)
+    if len(infos) > limits.files:
+        raise _refused(archive, f"{len(infos)} files in it, {limits.files} are allowed")
+    if total > limits.total:
+        raise _refused(archive, f"{total} bytes of contents, {limits.total} are allowed")
+    if total > limits.ratio_from and total > limits.ratio * packed:
+        raise _refused(
+            archive, f"contents {total // packed} times its size, {limits.ratio} times are allowed"
+        )
+    if sum(info.compress_size for info in infos) > packed:
+        raise _refused(archive, "its files overlap each other")
+
+
+def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
+    """The member's name as a relative path, or an InputError that says what is wrong with it."""
+    name = info.orig_filename
+    if not name.isprintable():
+        raise _refused(archive, f"{name!r} has characters in its name that cannot be printed")
+    if "\\" in name or name.startswith("/") or re.match("[A-Za-z]:", name):
+        raise _refused(archive, f"{name!r} is not a relative path with forward slashes")
+    path = PurePosixPath(name)
+    if ".." in path.parts or not path.parts:
+        raise _refused(archive, f"{name!r} leads out of the archive's folder")
+    if any(len(part.encode()) > _LONGEST_NAME for part in path.parts):
+        raise _refused(archive, f"{name[:40]!r}... is too long a name")
+    _check_kind(info, archive)
+    return path
+
+
+def _check_kind(info: zipfile.ZipInfo, archive: Path) -> None:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise _refused(archive, f"{info.filename!r} is a link or a special file")
+    if info.flag_bits & 1:
+        raise _refused(archive, f"{info.filename!r} is encrypted")
+
+
+def _check_distinct(members: Iterable[_Member], archive: Path) -> None:
+    """No file twice, and no file where another member needs a folder."""
+    files: set[PurePosixPath] = set()
+    folders: set[PurePosixPath] = set()
+    for info, name in members:
+        if not info.is_dir() and name in files:
+            raise _refused(archive, f"{str(name)!r} is in it twice")
+        (folders if info.is_dir() else files).add(name)
+        folders.update(name.parents)
+    for name in sorted(files & folders):
+        raise _refused(archive, f"{str(name)!r} is both a file and a folder")
+
+
+def _refused(archive: Path, reason: str) -> InputError:
+    return InputError(
+        f"this archive is not extracted: {reason}",
+        where=str(archive),
+        remedy="Extract it yourself if you trust it, and name the folder instead",
+    )
+
+
+# --- writing it --------------------------------------------------------------------------------------
+
+
+def _extract(opened: zipfile.ZipFile, members: Iterable[_Member], folder: Path) -> None:
+    for info, name in members:
+        target = folder.joinpath(*name.parts)
+        _make_folder(target if info.is_dir() else target.parent, folder)
+        if not info.is_dir():
+            with opened.open(info) as source, target.open("xb") as sink:
+                shutil.copyfileobj(source, sink, _CHUNK)
+            target.chmod(0o644)
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    """Makes a folder below the root with modes that do not depend on the umask."""
+    if folder == root or folder.is_dir():
+        return
+    _make_folder(folder.parent, root)
+    folder.mkdir()
+    folder.chmod(0o755)
+
+
+def _stored_folder(cache: Path, key: str, fill: Callable[[Path], None]) -> Path:
+    """The folder of this key: filled under another name and renamed, so that it is whole or not there."""
+    place = cache / key
+    if place.is_dir():
+        return place
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f"{key[:16]}.", suffix=".part", dir=cache))
+    except OSError as error:
+        raise _unwritable(cache, error) from error
+    try:
+        fill(temporary)
+        temporary.chmod(0o755)
+        _publish(temporary, place)
+    except OSError as error:
+        raise _unwritable(cache, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return place
+
+
+def _publish(temporary: Path, place: Path) -> None:
+    try:
+        temporary.rename(place)
+    except OSError:
+        if not place.is_dir():  # else another process was faster, with the same content
+            raise
+
+
+def _unwritable(cache: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot extract into the cache ({error.strerror or error})",
+        where=str(cache),
+        remedy="Make room there or choose another cache folder",
+    )

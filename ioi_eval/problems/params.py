@@ -1,0 +1,124 @@
+"""The task type's parameters of a package: an object, a list, or either of them as a text."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from ioi_eval.models import TaskOptions, TaskType
+from ioi_eval.problems.fields import Faults, Fields, parse_json
+
+_FIELD = "task_type_params"
+_IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
+_ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
+_BATCH = ("compilation", "io", "output_eval")
+# The meaning of a list's places, per task type. `io` is a pair of file names.
+_PLACES: Mapping[TaskType, tuple[str, ...]] = {
+    TaskType.BATCH: _BATCH,
+    TaskType.BATCH_AND_OUTPUT: _BATCH,
+    TaskType.COMMUNICATION: ("num_processes", "compilation", "user_io"),
+    TaskType.OUTPUT_ONLY: ("output_eval",),
+    TaskType.TWO_STEPS: ("output_eval",),
+}
+
+
+class Compilation(StrEnum):
+    ALONE = "alone"
+    GRADER = "grader"
+
+
+class UserIo(StrEnum):
+    STD_IO = "std_io"
+    FIFO_IO = "fifo_io"
+
+
+class OutputEval(StrEnum):
+    DIFF = "diff"
+    COMPARATOR = "comparator"
+
+
+def read_params(header: Fields, task: TaskType, faults: Faults) -> Fields:
+    """The parameters under their plain names: compilation, inputfile, output_eval, num_processes, ..."""
+    value = _parsed(header)
+    if isinstance(value, list):
+        named = _from_list(value, task)
+    elif isinstance(value, dict):
+        named = _from_object(value, task)
+    else:
+        header.fault(_FIELD, "neither an object nor a list", "Give it as the contest system exports it")
+        named = {}
+    return Fields(named, header.file, faults, prefix=f"{_FIELD}.")
+
+
+def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
+    if task in (TaskType.BATCH, TaskType.BATCH_AND_OUTPUT):
+        # Where the package does not say, a grader that is there is meant to be used.
+        usual = Compilation.GRADER if has_grader else Compilation.ALONE
+        return TaskOptions(
+            with_grader=params.word("compilation", Compilation, usual) is Compilation.GRADER,
+            input_file=_file_name(params, "inputfile"),
+            output_file=_file_name(params, "outputfile"),
+        )
+    if task is TaskType.COMMUNICATION:
+        return TaskOptions(
+            processes=params.whole("num_processes", 1, least=1, most=100),
+            user_io=params.word("user_io", UserIo, UserIo.STD_IO).value,
+            manager_args=_manager_args(params),
+        )
+    return TaskOptions()
+
+
+def read_output_eval(params: Fields) -> OutputEval | None:
+    return params.word("output_eval", OutputEval) if params.has("output_eval") else None
+
+
+def _parsed(header: Fields) -> Any:
+    value = header.values.get(_FIELD)
+    if not isinstance(value, str):
+        return {} if value is None else value
+    try:
+        return parse_json(value) if value.strip() else {}
+    except (ValueError, RecursionError) as error:
+        header.fault(_FIELD, f"broken JSON in the text: {error}", "Correct it in the file")
+        return {}
+
+
+def _from_list(values: list[Any], task: TaskType) -> dict[str, Any]:
+    named = dict(zip(_PLACES.get(task, ()), values, strict=False))
+    files = named.pop("io", None)
+    if isinstance(files, list) and len(files) == 2:
+        named["inputfile"], named["outputfile"] = files
+    elif files is not None:
+        named["inputfile"] = files  # of a wrong type: noted where it is read
+    return named
+
+
+def _from_object(values: dict[str, Any], task: TaskType) -> dict[str, Any]:
+    prefix = f"task_type_parameters_{task}_"
+    plain = {name.removeprefix(prefix): value for name, value in values.items()}
+    return {_ALIASES.get(name, name): value for name, value in plain.items()}
+
+
+def _file_name(params: Fields, name: str) -> str:
+    value = params.text(name, "")
+    if value and not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", value):
+        params.fault(
+            name, f"{value!r} is not a plain file name", "Give a name such as input.txt, or leave it empty"
+        )
+        return ""
+    return value
+
+
+def _manager_args(params: Fields) -> tuple[str, ...]:
+    value = params.values.get("manager_args", "")
+    if isinstance(value, list):
+        return params.texts("manager_args")
+    text = params.text("manager_args", "")
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        params.fault("manager_args", f"{text!r} is not a list of arguments ({error})", "Close the quotes")
+        return ()

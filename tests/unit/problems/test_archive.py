@@ -1,0 +1,226 @@
+"""Archives are extracted once, whole, and nothing of them lands anywhere else."""
+
+from __future__ import annotations
+
+import stat
+import struct
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.errors import InputError
+from ioi_eval.problems import archive as module
+from ioi_eval.problems.archive import ArchiveLimits, extracted
+
+
+def make(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as sink:
+        for name, content in members:
+            sink.writestr(name, content)
+    return path
+
+
+def special(name: str, kind: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = (kind | 0o777) << 16
+    return info
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_contents_arrive_under_a_folder_named_by_content(tmp_path: Path) -> None:
+    first = make(tmp_path / "a.zip", ("top/", b""), ("top/x/y.txt", b"hello"), ("top/z", b""))
+    folder = extracted(first, tmp_path / "cache")
+    assert tree(folder) == {"top/x/y.txt": b"hello", "top/z": b""}
+    copy = tmp_path / "renamed.zip"
+    copy.write_bytes(first.read_bytes())
+    assert extracted(copy, tmp_path / "cache") == folder
+    assert extracted(make(tmp_path / "b.zip", ("w", b"")), tmp_path / "cache") != folder
+
+
+def test_a_second_call_extracts_nothing(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", ("x", b"1"))
+    mark = extracted(archive, tmp_path / "cache") / "x"
+    mark.write_bytes(b"still there")
+    assert (extracted(archive, tmp_path / "cache") / "x").read_bytes() == b"still there"
+
+
+def test_modes_do_not_depend_on_the_archive(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", (special("d/x", stat.S_IFREG | stat.S_ISUID), b"1"))
+    folder = extracted(archive, tmp_path / "cache")
+    assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("", "d", "d/x")] == [
+        0o755,
+        0o755,
+        0o644,
+    ]
+
+
+def test_what_desktops_add_is_left_out(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", ("__MACOSX/._x", b"1"), ("d/.DS_Store", b"1"), ("d/x", b"1"))
+    assert tree(extracted(archive, tmp_path / "cache")) == {"d/x": b"1"}
+
+
+@pytest.mark.parametrize(
+    ("member", "words"),
+    [
+        ("../x", "leads out"),
+        ("d/../../x", "leads out"),
+        ("/etc/x", "not a relative path"),
+        ("C:/x", "not a relative path"),
+        ("d\\..\\x", "not a relative path"),
+        ("a\nb", "cannot be printed"),
+        ("x" * 300, "too long"),
+        (special("link", stat.S_IFLNK), "link or a special file"),
+        (special("pipe", stat.S_IFIFO), "link or a special file"),
+    ],
+)
+def test_names_and_kinds_that_are_refused(tmp_path: Path, member: str | zipfile.ZipInfo, words: str) -> None:
+    archive = make(tmp_path / "a.zip", ("good", b"1"), (member, b"/etc/passwd"))
+    with pytest.raises(InputError, match=words) as caught:
+        extracted(archive, tmp_path / "cache")
+    assert caught.value.where == str(archive)
+    assert caught.value.remedy
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("x", "x"), "in it twice"),
+        (("d/x", "d/./x"), "in it twice"),
+        (("d/x", "d//x"), "in it twice"),
+        (("d", "d/x"), "both a file and a folder"),
+        (("d/x", "d"), "both a file and a folder"),
+    ],
+)
+def test_members_that_hide_each_other_are_refused(tmp_path: Path, names: tuple[str, ...], words: str) -> None:
+    archive = make(tmp_path / "a.zip", *((name, b"1") for name in names))
+    with pytest.raises(InputError, match=words):
+        extracted(archive, tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (ArchiveLimits(total=99_999), "100000 bytes of contents"),
+        (ArchiveLimits(files=1), "2 files in it"),
+        (ArchiveLimits(ratio=100, ratio_from=1000), "times its size"),
+    ],
+)
+def test_bombs_are_refused_before_anything_is_written(
+    tmp_path: Path, limits: ArchiveLimits, words: str
+) -> None:
+    archive = make(tmp_path / "a.zip", ("x", b"0" * 100_000), ("y", b""))
+    with pytest.raises(InputError, match=words):
+        extracted(archive, tmp_path / "cache", limits)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_small_contents_may_compress_well(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", ("x", b"0" * 1_000_000))
+    assert (extracted(archive, tmp_path / "cache") / "x").stat().st_size == 1_000_000
+
+
+def test_limits_hold_for_what_is_in_the_cache_already(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", ("x", b"0" * 1000))
+    extracted(archive, tmp_path / "cache")
+    with pytest.raises(InputError):
+        extracted(archive, tmp_path / "cache", ArchiveLimits(total=999))
+
+
+def test_a_size_that_lies_is_found_out(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", ("x", b"0" * 1000))
+    content = archive.read_bytes().replace(struct.pack("<L", 1000), struct.pack("<L", 10))
+    archive.write_bytes(content)
+    with pytest.raises(InputError, match="not a zip that can be read"):
+        extracted(archive, tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_overlapping_members_are_refused(tmp_path: Path) -> None:
+    """Many entries of the directory that point at one piece of data: the shape of the worst bombs."""
+    archive = make(tmp_path / "a.zip", *((f"file{number}", bytes(range(256)) * 40) for number in range(3)))
+    with zipfile.ZipFile(archive) as opened:
+        infos = opened.infolist()
+        offsets = [info.header_offset for info in infos]
+        packed = infos[0].compress_size
+    content = bytearray(archive.read_bytes())
+    for info, offset in zip(infos[1:], offsets[1:], strict=True):
+        entry = content.rindex(info.filename.encode()) - 46
+        assert struct.unpack_from("<L", content, entry + 42)[0] == offset
+        struct.pack_into("<L", content, entry + 42, 0)
+        struct.pack_into("<L", content, entry + 20, 10 * packed)  # and says that it is longer than it can be
+    archive.write_bytes(bytes(content))
+    with pytest.raises(InputError):
+        extracted(archive, tmp_path / "cache")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + b"\0" * 40])
+def test_what_is_not_a_zip(tmp_path: Path, content: bytes) -> None:
+    archive = tmp_path / "a.zip"
+    archive.write_bytes(content)
+    with pytest.raises(InputError, match="not a zip"):
+        extracted(archive, tmp_path / "cache")
+
+
+@pytest.mark.parametrize("keep", [0.2, 0.5, 0.9, 0.99])
+def test_a_cut_off_zip_leaves_nothing(tmp_path: Path, keep: float) -> None:
+    archive = make(tmp_path / "a.zip", *((f"d/{number}", bytes([number]) * 5000) for number in range(20)))
+    content = archive.read_bytes()
+    archive.write_bytes(content[: int(len(content) * keep)])
+    with pytest.raises(InputError):
+        extracted(archive, tmp_path / "cache")
+    assert not list((tmp_path / "cache").glob("*"))
+
+
+def test_damaged_data_leaves_nothing(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", ("a", b"fine"), ("x", bytes(range(256)) * 100))
+    content = bytearray(archive.read_bytes())
+    content[100:130] = b"\xff" * 30
+    archive.write_bytes(bytes(content))
+    with pytest.raises(InputError):
+        extracted(archive, tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.shutil, "copyfileobj", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        extracted(make(tmp_path / "a.zip", ("x", b"1")), tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    with pytest.raises(InputError, match="cannot extract into the cache") as caught:
+        extracted(make(tmp_path / "a.zip", ("x", b"1")), blocked / "cache")
+    assert caught.value.where == str(blocked / "cache")
+
+
+def test_many_at_once_agree(tmp_path: Path) -> None:
+    archive = make(tmp_path / "a.zip", *((f"d/{number}", bytes([number]) * 100) for number in range(50)))
+    folders: list[Path] = []
+    barrier = threading.Barrier(6)
+
+    def work() -> None:
+        barrier.wait()
+        folders.append(extracted(archive, tmp_path / "cache"))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(folders) == 6
+    assert len(set(folders)) == 1
+    assert len(tree(folders[0])) == 50
+    assert list((tmp_path / "cache").iterdir()) == [folders[0]]

@@ -1,0 +1,197 @@
+"""Sources are found, loaded, checked and told apart."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from package_files import Write, zipped
+
+from ioi_eval.errors import InputError
+from ioi_eval.models import Blob, Problem, Solution, Test
+from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
+
+REAL = Path("/work/shared/data/ioi-2024")
+
+
+def test_a_folder_of_folders_and_zips(write_package: Write, cache: Path) -> None:
+    root = write_package("sum").parent
+    other = write_package("other", code="other")
+    zipped(other, root / "other.zip", top="other")
+    shutil.rmtree(other)
+    (root / "README.md").write_text("not a package")
+    (root / "notes").mkdir()
+    problems = load_problems(root, cache=cache)
+    assert [problem.id for problem in problems] == ["other", "sum"]
+    assert problems.find("other").source == f"{root}/other.zip/other"
+    assert problems.find("sum").source == str(root / "sum")
+
+
+@pytest.mark.parametrize("top", ["", "sum", "anything"])
+def test_a_zip_with_and_without_a_top_folder(write_package: Write, cache: Path, top: str) -> None:
+    folder = write_package()
+    archive = zipped(folder, folder.parent / "package.zip", top=top)
+    problems = load_problems(archive, cache=cache)
+    assert problems.ids == ("sum",)
+    assert problems.find("sum").tests[0].input.read() == b"1 2\n"
+    assert fingerprint(problems) == fingerprint(load_problems(str(folder), cache=cache))
+
+
+def test_only_passes_over_what_is_not_asked_for(write_package: Write, cache: Path) -> None:
+    root = write_package("sum").parent
+    write_package("broken", code="broken", time_limit=-1)
+    assert load_problems(root, cache=cache, only={"sum"}).ids == ("sum",)
+    with pytest.raises(InputError, match="time_limit"):
+        load_problems(root, cache=cache)
+    with pytest.raises(InputError, match="no problem 'nothing'"):
+        load_problems(root, cache=cache, only={"sum", "nothing"})
+
+
+def test_sources_that_are_none(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(InputError, match="no such file or folder"):
+        load_problems(tmp_path / "absent", cache=cache)
+    with pytest.raises(InputError, match="no problem packages in this folder"):
+        load_problems(tmp_path, cache=cache)
+    text = tmp_path / "x.txt"
+    text.write_text("hello")
+    with pytest.raises(InputError, match="not a zip"):
+        load_problems(text, cache=cache)
+
+
+def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "x.txt").write_text("hello")
+    with pytest.raises(InputError, match=r"no problem\.json in this zip"):
+        load_problems(zipped(folder, tmp_path / "a.zip"), cache=cache)
+
+
+def test_a_package_without_its_header_is_named(write_package: Write, cache: Path) -> None:
+    folder = write_package(files={"problem.json": None})
+    for source in (folder, folder.parent):
+        with pytest.raises(InputError, match="missing file") as caught:
+            load_problems(source, cache=cache)
+        assert caught.value.where == f"{folder}/problem.json"
+
+
+def test_two_packages_with_one_id(write_package: Write, cache: Path) -> None:
+    root = write_package("a").parent
+    write_package("b")
+    with pytest.raises(InputError, match="second package with the id 'sum'") as caught:
+        load_problems(root, cache=cache)
+    assert (caught.value.where, caught.value.field) == (str(root / "b"), "code")
+    assert str(root / "a") in str(caught.value)
+    first, second = check_problems(root, cache=cache)
+    assert first.problem is not None
+    assert "second package" in str(second.errors[0])
+
+
+def test_checking_says_everything_about_every_package(write_package: Write, cache: Path) -> None:
+    root = write_package("good").parent
+    write_package("bad", code="bad", time_limit=-1, memory_limit="x")
+    (root / "torn.zip").write_bytes(b"PK")
+    bad, good, torn = check_problems(root, cache=cache)
+    assert {error.field for error in bad.errors} == {"time_limit", "memory_limit"}
+    assert bad.problem is None
+    assert good.errors == ()
+    assert good.problem is not None
+    assert "not a zip" in str(torn.errors[0])
+
+
+# --- finding -----------------------------------------------------------------------------------------
+
+
+def of(problem_id: str, year: int | None = None) -> Problem:
+    return Problem(id=problem_id, year=year, source=f"{problem_id}-{year}")
+
+
+def test_a_year_matters_only_where_it_must() -> None:
+    problems = Problems([of("a"), of("b", 2023), of("c", 2022), of("c", 2024)])
+    assert problems.find("a").year is None
+    assert problems.find("a", 2020).year is None
+    assert problems.find("b").year == 2023
+    assert problems.find("c", 2024).year == 2024
+    with pytest.raises(InputError, match="one for each of 2022, 2024") as caught:
+        problems.find("c")
+    assert caught.value.field == "year"
+    with pytest.raises(InputError, match="no problem 'b' of 2024"):
+        problems.find("b", 2024)
+    with pytest.raises(InputError, match="no problem 'c' of 2023"):
+        problems.find("c", 2023)
+
+
+def test_a_problem_without_a_year_beside_one_with() -> None:
+    problems = Problems([of("a"), of("a", 2024)])
+    assert problems.find("a", 2024).year == 2024
+    assert problems.find("a", 2020).year is None
+    with pytest.raises(InputError, match="without a year"):
+        problems.find("a")
+
+
+def test_an_unknown_problem_names_the_nearest() -> None:
+    problems = Problems([of("machine"), of("message"), of("tree")])
+    with pytest.raises(InputError, match="Did you mean 'machine'"):
+        problems.find("machin")
+    with pytest.raises(InputError, match="There are: machine, message, tree"):
+        problems.find("zzz")
+    with pytest.raises(InputError, match="There are none"):
+        Problems([]).find("x")
+
+
+def test_labels_tell_years_apart() -> None:
+    problems = Problems([of("a"), of("c", 2022), of("c", 2024)])
+    assert list(fingerprint(problems)) == ["a", "c@2022", "c@2024"]
+
+
+# --- identity ----------------------------------------------------------------------------------------
+
+
+def test_a_fingerprint_sees_all_that_can_change_a_score(write_package: Write, cache: Path) -> None:
+    def hashed(**changes: Any) -> str:
+        return fingerprint(load_problems(write_package("p", **changes), cache=cache))["sum"]
+
+    first = hashed()
+    assert hashed() == first
+    assert hashed(name="Another title", files={"solutions/correct/best.cpp": "int y;"}) == first
+    changed = [
+        hashed(time_limit=2),
+        hashed(memory_limit=1 << 30),
+        hashed(score_precision=0),
+        hashed(score_type="Sum"),
+        hashed(checker="testlib"),
+        hashed(cpp_standard="gnu++17"),
+        hashed(task_type_params=["grader", ["in.txt", ""], "comparator"]),
+        hashed(files={"graders/sum.h": "// other"}),
+        hashed(files={"checker/testlib.h": "// other"}),
+        hashed(files={"tests/1-01.in": "7 7\n"}),
+        hashed(files={"tests/1-01.in": "1 2\n", "tests/1-01.out": "4\n"}),
+        hashed(
+            files={"tests/1-01.out": "3\n", "subtasks/01-small.json": '{"score": 41, "testcases": ["1-01"]}'}
+        ),
+    ]
+    assert len({first, *changed}) == len(changed) + 1
+
+
+def test_a_fingerprint_does_not_see_where_contents_lie(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"1\n")
+    held = Problem(id="a", tests=(Test(name="1", input=Blob.of(b"1\n")),))
+    lying = msgspec.structs.replace(held, tests=(Test(name="1", input=Blob.of_file(path)),))
+    solved = msgspec.structs.replace(
+        held, solutions=(Solution(name="x", language="c++", code="", expected="correct"),)
+    )
+    assert len({fingerprint(Problems([problem]))["a"] for problem in (held, lying, solved)}) == 1
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real packages are not on this machine")
+def test_two_real_packages(cache: Path) -> None:
+    problems = load_problems(REAL, cache=cache)
+    plus, machine = problems.find("aplusb"), problems.find("machine")
+    assert (len(plus.tests), len(machine.tests)) == (17, 43)
+    assert [subtask.points for subtask in plus.subtasks] == [0, 20, 30, 50]
+    assert sum(subtask.points for subtask in machine.subtasks) == 100
+    assert {solution.expected for solution in plus.solutions} == {"correct", "incorrect", "model_solution"}
+    assert machine.task_type == "Communication"
