@@ -69,22 +69,26 @@ find_python() {
 
 best_python() { find_python has_venv open_to_all || find_python has_venv; }
 
-install_python() {
-    local found version
+# What would give us a Python: the venv module of one that is there, else 3.11 by name, else whatever is usual.
+python_packages() {
+    local found
     if found=$(find_python); then
-        version=$("$found" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
-        apt_install "$version-venv"
+        "$found" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
+    elif apt-cache show python3.11 >/dev/null 2>&1; then
+        echo python3.11 python3.11-venv
     else
-        apt_install python3 python3-venv
-        find_python has_venv >/dev/null || apt_install python3.11 python3.11-venv
+        echo python3 python3-venv
     fi
 }
 
 need_python() {
+    local packages
     best_python && return
-    if may_install && install_python && best_python; then return; fi
+    packages=$(python_packages)
+    # shellcheck disable=SC2086 # the packages are words of their own
+    if may_install && apt_install $packages && best_python; then return; fi
     stop "Python 3.11 or newer with its venv module is missing. Install it with" \
-        "sudo apt-get update && sudo apt-get install -y python3.11 python3.11-venv"
+        "sudo apt-get update && sudo apt-get install -y $packages"
 }
 
 # need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed.

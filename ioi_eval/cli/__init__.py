@@ -1,0 +1,62 @@
+"""The command line: one file per command. The only layer that prints, draws and reads the environment."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from ioi_eval.cli import console
+from ioi_eval.cli.doctor import doctor
+from ioi_eval.cli.examples import examples
+from ioi_eval.cli.problems import problems
+from ioi_eval.cli.report import report
+from ioi_eval.cli.score import score
+from ioi_eval.errors import IoiEvalError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": console.WIDTH},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        console.show(f"ioi-eval {version('ioi-eval')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Scores programs that models wrote for olympiad problems: exact, fast, no Docker, no root.
+
+    \b
+    Examples:
+      ioi-eval doctor                                        what works on this machine
+      ioi-eval examples mine                                 example problems and a dump to try
+      ioi-eval score mine/generations.jsonl --problems mine/problems
+      ioi-eval score --help                                  all about scoring
+    """
+
+
+for _command in (score, report, problems, doctor, examples):
+    app.command()(_command)
+
+
+def main() -> NoReturn:
+    """The entry point: errors that we raise on purpose become one line, all others are bugs and show as such."""
+    try:
+        app(prog_name="ioi-eval")
+    except IoiEvalError as error:
+        console.complain(str(error))
+    sys.exit(console.BAD_INPUT)

@@ -1,0 +1,55 @@
+"""What every command does alike: where it prints, how wide, and what its exit code means."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+WIDTH = 100  # columns, at most
+
+# Exit codes. 0: everything is scored.
+MISMATCH = 1  # `problems` or `doctor` found something wrong
+BAD_INPUT = 2
+UNSCORED = 3  # some submissions could not be judged
+INTERRUPTED = 130
+
+
+def show(text: str) -> None:
+    """A line for the user who asked, on standard output, as it is."""
+    print(text, flush=True)
+
+
+def show_json(value: Any) -> None:
+    show(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def tell(text: str) -> None:
+    """A line about what is going on, on standard error, so that standard output stays what was asked for."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def complain(text: str) -> None:
+    """What is wrong, in one line however long the cause's own text is."""
+    tell("error: " + " ".join(text.split()))
+
+
+def terminal_width() -> int:
+    return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def show_table(table: Table) -> None:
+    width = min(terminal_width(), WIDTH) if sys.stdout.isatty() else WIDTH
+    Console(highlight=False, width=width).print(table)
+
+
+def plain_table(*columns: str, title: str = "", right: frozenset[str] = frozenset()) -> Table:
+    """A table without a frame: it survives being pasted into a mail."""
+    table = Table(box=None, title=title or None, title_justify="left", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
+    return table
