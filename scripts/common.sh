@@ -24,16 +24,17 @@ as_root() {
     if is_root; then env DEBIAN_FRONTEND=noninteractive "$@"; else sudo -n env DEBIAN_FRONTEND=noninteractive "$@"; fi
 }
 
+refresh_lists() { as_root apt-get update -qq >&2 || say "apt-get update failed; trying with what is known"; }
+
 # apt_install PACKAGE...: true where it worked.
 apt_install() {
     say "Installing $* ..."
-    as_root apt-get update -qq >&2 || say "apt-get update failed; trying with what is known"
     as_root apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
 }
 
 need_compiler() {
     command -v g++ >/dev/null && return
-    if may_install && apt_install g++ libc6-dev; then return; fi
+    if may_install && refresh_lists && apt_install g++ libc6-dev; then return; fi
     stop "A C++ compiler is missing. Install it with" "sudo apt-get update && sudo apt-get install -y g++ libc6-dev"
 }
 
@@ -84,6 +85,7 @@ python_packages() {
 need_python() {
     local packages
     best_python && return
+    if may_install; then refresh_lists; fi
     packages=$(python_packages)
     # shellcheck disable=SC2086 # the packages are words of their own
     if may_install && apt_install $packages && best_python; then return; fi
