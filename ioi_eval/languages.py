@@ -13,7 +13,7 @@ from ioi_eval.models import Value
 _LISTS = ("{flags}", "{extra}", "{sources}")  # words of a template that stand for any number of arguments
 
 
-class Language(Value):
+class Language(Value, frozen=True, kw_only=True):
     """How sources of one language are recognised, built and run.
 
     Templates are argument vectors. `{tool}` is the compiler or interpreter, `{output}` what a build makes,

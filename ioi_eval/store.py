@@ -1,8 +1,8 @@
 """A cache of files on disk under content keys, shared by processes.
 
 What `get` returns is whole: entries are made under temporary names and renamed. Entries used longest ago go
-when the store is over its limit, except those that a process has pinned. Locks are the kernel's, so whatever a
-killed process held is free at once. Nothing is synced to the disk: after a power cut, delete the folder.
+when the store is over its limit, except those that a process has pinned. Locks are the kernel's, so whatever
+a killed process held is free at once. Nothing is synced to the disk: after a power cut, delete the folder.
 
     objects/ab/abcd...         an entry that is a file
     objects/ab/abcd.../        an entry that is a folder: `content` and `size`
@@ -125,7 +125,7 @@ class Store:
         return self._added(key, make)
 
     def folder(self, key: str, fill: Callable[[Path], None]) -> Path:
-        """Keeps a folder: `fill` gets an empty one. When two do so at the same time, the first to finish wins."""
+        """Keeps a folder: `fill` gets an empty one. Of two that do so at once the first to finish wins."""
 
         def make(place: Path) -> int:
             _public_folder(place)
