@@ -11,7 +11,6 @@ import re
 import shutil
 import stat
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Value
+from ioi_eval.store import Pin, Store
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 255  # bytes; what file systems take
@@ -52,13 +52,18 @@ class _Member(NamedTuple):
     name: PurePosixPath
 
 
-def extracted(archive: Path, cache: Path, limits: ArchiveLimits | None = None) -> Path:
+class Extracted(NamedTuple):
+    folder: Path
+    pin: Pin  # until it is released, the cache keeps the folder
+
+
+def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
     """The folder that holds the archive's files; extracts them where no earlier call has."""
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _members(opened, archive, limits or ArchiveLimits())
             key = Blob.of_file(archive).sha256
-            return _stored_folder(cache, key, lambda folder: _extract(opened, members, folder))
+            return _stored(store, key, lambda folder: _extract(opened, members, folder))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", where=str(archive)) from error
     except _BROKEN as error:
@@ -146,52 +151,33 @@ def _refused(archive: Path, reason: str) -> InputError:
 # --- writing it --------------------------------------------------------------------------------------
 
 
+def open_cache(folder: Path) -> Store:
+    """The cache for extracted archives, shared with whatever else lies there. Evicting is up to others."""
+    try:
+        return Store(folder)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _stored(store: Store, key: str, fill: Callable[[Path], None]) -> Extracted:
+    try:
+        pin = store.pin(key)  # before it is made: from here on nobody evicts it
+        try:
+            return Extracted(store.folder(key, fill), pin)
+        except BaseException:
+            pin.release()
+            raise
+    except OSError as error:
+        raise _unwritable(store.root, error) from error
+
+
 def _extract(opened: zipfile.ZipFile, members: Iterable[_Member], folder: Path) -> None:
     for info, name in members:
         target = folder.joinpath(*name.parts)
-        _make_folder(target if info.is_dir() else target.parent, folder)
+        (target if info.is_dir() else target.parent).mkdir(parents=True, exist_ok=True)
         if not info.is_dir():
             with opened.open(info) as source, target.open("xb") as sink:
                 shutil.copyfileobj(source, sink, _CHUNK)
-            target.chmod(0o644)
-
-
-def _make_folder(folder: Path, root: Path) -> None:
-    """Makes a folder below the root with modes that do not depend on the umask."""
-    if folder == root or folder.is_dir():
-        return
-    _make_folder(folder.parent, root)
-    folder.mkdir()
-    folder.chmod(0o755)
-
-
-def _stored_folder(cache: Path, key: str, fill: Callable[[Path], None]) -> Path:
-    """The folder of this key: filled under another name and renamed, so that it is whole or not there."""
-    place = cache / key
-    if place.is_dir():
-        return place
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f"{key[:16]}.", suffix=".part", dir=cache))
-    except OSError as error:
-        raise _unwritable(cache, error) from error
-    try:
-        fill(temporary)
-        temporary.chmod(0o755)
-        _publish(temporary, place)
-    except OSError as error:
-        raise _unwritable(cache, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return place
-
-
-def _publish(temporary: Path, place: Path) -> None:
-    try:
-        temporary.rename(place)
-    except OSError:
-        if not place.is_dir():  # else another process was faster, with the same content
-            raise
 
 
 def _unwritable(cache: Path, error: OSError) -> InputError:

@@ -2,87 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from ioi_eval.errors import InputError
-from ioi_eval.models import Blob, Problem, Value
-from ioi_eval.problems.archive import ArchiveLimits, extracted
+from ioi_eval.models import Problem
+from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import HEADER, Package, looks_like_package, package_id, read_package
-from ioi_eval.problems.fields import nearest
-
-# What cannot change a score: labels, and the solutions that a package brings.
-_NO_MATTER = ("name", "source", "solutions")
-
-
-class Problems:
-    """Problems by id, and by year where several years have one of the same id."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self._all = tuple(sorted(problems, key=lambda problem: (problem.id, problem.year or 0)))
-        self._by_id: dict[str, dict[int | None, Problem]] = {}
-        for problem in self._all:
-            same = self._by_id.setdefault(problem.id, {})
-            if problem.year in same:
-                raise twice(problem, same[problem.year].source)
-            same[problem.year] = problem
-
-    def __iter__(self) -> Iterator[Problem]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return tuple(self._by_id)
-
-    def find(self, problem_id: str, year: int | None = None) -> Problem:
-        """The problem of this id. A year that either side does not give is no hindrance, if only one fits."""
-        same = self._by_id.get(problem_id)
-        if same is None:
-            raise InputError(
-                f"unknown problem {problem_id!r}", field="problem_id", remedy=nearest(problem_id, self.ids)
-            )
-        fitting = list(same.values()) if year is None else [same[key] for key in (year, None) if key in same]
-        if not fitting or (year is None and len(fitting) > 1):
-            raise _no_year(problem_id, year, same)
-        return fitting[0]
-
-    def label(self, problem: Problem) -> str:
-        """What to call a problem where its id alone may not be enough."""
-        several = len(self._by_id.get(problem.id, ())) > 1
-        return f"{problem.id}@{problem.year or 'none'}" if several else problem.id
-
-
-def _no_year(problem_id: str, year: int | None, same: Mapping[int | None, Problem]) -> InputError:
-    there = ", ".join(str(known or "no year") for known in same)
-    if year is None:
-        return InputError(
-            f"problem {problem_id!r} without a year, and there is one for each of {there}",
-            field="year",
-            remedy="Add a column `year`",
-        )
-    return InputError(
-        f"no problem {problem_id!r} of {year}", field="year", remedy=f"There is one for {there}"
-    )
-
-
-def twice(problem: Problem, other: str) -> InputError:
-    of_year = f" of {problem.year}" if problem.year is not None else ""
-    return InputError(
-        f"a second package with the id {problem.id!r}{of_year}; the first is {other}",
-        where=problem.source,
-        field="code",
-        remedy="Remove one of them, or give each its `year`",
-    )
-
-
-# --- loading -----------------------------------------------------------------------------------------
+from ioi_eval.problems.collection import Problems, twice
 
 
 def load_problems(
@@ -96,33 +24,39 @@ def load_problems(
 
     Zips are extracted once into `cache`. Packages that `only` leaves out may be broken.
     """
-    problems = []
-    for place in _places(Path(source)):
-        for folder, where in _folders(place, cache, limits):
-            if not only or package_id(folder) in {*only, None}:
-                problems.append(_sound(read_package(folder, where)))
-    loaded = Problems(problem for problem in problems if not only or problem.id in only)
-    for wanted in sorted(set(only) - set(loaded.ids)):
+    with ExitStack() as kept:
+        folders = [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
+        wanted = (found for found in folders if not only or package_id(found[0]) in {*only, None})
+        problems = [_sound(read_package(folder, where)) for folder, where in wanted]
+        _check_found(only, problems, source)
+        return Problems(problems, kept=kept.pop_all())
+
+
+def _check_found(only: Collection[str], problems: Iterable[Problem], source: str | Path) -> None:
+    for missing in sorted(set(only) - {problem.id for problem in problems}):
         raise InputError(
-            f"no problem {wanted!r} in it",
+            f"no problem {missing!r} in it",
             where=str(source),
             remedy=f"List them with `ioi-eval problems {source}`",
         )
-    return loaded
 
 
 def check_problems(
     source: str | Path, *, cache: Path, limits: ArchiveLimits | None = None
 ) -> tuple[Package, ...]:
-    """Every package of a source with its problem, or with all that is wrong with it."""
+    """Every package of a source with its problem, or with all that is wrong with it.
+
+    For looking at: the cache may evict what a zip's problems were read from. `load_problems` prevents that.
+    """
     packages: list[Package] = []
-    for place in _places(Path(source)):
-        try:
-            folders = _folders(place, cache, limits)
-        except InputError as error:
-            packages.append(Package(where=str(place), errors=(error,)))
-            continue
-        packages.extend(read_package(folder, where) for folder, where in folders)
+    with ExitStack() as kept:
+        for place in _places(Path(source)):
+            try:
+                folders = _folders(place, cache, limits, kept)
+            except InputError as error:
+                packages.append(Package(where=str(place), errors=(error,)))
+                continue
+            packages.extend(read_package(folder, where) for folder, where in folders)
     return tuple(_without_twins(packages))
 
 
@@ -176,11 +110,17 @@ def _is_place(path: Path) -> bool:
     return looks_like_package(path) if path.is_dir() else path.suffix.lower() == ".zip"
 
 
-def _folders(place: Path, cache: Path, limits: ArchiveLimits | None) -> list[tuple[Path, str]]:
-    """The package folders in a place, each with what messages call it: in a zip, the path inside the zip."""
+def _folders(
+    place: Path, cache: Path, limits: ArchiveLimits | None, kept: ExitStack
+) -> list[tuple[Path, str]]:
+    """The package folders in a place, each with what messages call it: in a zip, the path inside the zip.
+
+    `kept` gets what keeps an extracted zip in the cache.
+    """
     if place.is_dir():
         return [(place, str(place))]
-    root = extracted(place, cache, limits)
+    root, pin = extracted(place, open_cache(cache), limits)
+    kept.enter_context(pin)
     if looks_like_package(root):
         return [(root, str(place))]
     inside = [path for path in sorted(root.iterdir()) if path.is_dir() and looks_like_package(path)]
@@ -189,31 +129,3 @@ def _folders(place: Path, cache: Path, limits: ArchiveLimits | None) -> list[tup
             f"no {HEADER} in this zip", where=str(place), remedy="Expected a package as exported"
         )
     return [(path, f"{place}/{path.name}") for path in inside]
-
-
-# --- identity ----------------------------------------------------------------------------------------
-
-
-def fingerprint(problems: Problems) -> dict[str, str]:
-    """A hash per problem over everything that can change a score, by the problem's label."""
-    return {problems.label(problem): _hash(problem) for problem in problems}
-
-
-def _hash(problem: Problem) -> str:
-    matter = {name: _identity(value) for name, value in _fields(problem) if name not in _NO_MATTER}
-    return hashlib.sha256(msgspec.json.encode(matter, order="deterministic")).hexdigest()
-
-
-def _identity(value: Any) -> Any:
-    """A value without where its contents lie, so that an extracted zip and a folder count as the same."""
-    if isinstance(value, Blob):
-        return value.sha256
-    if isinstance(value, Value):
-        return {name: _identity(field) for name, field in _fields(value)}
-    if isinstance(value, tuple):
-        return [_identity(item) for item in value]
-    return value
-
-
-def _fields(value: Value) -> Iterator[tuple[str, Any]]:
-    return ((field.name, getattr(value, field.name)) for field in msgspec.structs.fields(value))

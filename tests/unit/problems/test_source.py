@@ -13,6 +13,7 @@ from package_files import Write, zipped
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Solution, Test
 from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
+from ioi_eval.store import Store
 
 REAL = Path("/work/shared/data/ioi-2024")
 
@@ -25,7 +26,7 @@ def test_a_folder_of_folders_and_zips(write_package: Write, cache: Path) -> None
     (root / "README.md").write_text("not a package")
     (root / "notes").mkdir()
     problems = load_problems(root, cache=cache)
-    assert [problem.id for problem in problems] == ["other", "sum"]
+    assert list(problems) == ["other", "sum"]
     assert problems.find("other").source == f"{root}/other.zip/other"
     assert problems.find("sum").source == str(root / "sum")
 
@@ -35,7 +36,7 @@ def test_a_zip_with_and_without_a_top_folder(write_package: Write, cache: Path, 
     folder = write_package()
     archive = zipped(folder, folder.parent / "package.zip", top=top)
     problems = load_problems(archive, cache=cache)
-    assert problems.ids == ("sum",)
+    assert list(problems) == ["sum"]
     assert problems.find("sum").tests[0].input.read() == b"1 2\n"
     assert fingerprint(problems) == fingerprint(load_problems(str(folder), cache=cache))
 
@@ -43,7 +44,7 @@ def test_a_zip_with_and_without_a_top_folder(write_package: Write, cache: Path, 
 def test_only_passes_over_what_is_not_asked_for(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     write_package("broken", code="broken", time_limit=-1)
-    assert load_problems(root, cache=cache, only={"sum"}).ids == ("sum",)
+    assert load_problems(root, cache=cache, only={"sum"}).keys() == {"sum"}
     with pytest.raises(InputError, match="time_limit"):
         load_problems(root, cache=cache)
     with pytest.raises(InputError, match="no problem 'nothing'"):
@@ -101,6 +102,17 @@ def test_checking_says_everything_about_every_package(write_package: Write, cach
     assert "not a zip" in str(torn.errors[0])
 
 
+def test_what_a_zip_holds_stays_in_the_cache_until_it_is_closed(write_package: Write, cache: Path) -> None:
+    folder = write_package()
+    problems = load_problems(zipped(folder, folder.parent / "package.zip"), cache=cache)
+    evicting = Store(cache, limit=1)
+    evicting.put("something", b"that is over the limit")
+    assert problems["sum"].tests[0].input.read() == b"1 2\n"
+    problems.close()
+    evicting.put("something-else", b"that is over the limit")
+    assert not Path(problems["sum"].tests[0].input.path or "").exists()
+
+
 # --- finding -----------------------------------------------------------------------------------------
 
 
@@ -142,8 +154,11 @@ def test_an_unknown_problem_names_the_nearest() -> None:
 
 
 def test_labels_tell_years_apart() -> None:
-    problems = Problems([of("a"), of("c", 2022), of("c", 2024)])
-    assert list(fingerprint(problems)) == ["a", "c@2022", "c@2024"]
+    problems = Problems([of("a"), of("c", 2024), of("c", 2022)])
+    assert list(problems) == ["a", "c@2022", "c@2024"]
+    assert problems["c@2022"].year == 2022
+    assert [problems.label(problem) for problem in problems.values()] == list(problems)
+    assert fingerprint(problems).keys() == problems.keys()
 
 
 # --- identity ----------------------------------------------------------------------------------------
