@@ -72,7 +72,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "all_subtasks_exact_scores": [subtask.exact_score for subtask in result.subtasks],
         **({} if problem.subtasks else _whole_problem_columns(result)),
         "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
-        "repairs": tuple(dict.fromkeys((*submission.repairs, *result.repairs))),
+        "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
         "confinement": result.confinement,

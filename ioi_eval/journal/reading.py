@@ -18,7 +18,7 @@ _VERSION = 1
 _Head = TypeVar("_Head")
 
 
-class RunInfo(Value):
+class RunInfo(Value, kw_only=True):
     """run.json. `settings` are for the reader of a report; only the fingerprint decides about going on."""
 
     version: int = _VERSION

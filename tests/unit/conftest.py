@@ -1,0 +1,1 @@
+"""Being here lets the tests in this folder and below import the modules that lie beside this file."""

@@ -1,0 +1,52 @@
+"""A run that a test kills: python interrupted_run.py FOLDER NUMBER. Says `begun`, then opens the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+from run_samples import RAN, SUM, TESTS, result, submission
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.runner import run
+
+FINGERPRINT = Fingerprint(
+    dump="d1", problems={"sum": "p1"}, options={"all_tests": False}, versions={"c++": "12"}
+)
+
+
+def submissions(number: int) -> list[Submission]:
+    """A third of them are equal to an earlier one."""
+    return [
+        submission(
+            f"row-{n:05}", code=f"// {n - 7 if n % 3 == 0 else n}", row={"model": "m", "text": "é" * (n % 50)}
+        )
+        for n in range(number)
+    ]
+
+
+class FakeJudge:
+    """The same code gets the same result always; one time in twenty the judge cannot say."""
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        await asyncio.sleep(random.random() * 0.004)
+        if random.random() < 0.05:
+            raise JudgeFailure("no answer", phase="engine", remedy="Try again")
+        dice = random.Random(submission.code)
+        return result(submission, {test: dice.choice(RAN) for test in TESTS}, feedback="x" * 300)
+
+
+def main(folder: Path, number: int) -> None:
+    with Journal.open(folder, FINGERPRINT) as journal:
+        problems = {SUM.id: SUM}
+        asyncio.run(run(FakeJudge(), problems, submissions(number), journal, workers=4))
+
+
+if __name__ == "__main__":
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,133 @@
+"""Problems, submissions and results for the tests of rows, journal, runner and reports."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ioi_eval.models import (
+    Blob,
+    Problem,
+    Submission,
+    SubmissionResult,
+    Subtask,
+    Test,
+    TestResult,
+    Verdict,
+)
+from ioi_eval.scoring import submission_result
+
+TESTS = ("1-a", "2-a", "2-b", "3-a")
+
+
+def problem(name: str = "sum", *, subtasks: bool = True) -> Problem:
+    groups = (
+        Subtask(name="01-small", points=20, tests=TESTS[:1]),
+        Subtask(name="02-middle", points=30.5, tests=TESTS[:3]),
+        Subtask(name="03-all", points=49.5, tests=TESTS),
+    )
+    return Problem(
+        id=name,
+        tests=tuple(Test(name=test, input=Blob.of(test)) for test in TESTS),
+        subtasks=groups if subtasks else (),
+    )
+
+
+def submission(key: str, code: str | None = None, **fields: Any) -> Submission:
+    return Submission(**{"key": key, "problem_id": "sum", "code": code or f"// {key}", **fields})
+
+
+def outcome(test: str, status: Verdict, feedback: str = "") -> TestResult:
+    score = {Verdict.AC: 1.0, Verdict.PA: 1 / 3}.get(status, 0.0)
+    return TestResult(
+        test_name=test,
+        score=score,
+        status=status,
+        feedback=feedback,
+        cpu_time=0.1,
+        wall_time=0.2,
+        memory=1 << 20,
+    )
+
+
+def result(
+    of: Submission,
+    statuses: Mapping[str, Verdict] | None = None,
+    *,
+    problem: Problem | None = None,
+    compiles: bool = True,
+    feedback: str = "",
+    **fields: Any,
+) -> SubmissionResult:
+    """Everything AC but the tests that `statuses` names."""
+    tests = {test: outcome(test, (statuses or {}).get(test, Verdict.AC), feedback) for test in TESTS}
+    the_problem = problem or SUM
+    return submission_result(the_problem, of, tests, compiles=compiles, **fields)
+
+
+SUM = problem()
+RAN = (Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.RE)
+
+texts = st.text(st.characters(exclude_categories=()), max_size=20) | st.sampled_from(
+    [
+        "",
+        "| `x` |",
+        "</table><script>",
+        "\x1b[31mred",
+        "a\nb\r\n# c",
+        "\ud800",
+        "\u202ereversed",
+        "https://example.org",
+    ]
+)
+columns = st.dictionaries(
+    st.sampled_from(["uuid", "prompt", "generation", "model", "seed", "score", "passed", "resolved", "key"])
+    | st.text(string.ascii_letters, min_size=1, max_size=5),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | texts | st.binary(max_size=5) | st.dates(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=6,
+)
+
+
+@st.composite
+def judged(draw: st.DrawFn) -> tuple[Submission, Problem, SubmissionResult]:
+    """A submission of one of three problems with a result as the judge would give it."""
+    name, subtasks = draw(st.sampled_from([("sum", True), ("tree", True), ("plain", False)]))
+    the_problem = problem(name, subtasks=subtasks)
+    targets = st.none() | st.sampled_from([group.name for group in the_problem.subtasks] or [None])
+    of = submission(
+        draw(st.uuids()).hex,
+        problem_id=name,
+        row=draw(columns),
+        target_subtask=draw(targets),
+        repairs=tuple(draw(st.lists(texts, max_size=2))),
+    )
+    statuses = {test: draw(st.sampled_from(RAN)) for test in TESTS}
+    return (
+        of,
+        the_problem,
+        result(
+            of,
+            statuses,
+            problem=the_problem,
+            compiles=draw(st.booleans()),
+            feedback=draw(texts),
+            compile_output=draw(texts),
+            compiler="g++ 12.2.0",
+            checker="white-diff",
+            confinement={
+                "v": 1,
+                "uid": 60007,
+                "landlock": 4,
+                "seccomp": True,
+                "namespaces": ["user"],
+                "missing": [],
+            },
+        ),
+    )

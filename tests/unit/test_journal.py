@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import interrupted_run
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.errors import InputError
+from ioi_eval.journal import Fingerprint, Journal, changes, read_failures, read_info, read_rows
+from ioi_eval.journal import files as journal_files
+
+MADE_OF = Fingerprint(
+    dump="a" * 64,
+    problems={"sum": "b" * 64, "tree": "c" * 64},
+    options={"all_tests": False, "repairs": ("header",)},
+    versions={"g++": "12.2.0"},
+)
+
+
+def row(key: str, **columns: Any) -> dict[str, Any]:
+    return {
+        "key": key,
+        "submission_sha256": hashlib.sha256(key.encode()).hexdigest(),
+        "text": "å\n|",
+        **columns,
+    }
+
+
+def failure(key: str, reason: str = "why") -> dict[str, Any]:
+    return {"key": key, "problem_id": "sum", "reason": reason}
+
+
+def keys(folder: Path) -> list[str]:
+    return [row["key"] for row in read_rows(folder)]
+
+
+def failed_lines(folder: Path) -> list[tuple[str, str]]:
+    rows = [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+    return [(row["key"], row["reason"]) for row in rows]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "demo"
+
+
+@pytest.fixture
+def scored(folder: Path) -> Path:
+    with Journal.open(folder, MADE_OF) as journal:
+        for key in ("a1", "a2", "a3"):
+            journal.record(row(key))
+    return folder
+
+
+# --- writing and going on ----------------------------------------------------------------------------
+
+
+def test_what_was_recorded_is_done_for_the_next_process(scored: Path) -> None:
+    with Journal.open(scored, MADE_OF) as journal:
+        assert journal.done == {"a1", "a2", "a3"}
+        journal.record(row("a4"))
+    assert keys(scored) == ["a1", "a2", "a3", "a4"]
+    assert sorted(path.name for path in scored.iterdir()) == [
+        ".lock",
+        "failures.jsonl",
+        "results.jsonl",
+        "run.json",
+    ]
+
+
+def test_a_key_gets_one_result(scored: Path) -> None:
+    with Journal.open(scored, MADE_OF) as journal, pytest.raises(ValueError, match="a1"):
+        journal.record(row("a1"))
+    assert keys(scored) == ["a1", "a2", "a3"]
+
+
+def test_equal_submissions_are_found_also_those_of_an_earlier_process(scored: Path) -> None:
+    with Journal.open(scored, MADE_OF) as journal:
+        journal.record(row("a4"))
+        for key in ("a2", "a4"):
+            assert journal.find(row(key)["submission_sha256"]) == row(key)
+        assert journal.find("00") is None
+
+
+def test_nothing_is_written_before_there_is_something_to_write(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF):
+        assert folder.is_dir()
+    assert not folder.exists()
+    folder.mkdir(parents=True)
+    with Journal.open(folder, MADE_OF):
+        pass
+    assert list(folder.iterdir()) == []
+
+
+def test_a_run_without_rows_is_a_run(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
+        journal.begin()
+    info = read_info(folder)
+    assert info is not None and info.settings == {"engine": "fake"} and info.fingerprint.dump == MADE_OF.dump
+    assert (folder / "results.jsonl").read_bytes() == b"" == (folder / "failures.jsonl").read_bytes()
+
+
+def test_going_on_without_anything_new_leaves_every_byte(scored: Path) -> None:
+    before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
+    with Journal.open(scored, MADE_OF, settings={"workers": 3}) as journal:
+        journal.begin()
+    assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == before
+
+
+# --- failures ----------------------------------------------------------------------------------------
+
+
+def test_failures_leave_when_they_are_judged(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        for key in ("a1", "a2", "a3"):
+            journal.fail(failure(key))
+    with Journal.open(folder, MADE_OF) as journal:
+        assert journal.failed == {"a1", "a2", "a3"} and journal.done == set()
+        journal.record(row("a2"))
+        journal.fail(failure("a3", "again"))
+        assert journal.failed == {"a1", "a3"}
+        assert [key for key, _ in failed_lines(folder)] == ["a1", "a2", "a3", "a3"]
+    assert failed_lines(folder) == [("a1", "why"), ("a3", "again")]
+
+
+def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.fail(failure("a1"))
+        journal.fail(failure("a2"))
+    stale = (folder / "failures.jsonl").read_bytes()
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.record(row("a1"))
+    (folder / "failures.jsonl").write_bytes(stale)
+    with Journal.open(folder, MADE_OF) as journal:
+        assert journal.failed == {"a2"}
+    assert failed_lines(folder) == [("a2", "why")]
+    assert list(read_failures(folder)) == ["a2"]
+
+
+# --- broken files ------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("torn") / "run"
+    with Journal.open(folder, MADE_OF) as journal:
+        for key in ("a1", "a2"):
+            journal.record(row(key, long="x" * data.draw(st.sampled_from([0, 70_000]))))
+    results = folder / "results.jsonl"
+    content = results.read_bytes()
+    results.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    whole = results.read_bytes().count(b"\n")
+    assert keys(folder) == ["a1", "a2"][:whole]
+    with Journal.open(folder, MADE_OF) as journal:
+        for key in sorted({"a1", "a2"} - set(journal.done)):
+            journal.record(row(key))
+    assert keys(folder) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize("broken", [b"{", b"", b'{"no":"key"}', b'{"key":"\xff"}', b"\0\0\0"])
+def test_a_broken_line_is_named(scored: Path, broken: bytes) -> None:
+    results = scored / "results.jsonl"
+    before = results.read_bytes().split(b"\n")
+    results.write_bytes(b"\n".join([before[0], broken, *before[1:]]))
+    content = results.read_bytes()
+    with pytest.raises(InputError, match="broken line") as caught:
+        Journal.open(scored, MADE_OF)
+    assert caught.value.row == 2 and caught.value.where == str(results) and caught.value.remedy
+    assert results.read_bytes() == content
+    with Journal.open(scored, MADE_OF, fresh=True) as journal:
+        journal.record(row("b1"))
+    assert keys(scored) == ["b1"]
+
+
+def test_a_key_that_is_there_twice_is_named(scored: Path) -> None:
+    with (scored / "results.jsonl").open("ab") as stream:
+        stream.write(msgspec.json.encode(row("a2")) + b"\n")
+    with pytest.raises(InputError, match="'a2' is there twice"):
+        Journal.open(scored, MADE_OF)
+
+
+def test_a_foreign_file_is_never_touched(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "results.jsonl").write_text('{"key":"of another program"}\n')
+    for fresh in (False, True):
+        with pytest.raises(InputError, match=r"without run\.json"):
+            Journal.open(folder, MADE_OF, fresh=fresh)
+    assert (folder / "results.jsonl").read_text() == '{"key":"of another program"}\n'
+    assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"fingerprint":{"dump":"a"},"version":99}'])
+def test_a_run_json_that_is_none(folder: Path, content: bytes) -> None:
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"run\.json"):
+        Journal.open(folder, MADE_OF)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        Journal.open(tmp_path / "file" / "run", MADE_OF)
+    with pytest.raises(InputError, match="cannot be written"):
+        Journal.open(tmp_path / "file", MADE_OF)
+
+
+def test_a_full_disk_leaves_whole_lines(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    with Journal.open(scored, MADE_OF) as journal:
+        journal.record(row("a4"))
+        with monkeypatch.context() as patch, pytest.raises(InputError, match="No space left"):
+            patch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
+            journal.record(row("a5"))
+        assert "a5" not in journal.done
+        journal.record(row("a6"))
+    assert keys(scored) == ["a1", "a2", "a3", "a4", "a6"]
+
+
+# --- one writer --------------------------------------------------------------------------------------
+
+
+def test_one_process_at_a_time(scored: Path) -> None:
+    with Journal.open(scored, MADE_OF) as journal:
+        journal.record(row("a4"))
+        for fresh in (False, True):
+            with pytest.raises(
+                InputError, match=rf"another process \(pid {os.getpid()}\) is writing this run"
+            ):
+                Journal.open(scored, MADE_OF, fresh=fresh)
+    with Journal.open(scored, MADE_OF) as journal:
+        assert "a4" in journal.done
+
+
+def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder removes the file and lets go between our open and our lock."""
+    path = tmp_path / "lock"
+    flock, calls = journal_files.fcntl.flock, []
+
+    def late(descriptor: int, how: int) -> None:
+        if not calls:
+            path.unlink()
+        calls.append(how)
+        flock(descriptor, how)
+
+    monkeypatch.setattr(journal_files.fcntl, "flock", late)
+    with journal_files.Lock(path):
+        assert len(calls) == 2 and path.exists()
+        with pytest.raises(InputError):
+            journal_files.Lock(path).__enter__()
+
+
+# --- what the run was made of ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"dump": "d" * 64}, "the dump: aaaaaaaaaaaa… -> dddddddddddd…"),
+        ({"problems": {"sum": "x" * 64, "tree": "c" * 64}}, "problem sum: bbbbbbbbbbbb… -> xxxxxxxxxxxx…"),
+        ({"options": {"all_tests": True, "repairs": ["header"]}}, "option all_tests: false -> true"),
+        ({"options": {"all_tests": False}}, 'option repairs: ["header"] -> not set'),
+        ({"versions": {"g++": "13.1.0"}}, "version of g++: 12.2.0 -> 13.1.0"),
+    ],
+)
+def test_another_fingerprint_is_refused_by_name(scored: Path, changed: dict[str, Any], expected: str) -> None:
+    other = msgspec.structs.replace(MADE_OF, **changed)
+    assert changes(MADE_OF, other) == (expected,)
+    before = (scored / "run.json").read_bytes()
+    with pytest.raises(InputError) as caught:
+        Journal.open(scored, other)
+    assert expected in str(caught.value) and "--fresh" in caught.value.remedy
+    assert (scored / "run.json").read_bytes() == before and keys(scored) == ["a1", "a2", "a3"]
+    with Journal.open(scored, MADE_OF) as journal:  # and the lock was given back
+        assert len(journal.done) == 3
+
+
+def test_all_that_changed_is_named(scored: Path) -> None:
+    other = Fingerprint(dump="z", options={"new": 1})
+    with pytest.raises(InputError) as caught:
+        Journal.open(scored, other)
+    for part in ("the dump", "option all_tests", "option new: not set -> 1", "version of g++"):
+        assert part in caught.value.problem
+
+
+def test_a_run_may_grow_by_problems(folder: Path) -> None:
+    for problems in ({"sum": "1"}, {"tree": "2"}, {"sum": "1", "tree": "2"}):
+        with Journal.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
+            journal.record(row(f"a{len(journal.done)}"))
+    info = read_info(folder)
+    assert info is not None and info.fingerprint.problems == {"sum": "1", "tree": "2"}
+    with pytest.raises(InputError, match="problem sum: 1 -> 3"):
+        Journal.open(folder, Fingerprint(dump="d", problems={"sum": "3"}))
+
+
+def test_without_results_there_is_nothing_to_mix(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.fail(failure("a1"))
+    other = msgspec.structs.replace(MADE_OF, dump="other")
+    with Journal.open(folder, other) as journal:
+        assert journal.failed == set()
+        journal.record(row("b1"))
+    assert failed_lines(folder) == []
+    info = read_info(folder)
+    assert info is not None and info.fingerprint.dump == "other"
+
+
+# --- starting anew -----------------------------------------------------------------------------------
+
+
+def test_fresh_gives_up_the_old_run_with_the_first_new_row(scored: Path) -> None:
+    (scored / "report.md").write_text("of the old rows")
+    (scored / "notes.txt").write_text("the user's own")
+    with Journal.open(scored, MADE_OF, fresh=True) as journal:
+        assert journal.done == set()
+        assert keys(scored) == ["a1", "a2", "a3"]
+        journal.record(row("a2"))
+        assert keys(scored) == ["a2"] and journal.done == {"a2"}
+    assert not (scored / "report.md").exists() and (scored / "notes.txt").exists()
+
+
+def test_fresh_without_a_row_leaves_the_old_run(scored: Path) -> None:
+    with Journal.open(scored, Fingerprint(dump="new"), fresh=True):
+        pass
+    with Journal.open(scored, MADE_OF) as journal:
+        assert journal.done == {"a1", "a2", "a3"}
+
+
+class Killed(BaseException):
+    pass
+
+
+def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """The process dies before its n-th change to the names in a folder."""
+    left = [number]
+
+    def dying(method: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return method(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(Path, "replace", dying(Path.replace))
+    monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, number: int) -> None:
+    with Journal.open(scored, MADE_OF) as journal:
+        journal.fail(failure("a9"))
+    new = msgspec.structs.replace(MADE_OF, dump="new")
+    with pytest.MonkeyPatch.context() as patch:
+        steps_until_killed(patch, number)
+        try:
+            with Journal.open(scored, new, fresh=True) as journal:
+                journal.record(row("b1"))
+        except Killed:
+            pass
+    info = read_info(scored)
+    assert info is not None
+    with Journal.open(scored, info.fingerprint) as journal:
+        old, begun = {"a1", "a2", "a3"}, {"b1"}
+        assert journal.done in ((old,) if info.fingerprint.dump == MADE_OF.dump else (set(), begun))
+        assert journal.failed == ({"a9"} if journal.done == old else set())
+        journal.record(row("b2"))
+    assert set(keys(scored)) - {"b2"} in (old, set(), begun)
+
+
+# --- killed for real ---------------------------------------------------------------------------------
+
+NUMBER, ROUNDS = 1200, 22
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    script = Path(interrupted_run.__file__)
+    root = script.parents[2]
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder), str(NUMBER)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+
+
+def run_for(folder: Path, seconds: float | None) -> int:
+    with start(folder) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        if seconds is not None:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGKILL)
+        return process.wait()
+
+
+def run_to_the_end(folder: Path) -> list[dict[str, Any]]:
+    """Until no failure is left; the rows sorted by key."""
+    for _ in range(20):
+        assert run_for(folder, None) == 0
+        if not read_failures(folder):
+            return sorted(read_rows(folder), key=lambda row: str(row["key"]))
+    raise AssertionError("failures remain")
+
+
+def interruptions(tmp_path: Path) -> Iterator[Path]:
+    """Folders after each of the kills; a new folder when a run came to its end before it was killed."""
+    kills, number = 0, 0
+    while kills < ROUNDS:
+        folder = tmp_path / f"run-{number}"
+        if run_for(folder, random.uniform(0, 0.12)) == -signal.SIGKILL:
+            kills += 1
+            yield folder
+        else:
+            number += 1
+
+
+def test_killed_at_random_moments_nothing_is_twice_and_nothing_lost(tmp_path: Path) -> None:
+    before: dict[Path, dict[str, Any]] = {}
+    for folder in interruptions(tmp_path):
+        rows = list(read_rows(folder))
+        after = {row["key"]: row for row in rows}
+        assert len(after) == len(rows)
+        assert before.get(folder, {}).items() <= after.items()
+        before[folder] = after
+    assert sum(map(len, before.values())) > 0, "every kill came before the first row: the test shows nothing"
+    undisturbed = run_to_the_end(tmp_path / "undisturbed")
+    assert [row["key"] for row in undisturbed] == [s.key for s in interrupted_run.submissions(NUMBER)]
+    for folder in before:
+        assert run_to_the_end(folder) == undisturbed
+        assert (folder / "failures.jsonl").read_bytes() == b""

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import datetime
+import json
+
+import msgspec
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import SUM, columns, judged, problem, result, submission
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
+from ioi_eval.rows import (
+    MAX_COMPILE_OUTPUT,
+    RESULT_COLUMNS,
+    failure_row,
+    identity,
+    model_of,
+    plain,
+    result_of,
+    result_row,
+)
+
+Judged = tuple[Submission, Problem, SubmissionResult]
+
+
+@given(judged())
+def test_a_row_survives_json_unchanged(case: Judged) -> None:
+    row = result_row(case[0], case[1], case[2])
+    line = msgspec.json.encode(row)
+    assert b"\n" not in line
+    assert msgspec.json.decode(line) == row
+    assert json.loads(line) == row
+
+
+@given(judged())
+def test_a_row_is_made_again_of_the_result_that_it_holds(case: Judged) -> None:
+    of, the_problem, first = case
+    row = result_row(of, the_problem, first)
+    again = result_of(msgspec.json.decode(msgspec.json.encode(row)))
+    assert result_row(of, the_problem, again) == row
+    assert again.points == first.points
+    assert [part.exact_score for part in again.subtasks] == [part.exact_score for part in first.subtasks]
+    assert {test.test_name: test.status for test in again.tests} == {
+        t.test_name: t.status for t in first.tests
+    }
+
+
+def test_the_columns_of_published_result_sets() -> None:
+    of = submission("k", target_subtask="02-middle", row={"uuid": "u", "generation": "text"})
+    row = result_row(of, SUM, result(of, {"2-b": Verdict.TLE}))
+    assert row["uuid"] == "u" and row["generation"] == "text" and row["key"] == "k"
+    assert row["target_subtask"] == "02-middle"
+    assert (row["target_subtask_score"], row["target_subtask_status"]) == (0.0, "TLE")
+    assert row["code_compiles"] is True
+    assert row["all_subtasks_points"] == 20
+    middle = row["all_subtasks_results"][1]
+    assert set(middle) == {
+        *(
+            "problem",
+            "subtask",
+            "points",
+            "score",
+            "weighted_score",
+            "score_precision",
+            "status",
+            "test_results",
+        )
+    }
+    assert middle["test_results"][2] == {
+        "test_name": "2-b",
+        "score": 0.0,
+        "status": "TLE",
+        "feedback": "",
+        "cpu_time": 0.1,
+        "wall_time": 0.2,
+        "memory": 1 << 20,
+    }
+    assert not {"resolved", "passed", "total", "pass_rate", "test_results"} & set(row)
+
+
+def test_a_problem_without_subtasks_counts_its_tests() -> None:
+    plain_problem = problem("plain", subtasks=False)
+    of = submission("k", problem_id="plain")
+    row = result_row(of, plain_problem, result(of, {"2-b": Verdict.PA}, problem=plain_problem))
+    assert (row["resolved"], row["passed"], row["total"], row["pass_rate"]) == (False, 3, 4, 0.75)
+    assert [test["status"] for test in row["test_results"]] == ["AC", "AC", "PA", "AC"]
+    assert row["all_subtasks_results"] == [] and row["target_subtask_score"] is None
+
+
+def test_an_unknown_target_has_no_score() -> None:
+    of = submission("k", target_subtask="99-nothing")
+    assert result_row(of, SUM, result(of))["target_subtask_score"] is None
+
+
+def test_the_result_wins_over_columns_of_an_earlier_scoring() -> None:
+    of = submission("k", row=dict.fromkeys(RESULT_COLUMNS, "old"))
+    assert "old" not in result_row(of, SUM, result(of)).values()
+
+
+@given(judged())
+def test_every_column_that_is_not_the_dumps_is_a_known_one(case: Judged) -> None:
+    assert set(result_row(*case)) - set(case[0].row) <= RESULT_COLUMNS
+
+
+def test_long_compiler_output_is_cut() -> None:
+    of = submission("k")
+    row = result_row(of, SUM, result(of, compile_output="x" * 10 * MAX_COMPILE_OUTPUT))
+    assert len(row["compile_output"]) == MAX_COMPILE_OUTPUT and row["compile_output"].endswith("…")
+
+
+def test_a_failure_says_why_and_whose() -> None:
+    of = submission("k", row={"model": "m", "generation": "long"})
+    failure = JudgeFailure("it crashed", phase="checking", test="1-a", remedy="Mend it")
+    assert failure_row(of, failure) == {
+        "model": "m",
+        "key": "k",
+        "problem_id": "sum",
+        "reason": "it crashed",
+        "phase": "checking",
+        "test": "1-a",
+        "remedy": "Mend it",
+    }
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (SUM, submission("k", code="other")),
+        (SUM, submission("k", code="same", language="python")),
+        (problem("tree"), submission("k", code="same")),
+        (SUM, Submission(key="k", problem_id="sum", code=None)),
+    ],
+)
+def test_identity_is_problem_language_and_code(other: tuple[Problem, Submission]) -> None:
+    mine = identity(SUM, submission("k", code="same"))
+    assert mine == identity(SUM, submission("another", code="same", row={"uuid": 1}))
+    assert mine != identity(*other)
+
+
+@pytest.mark.parametrize(
+    ("row", "model"),
+    [
+        ({"model": "a", "model_id": "b"}, "a"),
+        ({"model": None, "model_id": "b"}, "b"),
+        ({"model_kwargs": {"seed": 1, "model": "c"}}, "c"),
+        ({"model_kwargs": {"seed": 1}}, ""),
+        ({"model_kwargs": "text", "model": 3}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_model_of_a_row(row: dict[str, object], model: str) -> None:
+    assert model_of(row) == model
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (float("nan"), None),
+        (float("inf"), None),
+        (b"\xff", "/w=="),
+        (datetime.datetime(2024, 9, 1, 12), "2024-09-01T12:00:00"),
+        (numpy.float32(0.5), 0.5),
+        (numpy.array([[1, 2]]), [[1, 2]]),
+        ((1, Verdict.AC), [1, "AC"]),
+        ({1: 2}, {"1": 2}),
+        ("a\ud800b", "a\ufffdb"),
+        ("a\ud83d\ude00", "a😀"),
+        (10**30, str(10**30)),
+        (True, True),
+    ],
+)
+def test_values_that_json_cannot_hold(value: object, expected: object) -> None:
+    assert plain(value) == expected and type(plain(value)) is type(expected)
+
+
+@given(columns | st.lists(columns))
+def test_plain_values_stay_as_they_are(value: object) -> None:
+    assert plain(plain(value)) == plain(value)

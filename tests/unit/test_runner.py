@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import interrupted_run
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import RAN, SUM, TESTS, problem, result, submission
+
+from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal, read_failures, read_rows
+from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
+from ioi_eval.runner import (
+    Event,
+    RunFinished,
+    RunStarted,
+    RunSummary,
+    SubmissionFailed,
+    SubmissionJudged,
+    run,
+)
+
+MADE_OF = Fingerprint(dump="d")
+PROBLEMS = {"sum": SUM, "tree": problem("tree")}
+
+
+class FakeJudge:
+    """Answers by `replies`: a result, or an error to raise; counts who is judged, and how many at once."""
+
+    def __init__(
+        self, replies: Callable[[Submission], Any] | None = None, pause: Callable[[], int] = lambda: 1
+    ):
+        self.judged: list[str] = []
+        self.cancelled: list[str] = []
+        self.most = self._now = 0
+        self._replies, self._pause = replies or (lambda submission: result(submission)), pause
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        self.judged.append(submission.key)
+        self._now += 1
+        self.most = max(self.most, self._now)
+        try:
+            for _ in range(self._pause()):
+                await asyncio.sleep(0)
+            reply = self._replies(submission)
+        except asyncio.CancelledError:
+            self.cancelled.append(submission.key)
+            raise
+        finally:
+            self._now -= 1
+        if isinstance(reply, BaseException):
+            raise reply
+        assert isinstance(reply, SubmissionResult)
+        return reply
+
+
+async def score(
+    folder: Path, judge: Any, submissions: Any, workers: int = 3, **options: Any
+) -> tuple[RunSummary, list[Event]]:
+    events: list[Event] = []
+    with Journal.open(folder, MADE_OF) as journal:
+        summary = await run(
+            judge, PROBLEMS, submissions, journal, workers=workers, on_event=events.append, **options
+        )
+    return summary, events
+
+
+def rows(folder: Path) -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in read_rows(folder)}
+
+
+def some(number: int) -> list[Submission]:
+    return [submission(f"k{n:03}") for n in range(number)]
+
+
+# --- what is judged ----------------------------------------------------------------------------------
+
+
+async def test_every_submission_gets_its_row(tmp_path: Path) -> None:
+    judge = FakeJudge(lambda s: result(s, {"2-a": Verdict.WA} if s.key == "k001" else {}))
+    summary, _ = await score(tmp_path / "run", judge, some(5))
+    assert summary == RunSummary(judged=5, tests=20, verdicts={Verdict.AC: 4, Verdict.WA: 1})
+    assert sorted(rows(tmp_path / "run")) == [f"k{n:03}" for n in range(5)]
+    assert rows(tmp_path / "run")["k001"]["all_subtasks_points"] == 20
+
+
+@pytest.mark.parametrize("workers", [1, 3, 50])
+async def test_no_more_at_once_than_workers(tmp_path: Path, workers: int) -> None:
+    judge = FakeJudge(pause=lambda: 3)
+    await score(tmp_path / "run", judge, some(20), workers)
+    assert judge.most == min(workers, 20)
+
+
+async def test_no_workers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="0 workers"):
+        await score(tmp_path / "run", FakeJudge(), some(1), 0)
+
+
+async def test_a_second_call_judges_nothing(tmp_path: Path) -> None:
+    await score(tmp_path / "run", FakeJudge(), some(5))
+    judge = FakeJudge()
+    summary, events = await score(tmp_path / "run", judge, some(5))
+    assert judge.judged == [] and summary == RunSummary(skipped=5)
+    assert events == [RunStarted(total=5, skipped=5), RunFinished(summary=summary)]
+
+
+async def test_a_run_of_nothing_is_a_run(tmp_path: Path) -> None:
+    await score(tmp_path / "run", FakeJudge(), [])
+    assert (tmp_path / "run" / "run.json").exists() and rows(tmp_path / "run") == {}
+
+
+async def test_submissions_are_taken_as_they_are_needed(tmp_path: Path) -> None:
+    """A stream is never ahead of the judge by more than the workers."""
+    judge = FakeJudge(pause=lambda: 2)
+    recorded = 0
+    ahead: list[int] = []
+
+    def stream() -> Iterator[Submission]:
+        for number, one in enumerate(some(200)):
+            ahead.append(number - recorded)
+            yield one
+
+    def count(event: Event) -> None:
+        nonlocal recorded
+        recorded += isinstance(event, SubmissionJudged)
+
+    with Journal.open(tmp_path / "run", MADE_OF) as journal:
+        summary = await run(judge, PROBLEMS, stream(), journal, workers=4, on_event=count)
+    assert summary.judged == 200 and max(ahead) <= 4
+
+
+# --- equal submissions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_equal_submissions_are_judged_once(tmp_path: Path, workers: int) -> None:
+    judge = FakeJudge(lambda s: result(s, {"3-a": Verdict.TLE}), pause=lambda: 5)
+    same = [submission(f"s{n}", code="same", row={"model": f"m{n}"}, repairs=(f"r{n}",)) for n in range(6)]
+    summary, events = await score(tmp_path / "run", judge, [*same, submission("other")], workers)
+    assert sorted(judge.judged) == ["other", "s0"]
+    assert (summary.judged, summary.repeated, summary.tests) == (7, 5, 8)
+    found = rows(tmp_path / "run")
+    assert [found[f"s{n}"]["model"] for n in range(6)] == [f"m{n}" for n in range(6)]
+    assert [found[f"s{n}"]["repairs"] for n in range(6)] == [[f"r{n}"] for n in range(6)]
+    results = [{**found[f"s{n}"], "key": "", "model": "", "repairs": []} for n in range(6)]
+    assert all(one == results[0] for one in results)
+    assert sum(event.repeated for event in events if isinstance(event, SubmissionJudged)) == 5
+
+
+async def test_equal_to_one_of_an_earlier_call(tmp_path: Path) -> None:
+    await score(tmp_path / "run", FakeJudge(), [submission("a", code="same")])
+    judge = FakeJudge()
+    await score(tmp_path / "run", judge, [submission("a", code="same"), submission("b", code="same")])
+    assert judge.judged == [] and set(rows(tmp_path / "run")) == {"a", "b"}
+
+
+async def test_other_problem_or_language_is_not_equal(tmp_path: Path) -> None:
+    judge = FakeJudge(lambda s: result(s, problem=PROBLEMS[s.problem_id]))
+    different = [
+        submission("a", code="same"),
+        submission("b", code="same", language="python"),
+        submission("c", code="same", problem_id="tree"),
+    ]
+    await score(tmp_path / "run", judge, different)
+    assert sorted(judge.judged) == ["a", "b", "c"]
+
+
+async def test_a_long_row_of_equals_is_not_held_in_memory(tmp_path: Path) -> None:
+    taken = 0
+    most: list[int] = []
+
+    def stream() -> Iterator[Submission]:
+        nonlocal taken
+        for n in range(500):
+            taken += 1
+            yield submission(f"s{n}", code="same")
+
+    def reply(of: Submission) -> SubmissionResult:
+        most.append(taken)
+        return result(of)
+
+    judge = FakeJudge(reply, pause=lambda: 1000)
+    summary, _ = await score(tmp_path / "run", judge, stream(), 2)
+    assert summary.judged == 500 and judge.judged == ["s0"] and most[0] < 80
+
+
+# --- failures ----------------------------------------------------------------------------------------
+
+
+async def test_a_failure_is_no_result_and_the_run_goes_on(tmp_path: Path) -> None:
+    down = JudgeFailure("it crashed", phase="checking", test="1-a", remedy="Mend the checker")
+    judge = FakeJudge(lambda s: down if s.key in {"k001", "k002"} else result(s))
+    summary, events = await score(tmp_path / "run", judge, some(4))
+    assert (summary.judged, summary.failed) == (2, 2)
+    assert set(rows(tmp_path / "run")) == {"k000", "k003"}
+    assert read_failures(tmp_path / "run")["k001"] == {
+        "key": "k001",
+        "problem_id": "sum",
+        "reason": "it crashed",
+        "phase": "checking",
+        "test": "1-a",
+        "remedy": "Mend the checker",
+    }
+    assert SubmissionFailed(key="k002", problem_id="sum", reason=str(down)) in events
+    retry = FakeJudge()
+    await score(tmp_path / "run", retry, some(4))
+    assert sorted(retry.judged) == ["k001", "k002"] and read_failures(tmp_path / "run") == {}
+
+
+async def test_an_engine_that_is_gone_is_a_failure_too(tmp_path: Path) -> None:
+    await score(tmp_path / "run", FakeJudge(lambda s: EngineUnavailable("nobody answers")), some(1))
+    failure = read_failures(tmp_path / "run")["k000"]
+    assert (failure["reason"], failure["phase"]) == ("nobody answers", "engine")
+
+
+async def test_equals_share_a_failure_that_they_waited_for(tmp_path: Path) -> None:
+    judge = FakeJudge(lambda s: JudgeFailure("no"), pause=lambda: 5)
+    same = [submission(f"s{n}", code="same") for n in range(3)]
+    summary, _ = await score(tmp_path / "run", judge, same)
+    assert (
+        summary.failed == 3
+        and judge.judged == ["s0"]
+        and set(read_failures(tmp_path / "run")) == {"s0", "s1", "s2"}
+    )
+
+
+# --- unusable input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("submissions", "said"),
+    [
+        ([*some(3), submission("x", problem_id="nosuch")], r"unknown problem 'nosuch'.*sum, tree"),
+        ([*some(3), submission("k001")], "'k001' is there twice"),
+    ],
+)
+async def test_unusable_submissions_end_it_before_anything_is_written(
+    tmp_path: Path, submissions: list[Submission], said: str
+) -> None:
+    judge = FakeJudge()
+    with pytest.raises(InputError, match=said):
+        await score(tmp_path / "run", judge, submissions)
+    assert judge.judged == [] and not (tmp_path / "run").exists()
+
+
+async def test_a_checker_that_does_not_compile_ends_it_before_anything_is_written(tmp_path: Path) -> None:
+    prepared = []
+
+    async def prepare(problem: Problem) -> None:
+        prepared.append(problem.id)
+        await asyncio.sleep(0)
+        if problem.id == "tree":
+            raise InputError("the checker does not compile", where="tree.zip")
+
+    judge = FakeJudge()
+    with pytest.raises(InputError, match="does not compile"):
+        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare=prepare)
+    assert judge.judged == [] and not (tmp_path / "run").exists()
+    await score(tmp_path / "run", judge, some(3), prepare=prepare)
+    assert prepared == ["sum", "tree", "sum"]
+    await score(tmp_path / "run", judge, some(3), prepare=prepare)
+    assert prepared == ["sum", "tree", "sum"], "what is done needs no checker"
+
+
+async def test_a_machine_that_cannot_prepare_ends_nothing(tmp_path: Path) -> None:
+    async def prepare(problem: Problem) -> None:
+        raise EngineUnavailable("not yet")
+
+    summary, _ = await score(tmp_path / "run", FakeJudge(), some(2), prepare=prepare)
+    assert summary.judged == 2
+
+
+async def test_unusable_input_that_the_judge_finds_first_writes_nothing(tmp_path: Path) -> None:
+    judge = FakeJudge(lambda s: InputError("the checker does not compile", where="sum.zip"))
+    with pytest.raises(InputError, match="does not compile"):
+        await score(tmp_path / "run", judge, some(8))
+    assert not (tmp_path / "run").exists()
+
+
+async def test_unusable_input_found_late_leaves_whole_rows(tmp_path: Path) -> None:
+    judge = FakeJudge(lambda s: InputError("broken") if s.key == "k005" else result(s))
+    with pytest.raises(InputError, match="broken"):
+        await score(tmp_path / "run", judge, iter(some(8)), 2)
+    done = set(rows(tmp_path / "run"))
+    assert done >= {"k000", "k001", "k002"} and "k005" not in done
+    await score(tmp_path / "run", FakeJudge(), some(8))
+    assert len(rows(tmp_path / "run")) == 8
+
+
+async def test_a_bug_is_not_a_failure_of_the_judge(tmp_path: Path) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        await score(tmp_path / "run", FakeJudge(lambda s: ZeroDivisionError()), some(2))
+    assert caught.group_contains(ZeroDivisionError)
+
+
+# --- stopping ----------------------------------------------------------------------------------------
+
+
+@given(moment=st.integers(0, 120), workers=st.integers(1, 5), seed=st.integers(0, 5))
+def test_cancelled_at_any_moment_the_next_call_completes_it(
+    tmp_path_factory: pytest.TempPathFactory, moment: int, workers: int, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cancelled") / "run"
+    submissions = [submission(f"k{n:03}", code=f"// {n // 2}") for n in range(40)]
+    dice = random.Random(seed)
+
+    async def cancelled() -> FakeJudge:
+        judge = FakeJudge(pause=lambda: dice.randrange(6))
+        task = asyncio.create_task(score(folder, judge, submissions, workers))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return judge
+
+    first = asyncio.run(cancelled())
+    before = rows(folder)
+    assert len(first.judged) - len(first.cancelled) == len(
+        {row["submission_sha256"] for row in before.values()}
+    )
+    asyncio.run(score(folder, second := FakeJudge(), submissions, workers))
+    after = rows(folder)
+    assert set(after) == {s.key for s in submissions} and before.items() <= after.items()
+    assert len(list(read_rows(folder))) == 40
+    assert len(first.judged) - len(first.cancelled) + len(second.judged) == 20
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
+    script = Path(interrupted_run.__file__)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "run"), "20000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(script.parents[2])},
+    ) as process:
+        while not (tmp_path / "run" / "results.jsonl").exists():
+            assert process.poll() is None, process.communicate()
+        for _ in range(signals):
+            process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert process.returncode != 0 and "KeyboardInterrupt" in errors
+    assert (tmp_path / "run" / "results.jsonl").read_bytes()[-1:] in (b"", b"\n")
+    with Journal.open(tmp_path / "run", interrupted_run.FINGERPRINT) as journal:
+        assert len(list(read_rows(tmp_path / "run"))) == len(journal.done) < 20000
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 1000), workers=st.integers(1, 6))
+def test_any_order_of_finishing_gives_the_same_journal_once_sorted(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int
+) -> None:
+    def reply(of: Submission) -> SubmissionResult:
+        dice = random.Random(of.code)
+        return result(of, {test: dice.choice(RAN) for test in TESTS})
+
+    folder, dice = tmp_path_factory.mktemp("order"), random.Random(seed)
+    submissions = [submission(f"k{n}", code=f"// {n % 9}") for n in range(15)]
+    asyncio.run(score(folder / "plain", FakeJudge(reply), submissions, 1))
+    shuffled = dice.sample(submissions, len(submissions))
+    asyncio.run(score(folder / "other", FakeJudge(reply, lambda: dice.randrange(9)), shuffled, workers))
+    assert rows(folder / "plain") == rows(folder / "other")
+
+
+# --- events ------------------------------------------------------------------------------------------
+
+
+async def test_events_tell_the_whole_story(tmp_path: Path) -> None:
+    statuses = {"1-a": Verdict.WA, "2-a": Verdict.SKIPPED}
+    of = submission("a")
+
+    def reply(one: Submission) -> SubmissionResult:
+        return result(one, statuses) if one.key == "a" else result(one, compiles=False)
+
+    summary, events = await score(tmp_path / "run", FakeJudge(reply), [of, submission("c")], 1)
+    assert events == [
+        RunStarted(total=2, skipped=0),
+        SubmissionJudged(
+            key="a",
+            problem_id="sum",
+            status=Verdict.WA,
+            points=0.0,
+            verdicts={Verdict.WA: 1, Verdict.SKIPPED: 1, Verdict.AC: 2},
+            tests=3,
+        ),
+        SubmissionJudged(
+            key="c", problem_id="sum", status=Verdict.CE, points=0.0, verdicts={Verdict.CE: 4}, tests=0
+        ),
+        RunFinished(summary=summary),
+    ]
+
+
+async def test_a_stream_has_no_total(tmp_path: Path) -> None:
+    _, events = await score(tmp_path / "run", FakeJudge(), iter(some(2)))
+    assert events[0] == RunStarted(total=None, skipped=0)
