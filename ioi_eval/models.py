@@ -13,7 +13,7 @@ import msgspec
 _CHUNK = 1 << 20
 
 
-# Tells type checkers what subclasses inherit at run time anyway.
+# Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all values: immutable, compared by content, made with keywords only."""
