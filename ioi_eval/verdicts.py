@@ -1,0 +1,240 @@
+"""From what a program did on one test to a `TestResult`: the proctor's lines and the classic job's replies.
+
+Everything here is about the submission. Where the material says that the judge failed, or does not say
+enough, a `JudgeFailure` is raised: never a score of 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Verdict
+from ioi_eval.protocol.proctor import Line
+
+STATUS_ORDER: tuple[Verdict, ...] = (
+    Verdict.CE,
+    Verdict.RE,
+    Verdict.WA,
+    Verdict.OLE,
+    Verdict.MLE,
+    Verdict.TLE,
+    Verdict.PA,
+    Verdict.AC,
+    Verdict.SKIPPED,
+)
+"""Worst first, as published result sets have it; OLE, which they do not know, stands beside MLE."""
+
+NO_CODE = "no code found"
+COMPILATION_ERROR = "Compilation error"
+
+_MICROSECONDS = 1e6
+_MEBIBYTE = 1 << 20
+
+# The texts that a checker may name instead of spelling them out.
+_STANDARD_TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        "translate:success": "Output is correct",
+        "translate:partial": "Output is partially correct",
+        "translate:wrong": "Output isn't correct",
+    }
+)
+
+# Linux numbers, whatever the client runs on: the submission ran on Linux.
+_SIGNALS: Mapping[int, str] = MappingProxyType(
+    {
+        4: "SIGILL",
+        5: "SIGTRAP",
+        6: "SIGABRT",
+        7: "SIGBUS",
+        8: "SIGFPE",
+        9: "SIGKILL",
+        11: "SIGSEGV",
+        13: "SIGPIPE",
+        15: "SIGTERM",
+        24: "SIGXCPU",
+        25: "SIGXFSZ",
+        31: "SIGSYS, a system call that is not allowed",
+    }
+)
+
+# A plain decimal number; Python's float() would also take nan, 1_0 and digits of other scripts.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+# Which words in a classic job's feedback mean what, asked in this order, where the score is 0.
+_CLASSIC_TEXTS: tuple[tuple[str, Verdict], ...] = (
+    ("Compilation error", Verdict.CE),
+    ("Memory limit exceeded", Verdict.MLE),
+    ("Time limit exceeded", Verdict.TLE),
+    ("Output isn't correct", Verdict.WA),
+)
+
+
+def worst(statuses: Iterable[Verdict]) -> Verdict:
+    """The worst of several statuses. SKIPPED only if there is nothing else."""
+    return min(statuses, key=STATUS_ORDER.index, default=Verdict.SKIPPED)
+
+
+def of_score(score: float) -> Verdict:
+    """What a program is called that ran within its limits and earned `score`."""
+    if score >= 1:
+        return Verdict.AC
+    return Verdict.PA if score > 0 else Verdict.WA
+
+
+# --- the proctor's lines -----------------------------------------------------------------------------
+
+
+def test_result(test_name: str, line: Line, *, limits: Limits) -> TestResult:
+    """The result that a proctor's line about a test stands for.
+
+    `limits` are those that the test ran with; the feedback names the one that was exceeded and by how much.
+    """
+    if line.failure is not None:
+        raise JudgeFailure(line.failure, phase="judging", test=test_name)
+    if line.skipped:
+        return skipped(test_name)
+    score, status, feedback = _outcome(test_name, line, limits)
+    return TestResult(
+        test_name=test_name,
+        score=score,
+        status=status,
+        feedback=feedback,
+        cpu_time=line.cpu_us / _MICROSECONDS,
+        wall_time=line.wall_us / _MICROSECONDS,
+        memory=line.memory,
+    )
+
+
+def _outcome(test_name: str, line: Line, limits: Limits) -> tuple[float, Verdict, str]:
+    if line.end == "ok":
+        score = _in_range(test_name, line.score)
+        return score, of_score(score), _standard(line.feedback)
+    if line.end is None or line.end not in _ENDS:
+        raise JudgeFailure(f"the proctor reports no known end: {line.end!r}", phase="judging", test=test_name)
+    status, describe = _ENDS[line.end]
+    return 0.0, status, describe(line, limits)
+
+
+def _cpu(line: Line, limits: Limits) -> str:
+    return f"Time limit exceeded (CPU time {_seconds(line.cpu_us)}{_of_seconds(limits.cpu_time)})"
+
+
+def _wall(line: Line, limits: Limits) -> str:
+    return f"Time limit exceeded (wall time {_seconds(line.wall_us)}{_of_seconds(limits.wall_time)})"
+
+
+def _memory(line: Line, limits: Limits) -> str:
+    limit = "" if limits.memory is None else f" of {_mebibytes(limits.memory)}"
+    return f"Memory limit exceeded ({_mebibytes(line.memory)}{limit})"
+
+
+def _output(line: Line, limits: Limits) -> str:
+    limit = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
+    return f"Output limit exceeded{limit}"
+
+
+def _exit(line: Line, limits: Limits) -> str:
+    return f"Runtime error (exit code {line.code})"
+
+
+def _signal(line: Line, limits: Limits) -> str:
+    name = _SIGNALS.get(line.signal)
+    return f"Runtime error (signal {line.signal}{f', {name}' if name else ''})"
+
+
+_ENDS: Mapping[str, tuple[Verdict, Callable[[Line, Limits], str]]] = MappingProxyType(
+    {
+        "cpu": (Verdict.TLE, _cpu),
+        "wall": (Verdict.TLE, _wall),
+        "memory": (Verdict.MLE, _memory),
+        "output": (Verdict.OLE, _output),
+        "exit": (Verdict.RE, _exit),
+        "signal": (Verdict.RE, _signal),
+    }
+)
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{microseconds / _MICROSECONDS:.3f} s"
+
+
+def _of_seconds(limit: float | None) -> str:
+    return "" if limit is None else f" of {limit:.3f} s"
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / _MEBIBYTE:.1f} MiB"
+
+
+def _standard(feedback: str) -> str:
+    return _STANDARD_TEXTS.get(feedback.strip(), feedback)
+
+
+def _in_range(test_name: str, score: float) -> float:
+    if not 0 <= score <= 1:  # nan is not either
+        raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
+    return score + 0.0  # -0.0 becomes 0.0
+
+
+# --- tests without a run -----------------------------------------------------------------------------
+
+
+def skipped(test_name: str) -> TestResult:
+    """A test that was not run because no score depends on it any more. It counts as 0."""
+    return TestResult(test_name=test_name, score=0.0, status=Verdict.SKIPPED)
+
+
+def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
+    """A test that could not be run because there is no program."""
+    return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)
+
+
+# --- the classic job ---------------------------------------------------------------------------------
+
+
+def classic_outcome(result: JobResult) -> tuple[str, str]:
+    """Score and feedback of a classic job, both as text: what pipelines in use make of a reply, rule by rule.
+
+    One thing they do not look at comes first: a box that failed is no answer about the submission.
+    """
+    for phase, stage in (("compiling", result.compile), ("running", result.run)):
+        _check_box(phase, stage)
+    if result.compile is not None and result.compile.code != 0:
+        return "0", f"{COMPILATION_ERROR} exit code {result.compile.code}\n{result.compile.stderr}"
+    if result.run.code == 1 and "MemoryError" in result.run.stderr:
+        return "0", "Memory limit exceeded"
+    if result.run.stdout:
+        return result.run.stdout, result.run.stderr
+    if result.run.signal == "SIGKILL":
+        return "0", "Time limit exceeded"
+    return "0", "Unknown error"
+
+
+def _check_box(phase: str, stage: Stage | None) -> None:
+    if stage is not None and stage.status is StageStatus.XX:
+        raise JudgeFailure(stage.message or "the box failed", phase=phase)
+
+
+def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
+    """The result that a classic job's score and feedback stand for.
+
+    The score is the first line and must be a plain number in [0, 1]; anything else is the judge's fault.
+    """
+    number = _parse_score(test_name, score)
+    text = _standard(feedback)
+    status = of_score(number) if number > 0 else _classic_zero(text)
+    return TestResult(test_name=test_name, score=number, status=status, feedback=text)
+
+
+def _parse_score(test_name: str, text: str) -> float:
+    first = text.partition("\n")[0].strip()
+    if not _NUMBER.fullmatch(first):
+        raise JudgeFailure(f"the score {first[:80]!r} is not a number", phase="checking", test=test_name)
+    return _in_range(test_name, float(first))
+
+
+def _classic_zero(feedback: str) -> Verdict:
+    return next((status for words, status in _CLASSIC_TEXTS if words in feedback), Verdict.RE)

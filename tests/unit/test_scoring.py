@@ -1,0 +1,469 @@
+"""Scores of subtasks, submissions and problems, row by row, and what must hold for all of them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ioi_eval import scoring, verdicts
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.models import (
+    Blob,
+    Problem,
+    ScoreType,
+    Submission,
+    SubmissionResult,
+    Subtask,
+    SubtaskResult,
+    Test,
+    TestResult,
+    Verdict,
+)
+
+# A busy machine may be slow: that is no failure.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+SUM, MIN, MUL, THRESHOLD = ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MUL, ScoreType.GROUP_THRESHOLD
+
+SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0]), st.floats(0, 1))
+
+
+def subtask(
+    kind: ScoreType = MIN, *, points: float = 100, tests: str = "ab", threshold: float = 1.0
+) -> Subtask:
+    return Subtask(name="s", points=points, tests=tuple(tests), score_type=kind, threshold=threshold)
+
+
+def problem(*subtasks: Subtask, tests: str = "abcd", precision: int = 2) -> Problem:
+    made = tuple(Test(name=name, input=Blob.of(name)) for name in tests)
+    return Problem(id="p", tests=made, subtasks=subtasks, score_precision=precision)
+
+
+def result(name: str, score: float, status: Verdict | None = None) -> TestResult:
+    return TestResult(test_name=name, score=score, status=status or verdicts.of_score(score))
+
+
+def results(**scores: float) -> dict[str, TestResult]:
+    return {name: result(name, score) for name, score in scores.items()}
+
+
+def submission(key: str = "k", code: str | None = "int main(){}") -> Submission:
+    return Submission(key=key, problem_id="p", code=code)
+
+
+# --- one subtask: score types ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "threshold", "scores", "share"),
+    [
+        (SUM, 1.0, [1, 1, 1], 1.0),
+        (SUM, 1.0, [1, 0, 0, 0], 0.25),
+        (SUM, 1.0, [0.5, 0.25], 0.375),
+        (SUM, 1.0, [0.1] * 10, 0.1),
+        (MIN, 1.0, [1, 1], 1.0),
+        (MIN, 1.0, [1, 0.3, 0.7], 0.3),
+        (MIN, 1.0, [1, 0], 0.0),
+        (MUL, 1.0, [1, 1], 1.0),
+        (MUL, 1.0, [0.5, 0.5, 0.5], 0.125),
+        (MUL, 1.0, [0.5, 0], 0.0),
+        (THRESHOLD, 0.5, [0.5, 0.1], 1.0),
+        (THRESHOLD, 0.5, [0.5, 0.51], 0.0),
+        (THRESHOLD, 0.5, [0.5, 0], 0.0),
+        (THRESHOLD, 0.5, [1.0], 0.0),
+        (THRESHOLD, 1.0, [1.0, 1e-9], 1.0),
+    ],
+)
+def test_subtask_score(kind: ScoreType, threshold: float, scores: list[float], share: float) -> None:
+    assert scoring.subtask_score(subtask(kind, threshold=threshold), scores) == share
+
+
+@RELAXED
+@given(st.sampled_from(ScoreType), st.floats(0.01, 1), st.lists(SCORES, min_size=1))
+def test_a_subtasks_score_is_a_share(kind: ScoreType, threshold: float, scores: list[float]) -> None:
+    assert 0 <= scoring.subtask_score(subtask(kind, threshold=threshold), scores) <= 1
+
+
+@RELAXED
+@given(st.sampled_from([SUM, MIN, MUL, THRESHOLD]), st.lists(SCORES, min_size=1), st.data())
+def test_a_subtasks_score_never_rises_when_a_tests_score_falls(
+    kind: ScoreType, scores: list[float], data: st.DataObject
+) -> None:
+    index = data.draw(st.integers(0, len(scores) - 1))
+    lower = [*scores]
+    lower[index] = data.draw(st.floats(0, scores[index]))
+    group = subtask(kind)
+    assert scoring.subtask_score(group, lower) <= scoring.subtask_score(group, scores)
+
+
+@RELAXED
+@given(st.floats(0.01, 1), st.lists(SCORES, min_size=1), st.data())
+def test_nor_with_any_threshold_when_a_test_fails(
+    threshold: float, scores: list[float], data: st.DataObject
+) -> None:
+    failed = [*scores]
+    failed[data.draw(st.integers(0, len(scores) - 1))] = 0.0
+    group = subtask(THRESHOLD, threshold=threshold)
+    assert scoring.subtask_score(group, failed) <= scoring.subtask_score(group, scores)
+
+
+def test_below_a_threshold_less_is_more() -> None:
+    group = subtask(THRESHOLD, threshold=0.5)
+    assert scoring.subtask_score(group, [0.6]) < scoring.subtask_score(group, [0.4])
+
+
+def test_points_without_tests_are_refused_and_samples_without_tests_are_not() -> None:
+    with pytest.raises(InputError, match="no tests"):
+        scoring.subtask_score(subtask(tests=""), [])
+    assert scoring.subtask_score(subtask(tests="", points=0), []) == 0
+
+
+# --- one subtask: rounding and statuses --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "share", "precision", "score", "weighted"),
+    [
+        (30, 1 / 3, 2, 0.33, 10.0),
+        (100, 1 / 3, 2, 0.33, 33.33),
+        (100, 2 / 3, 2, 0.67, 66.67),
+        (100, 2 / 3, 0, 1.0, 67.0),
+        (100, 2 / 3, 4, 0.6667, 66.6667),
+        (1, 0.125, 2, 0.12, 0.12),  # a true tie: to the even digit
+        (1, 0.375, 2, 0.38, 0.38),
+        (2.675, 1, 2, 1.0, 2.67),  # no tie: the nearest binary number is a little less
+        (5, 0.5, 0, 0.0, 2.0),
+        (7, 0.5, 0, 0.0, 4.0),
+        (0, 0.5, 2, 0.5, 0.0),
+    ],
+)
+def test_rounding(points: float, share: float, precision: int, score: float, weighted: float) -> None:
+    group = subtask(points=points, tests="a")
+    made = scoring.subtask_result(problem(group, precision=precision), group, results(a=share))
+    assert (made.exact_score, made.score, made.weighted_score) == (share, score, weighted)
+    assert (made.points, made.score_precision, made.problem, made.subtask) == (points, precision, "p", "s")
+
+
+def test_weighted_is_rounded_from_the_exact_score_not_from_the_rounded_one() -> None:
+    group = subtask(points=60, tests="a")
+    made = scoring.subtask_result(problem(group), group, results(a=0.005))
+    assert (made.score, made.weighted_score) == (0.01, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores", "status"),
+    [
+        (MIN, {"a": 1, "b": 1}, "AC"),
+        (MIN, {"a": 1, "b": 0.5}, "PA"),
+        (MIN, {"a": 0.5, "b": 0}, "WA"),
+        (SUM, {"a": 1, "b": 0}, "WA"),
+        (THRESHOLD, {"a": 0.5, "b": 0.5}, "AC"),
+        (THRESHOLD, {"a": 1, "b": 1}, "WA"),
+        (THRESHOLD, {"a": 0.5, "b": 0.75}, "WA"),
+        (THRESHOLD, {"a": 0.5, "b": 0}, "WA"),
+    ],
+)
+def test_status_of_a_subtask(kind: ScoreType, scores: dict[str, float], status: str) -> None:
+    group = subtask(kind, threshold=0.5)
+    assert scoring.subtask_result(problem(group), group, results(**scores)).status == status
+
+
+def test_the_worst_test_gives_its_status_and_skipped_ones_do_not() -> None:
+    group = subtask(tests="abc")
+    tests = {"a": result("a", 0, Verdict.TLE), "b": result("b", 0, Verdict.RE), "c": verdicts.skipped("c")}
+    made = scoring.subtask_result(problem(group), group, tests)
+    assert made.status is Verdict.RE
+    assert [test.status for test in made.test_results] == ["TLE", "RE", "SKIPPED"]
+
+
+def test_a_threshold_keeps_the_status_of_a_program_that_failed() -> None:
+    group = subtask(THRESHOLD, tests="a")
+    made = scoring.subtask_result(problem(group), group, {"a": result("a", 0, Verdict.TLE)})
+    assert made.status is Verdict.TLE
+
+
+def test_a_test_that_a_subtask_names_twice_counts_once() -> None:
+    group = subtask(MUL, tests="aa")
+    made = scoring.subtask_result(problem(group), group, results(a=0.5))
+    assert made.exact_score == 0.5
+    assert len(made.test_results) == 1
+
+
+# --- tests that did not run --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores"),
+    [(MIN, {"a": 0}), (MUL, {"a": 0}), (THRESHOLD, {"a": 0}), (THRESHOLD, {"a": 0.75})],
+)
+def test_a_settled_subtask_needs_no_further_test(kind: ScoreType, scores: dict[str, float]) -> None:
+    group = subtask(kind, threshold=0.5)
+    made = scoring.subtask_result(problem(group), group, results(**scores))
+    assert made.exact_score == 0
+    assert [test.status for test in made.test_results][1] is Verdict.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores"),
+    [
+        (MIN, {"a": 0.5}),
+        (MUL, {"a": 0.5}),
+        (THRESHOLD, {"a": 0.5}),
+        (SUM, {"a": 0}),
+        (SUM, {"a": 1}),
+        (MIN, {}),
+    ],
+)
+def test_a_missing_test_that_matters_is_never_taken_for_zero(
+    kind: ScoreType, scores: dict[str, float]
+) -> None:
+    group = subtask(kind, threshold=0.5)
+    with pytest.raises(JudgeFailure, match="depends on it"):
+        scoring.subtask_result(problem(group), group, results(**scores))
+    skipped = results(**scores) | {"b": verdicts.skipped("b")}
+    with pytest.raises(JudgeFailure, match="test b"):
+        scoring.subtask_result(problem(group), group, {"a": result("a", 1)} | skipped)
+
+
+def test_without_subtasks_every_test_matters() -> None:
+    with pytest.raises(JudgeFailure, match="test d"):
+        scoring.submission_result(problem(), submission(), results(a=0, b=0, c=0))
+
+
+# --- one submission ----------------------------------------------------------------------------------
+
+
+def test_a_submissions_points_are_the_unrounded_sum() -> None:
+    groups = [Subtask(name=name, points=10, tests=(name,)) for name in "abc"]
+    made = scoring.submission_result(
+        problem(*groups, tests="abc"), submission(), results(a=1 / 3, b=1 / 3, c=1 / 3)
+    )
+    assert [part.weighted_score for part in made.subtasks] == [3.33, 3.33, 3.33]
+    assert made.points == pytest.approx(10, abs=1e-12)
+
+
+def test_subtasks_share_tests_and_stand_in_the_problems_order() -> None:
+    groups = [
+        Subtask(name="full", points=70, tests=("a", "b", "c")),
+        Subtask(name="easy", points=30, tests=("a",)),
+    ]
+    made = scoring.submission_result(problem(*groups, tests="abc"), submission(), results(c=0, a=1))
+    assert [(part.subtask, part.weighted_score) for part in made.subtasks] == [("full", 0), ("easy", 30)]
+    assert [test.test_name for test in made.tests] == ["a", "b", "c"]
+    assert made.points == 30
+
+
+def test_without_subtasks_points_are_the_mean() -> None:
+    made = scoring.submission_result(problem(), submission(), results(a=1, b=1, c=0.5, d=0))
+    assert (made.points, made.subtasks) == (0.625, ())
+    passes = scoring.pass_rate(made)
+    assert (passes.passed, passes.total, passes.pass_rate, passes.resolved) == (2, 4, 0.5, False)
+
+
+def test_resolved_is_every_test_passed() -> None:
+    made = scoring.submission_result(problem(tests="a"), submission(), results(a=1))
+    assert scoring.pass_rate(made).resolved
+    empty = SubmissionResult(key="k", problem_id="p", compiles=True)
+    assert (scoring.pass_rate(empty).resolved, scoring.pass_rate(empty).pass_rate) == (False, 0.0)
+
+
+def test_a_problem_without_tests_scores_nobody() -> None:
+    with pytest.raises(InputError, match="no tests"):
+        scoring.submission_result(problem(tests=""), submission(), {})
+
+
+def test_tests_of_equal_content_share_a_result() -> None:
+    twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("1")) for name in "ab")
+    made = scoring.submission_result(Problem(id="p", tests=twins), submission(), results(a=0.5))
+    assert [(test.test_name, test.score) for test in made.tests] == [("a", 0.5), ("b", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("code", "feedback"), [("int main(", "Compilation error"), (None, "no code found")], ids=["code", "none"]
+)
+def test_what_does_not_compile_is_ce_everywhere(code: str | None, feedback: str) -> None:
+    group = subtask(SUM)
+    made = scoring.submission_result(
+        problem(group), submission(code=code), {}, compiles=False, compile_output="expected ')'"
+    )
+    assert (made.compiles, made.points, made.compile_output) == (False, 0, "expected ')'")
+    assert {test.status for test in made.tests} == {Verdict.CE}
+    assert {test.feedback for test in made.tests} == {feedback}
+    assert [(part.status, part.weighted_score) for part in made.subtasks] == [(Verdict.CE, 0)]
+    assert scoring.submission_status(made) is Verdict.CE
+
+
+def test_the_evidence_is_passed_on() -> None:
+    sent = Submission(key="k", problem_id="p", code="", repairs=("header",))
+    made = scoring.submission_result(
+        problem(tests="a"), sent, results(a=1), checker="cms", compiler="g++ 12", confinement={"landlock": 7}
+    )
+    assert (made.key, made.problem_id, made.repairs) == ("k", "p", ("header",))
+    assert (made.checker, made.compiler, made.confinement) == ("cms", "g++ 12", {"landlock": 7})
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores", "status"),
+    [(MIN, {"a": 1, "b": 1}, "AC"), (MIN, {"a": 1, "b": 0.5}, "PA"), (MIN, {"a": 0}, "WA")],
+)
+def test_status_of_a_submission(kind: ScoreType, scores: dict[str, float], status: str) -> None:
+    made = scoring.submission_result(problem(subtask(kind)), submission(), results(**scores))
+    assert scoring.submission_status(made) == status
+
+
+STATUSES = st.sampled_from([Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.RE])
+
+
+@RELAXED
+@given(st.sampled_from(ScoreType), st.lists(st.tuples(SCORES, STATUSES), min_size=1, max_size=6))
+def test_statuses_fit_scores(kind: ScoreType, outcomes: list[tuple[float, Verdict]]) -> None:
+    names = "abcdef"[: len(outcomes)]
+    tests = {
+        name: result(name, score, verdicts.of_score(score) if score else status)
+        for name, (score, status) in zip(names, outcomes, strict=True)
+    }
+    group = subtask(kind, tests=names, threshold=0.5)
+    made = scoring.subtask_result(problem(group, tests=names), group, tests)
+    if made.status is Verdict.AC:
+        assert made.exact_score == 1
+    if made.exact_score == 1:
+        assert made.status is Verdict.AC
+    if made.status is Verdict.PA:
+        assert made.exact_score < 1
+    if kind is MIN and made.exact_score == 0:
+        assert made.status not in {Verdict.AC, Verdict.PA}
+
+
+# --- several submissions -----------------------------------------------------------------------------
+
+
+def scored(key: str, *weighted: float, problem_id: str = "p", precision: int = 2) -> SubmissionResult:
+    """A result with subtasks s0, s1, ... of 100 points each that earned these points, unrounded."""
+    parts = tuple(
+        SubtaskResult(
+            problem=problem_id,
+            subtask=f"s{index}",
+            points=100,
+            score=round(earned / 100, precision),
+            weighted_score=round(earned, precision),
+            exact_score=earned / 100,
+            score_precision=precision,
+            status=verdicts.of_score(earned / 100),
+            test_results=(),
+        )
+        for index, earned in enumerate(weighted)
+    )
+    return SubmissionResult(
+        key=key, problem_id=problem_id, compiles=True, points=sum(weighted), subtasks=parts
+    )
+
+
+def plain(key: str, points: float) -> SubmissionResult:
+    tests = (result("a", points),)
+    return SubmissionResult(key=key, problem_id="plain", compiles=True, points=points, tests=tests)
+
+
+def test_max_subtask_sums_the_rounded_bests() -> None:
+    best = scoring.best_of_subtasks([scored("x", 33.333, 0), scored("y", 10, 66.666), scored("z", 0, 1)])["p"]
+    assert best.points == 100.0 == 33.33 + 66.67
+    assert (best.max_points, best.submissions) == (200, 3)
+    assert [(part.subtask, part.weighted_score, part.key) for part in best.subtasks] == [
+        ("s0", 33.33, "x"),
+        ("s1", 66.67, "y"),
+    ]
+
+
+def test_max_subtask_rounds_and_max_does_not() -> None:
+    made = [scored("x", 10 / 3, 10 / 3, 10 / 3)]
+    assert scoring.best_of_subtasks(made)["p"].points == 9.99
+    assert scoring.best_submission(made)["p"].points == pytest.approx(10, abs=1e-12)
+    assert scoring.best_tokened_or_last(made, ())["p"].points == pytest.approx(10, abs=1e-12)
+
+
+def test_sums_are_free_of_what_binary_addition_adds() -> None:
+    assert 0.1 + 0.2 != 0.3
+    assert scoring.best_of_subtasks([scored("x", 0.1, 0.2)])["p"].points == 0.3
+
+
+def test_max_is_the_best_single_submission() -> None:
+    made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
+    best = scoring.best_submission(made)["p"]
+    assert (best.points, best.key) == (60, "y")
+
+
+@pytest.mark.parametrize(
+    ("tokened", "points", "key"),
+    [((), 20, "z"), (("y",), 60, "y"), (("x",), 50, "x"), (("x", "y"), 60, "y"), (("z",), 20, "z")],
+)
+def test_max_tokened_last(tokened: tuple[str, ...], points: float, key: str) -> None:
+    made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
+    best = scoring.best_tokened_or_last(made, tokened)["p"]
+    assert (best.points, best.key) == (points, key)
+
+
+def test_bests_are_per_problem_in_the_order_of_names() -> None:
+    made = [
+        scored("x", 50, problem_id="q"),
+        plain("w", 0.5),
+        plain("v", 0.75),
+        scored("y", 20, problem_id="o"),
+    ]
+    bests = scoring.best_of_subtasks(made)
+    assert [(name, best.points) for name, best in bests.items()] == [("o", 20), ("plain", 0.75), ("q", 50)]
+    assert bests["plain"].max_points == 1
+    assert scoring.total(bests.values()) == 70.75
+    assert list(scoring.best_submission(made)) == list(scoring.best_tokened_or_last(made, ())) == list(bests)
+
+
+def test_of_equals_the_first_key() -> None:
+    made = [scored("b", 50), scored("a", 50), scored("c", 50)]
+    assert scoring.best_submission(made)["p"].key == "a"
+    assert scoring.best_of_subtasks(made)["p"].subtasks[0].key == "a"
+
+
+@RELAXED
+@given(
+    st.lists(st.lists(st.floats(0, 100), min_size=3, max_size=3), min_size=1, max_size=8),
+    st.randoms(use_true_random=False),
+)
+def test_bests_do_not_depend_on_the_order_of_finishing(
+    earned: list[list[float]], chance: random.Random
+) -> None:
+    made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
+    shuffled = [*made]
+    chance.shuffle(shuffled)
+    assert scoring.best_of_subtasks(made) == scoring.best_of_subtasks(shuffled)
+    assert scoring.best_submission(made) == scoring.best_submission(shuffled)
+    assert scoring.counts(made) == scoring.counts(shuffled)
+
+
+@RELAXED
+@given(st.lists(st.lists(st.floats(0, 100), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_max_subtask_is_the_rounded_maxima(earned: Sequence[Sequence[float]]) -> None:
+    made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
+    expected = math.fsum(round(max(column), 2) for column in zip(*earned, strict=True))
+    assert scoring.best_of_subtasks(made)["p"].points == pytest.approx(expected, abs=1e-9)
+
+
+def test_no_submissions_no_bests() -> None:
+    assert not scoring.best_of_subtasks([])
+    assert not scoring.best_submission([])
+    assert not scoring.best_tokened_or_last([], ())
+    assert scoring.total([]) == 0
+
+
+def test_counts() -> None:
+    asked = problem(subtask(tests="ab"), tests="ab")
+    full = scoring.submission_result(asked, submission("x"), results(a=1, b=1))
+    wrong = scoring.submission_result(asked, submission("y"), results(a=0))
+    broken = scoring.submission_result(asked, submission("z"), {}, compiles=False)
+    made = scoring.counts(iter([full, wrong, broken, plain("w", 1.0), plain("v", 0.5)]), unscored=2)
+    assert (made.scored, made.unscored, made.compiled, made.solved) == (5, 2, 4, 2)
+    assert list(made.submissions.items()) == [("CE", 1), ("WA", 1), ("PA", 1), ("AC", 2)]
+    assert list(made.subtasks.items()) == [("CE", 1), ("WA", 1), ("AC", 1)]
+    assert list(made.tests.items()) == [("CE", 2), ("WA", 1), ("PA", 1), ("AC", 3), ("SKIPPED", 1)]

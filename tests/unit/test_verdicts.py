@@ -1,0 +1,277 @@
+"""What each line of the proctor and each reply of a classic job is called, row by row."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ioi_eval import verdicts
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import JobResult, Limits, Stage, StageStatus, Verdict
+from ioi_eval.protocol.proctor import VERSION, Line, decode_lines
+
+# A busy machine may be slow: that is no failure.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+LIMITS = Limits(cpu_time=1.0, wall_time=3.0, memory=256 << 20, output=64 << 20)
+NO_LIMITS = Limits(cpu_time=None, wall_time=None, memory=None, output=None)
+
+
+def line(**fields: Any) -> Line:
+    return Line(v=VERSION, nonce="n", test=0, **fields)
+
+
+# --- order of statuses -------------------------------------------------------------------------------
+
+
+def test_status_order_is_the_classic_one_with_output_limit_beside_memory_limit() -> None:
+    assert " ".join(verdicts.STATUS_ORDER) == "CE RE WA OLE MLE TLE PA AC SKIPPED"
+
+
+def test_every_verdict_has_its_place() -> None:
+    assert sorted(verdicts.STATUS_ORDER) == sorted(Verdict)
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [*itertools.combinations(["CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC", "SKIPPED"], 2)],
+)
+def test_worst_of_two(worse: str, better: str) -> None:
+    assert verdicts.worst([Verdict(better), Verdict(worse)]) is Verdict(worse)
+
+
+def test_worst_of_nothing_is_skipped() -> None:
+    assert verdicts.worst([]) is Verdict.SKIPPED
+
+
+# --- the proctor's lines -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "score", "status", "feedback"),
+    [
+        ({"end": "ok", "score": 1.0, "feedback": "Output is correct"}, 1, "AC", "Output is correct"),
+        ({"end": "ok", "score": 0.5, "feedback": "halfway"}, 0.5, "PA", "halfway"),
+        ({"end": "ok", "score": 1e-9}, 1e-9, "PA", ""),
+        ({"end": "ok", "score": 0.0, "feedback": "line 3 differs"}, 0, "WA", "line 3 differs"),
+        ({"end": "ok", "score": -0.0}, 0, "WA", ""),
+        ({"end": "ok", "score": 1.0, "feedback": "translate:success"}, 1, "AC", "Output is correct"),
+        (
+            {"end": "ok", "score": 0.1, "feedback": "translate:partial\n"},
+            0.1,
+            "PA",
+            "Output is partially correct",
+        ),
+        ({"end": "ok", "score": 0.0, "feedback": "translate:wrong"}, 0, "WA", "Output isn't correct"),
+        (
+            {"end": "cpu", "cpu_us": 1_004_000},
+            0,
+            "TLE",
+            "Time limit exceeded (CPU time 1.004 s of 1.000 s)",
+        ),
+        (
+            {"end": "wall", "wall_us": 3_000_400},
+            0,
+            "TLE",
+            "Time limit exceeded (wall time 3.000 s of 3.000 s)",
+        ),
+        (
+            {"end": "memory", "memory": 257 << 20},
+            0,
+            "MLE",
+            "Memory limit exceeded (257.0 MiB of 256.0 MiB)",
+        ),
+        ({"end": "output"}, 0, "OLE", "Output limit exceeded (more than 64.0 MiB)"),
+        ({"end": "exit", "code": 3}, 0, "RE", "Runtime error (exit code 3)"),
+        ({"end": "signal", "signal": 11}, 0, "RE", "Runtime error (signal 11, SIGSEGV)"),
+        ({"end": "signal", "signal": 40}, 0, "RE", "Runtime error (signal 40)"),
+    ],
+)
+def test_line(fields: dict[str, Any], score: float, status: str, feedback: str) -> None:
+    result = verdicts.test_result("a", line(**fields), limits=LIMITS)
+    assert (result.test_name, result.score, result.status, result.feedback) == ("a", score, status, feedback)
+    assert math.copysign(1, result.score) == 1
+
+
+@pytest.mark.parametrize("end", ["cpu", "wall", "memory", "output", "exit", "signal"])
+def test_only_a_program_that_ended_well_has_a_score(end: str) -> None:
+    assert verdicts.test_result("a", line(end=end, score=1.0, feedback="OK"), limits=LIMITS).score == 0
+
+
+@pytest.mark.parametrize(
+    ("end", "feedback"),
+    [
+        ("cpu", "Time limit exceeded (CPU time 1.000 s)"),
+        ("wall", "Time limit exceeded (wall time 2.000 s)"),
+        ("memory", "Memory limit exceeded (3.0 MiB)"),
+        ("output", "Output limit exceeded"),
+    ],
+)
+def test_feedback_names_no_limit_that_is_not_known(end: str, feedback: str) -> None:
+    measured = line(end=end, cpu_us=1_000_000, wall_us=2_000_000, memory=3 << 20)
+    assert verdicts.test_result("a", measured, limits=NO_LIMITS).feedback == feedback
+
+
+def test_measures_are_in_seconds_and_bytes() -> None:
+    measured = line(end="ok", score=1.0, cpu_us=1200, wall_us=1700, memory=1310720)
+    result = verdicts.test_result("a", measured, limits=LIMITS)
+    assert (result.cpu_time, result.wall_time, result.memory) == (0.0012, 0.0017, 1310720)
+
+
+def test_a_line_as_it_is_sent() -> None:
+    sent = {"v": VERSION, "nonce": "6f", "test": 1, "end": "signal", "score": 0, "feedback": "", "signal": 11}
+    text = json.dumps(sent, separators=(",", ":")) + "\n"
+    (received,) = decode_lines(text, "6f")
+    assert verdicts.test_result("b", received, limits=LIMITS).status is Verdict.RE
+
+
+def test_a_failure_of_the_judge_is_no_verdict() -> None:
+    with pytest.raises(JudgeFailure, match="the checker was killed by signal 11") as caught:
+        verdicts.test_result("a", line(failure="the checker was killed by signal 11"), limits=LIMITS)
+    assert caught.value.test == "a"
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.0001, math.nan, math.inf, -math.inf])
+def test_a_score_outside_the_range_is_the_judges_fault(score: float) -> None:
+    with pytest.raises(JudgeFailure):
+        verdicts.test_result("a", line(end="ok", score=score), limits=LIMITS)
+
+
+@pytest.mark.parametrize("end", [None, "", "dreaming"])
+def test_an_unknown_end_is_the_judges_fault(end: str | None) -> None:
+    with pytest.raises(JudgeFailure):
+        verdicts.test_result("a", line(end=end), limits=LIMITS)
+
+
+def test_a_skipped_line() -> None:
+    assert verdicts.test_result("a", line(skipped=True), limits=LIMITS) == verdicts.skipped("a")
+
+
+# --- tests without a run -----------------------------------------------------------------------------
+
+
+def test_skipped_counts_as_nothing_and_measures_nothing() -> None:
+    result = verdicts.skipped("a")
+    assert (result.test_name, result.score, result.status) == ("a", 0, Verdict.SKIPPED)
+    assert (result.cpu_time, result.wall_time, result.memory) == (None, None, None)
+
+
+def test_not_compiled() -> None:
+    result = verdicts.not_compiled("a", verdicts.NO_CODE)
+    assert (result.score, result.status, result.feedback) == (0, Verdict.CE, "no code found")
+    assert verdicts.not_compiled("a").feedback == "Compilation error"
+
+
+# --- the classic job ---------------------------------------------------------------------------------
+
+COMPILED = Stage(code=0, stdout="Compiled\n")
+
+
+@pytest.mark.parametrize(
+    ("compile_stage", "run", "outcome"),
+    [
+        # 1. compile present and its code is not 0, killed included; what run repeats does not matter
+        (
+            Stage(code=1, stderr="no ;"),
+            Stage(code=0, stdout="1"),
+            ("0", "Compilation error exit code 1\nno ;"),
+        ),
+        (
+            Stage(code=None, signal="SIGKILL", status=StageStatus.TO),
+            Stage(stdout="1"),
+            ("0", "Compilation error exit code None\n"),
+        ),
+        # 2. code 1 and MemoryError, before the score
+        (COMPILED, Stage(code=1, stdout="1", stderr="MemoryError: x"), ("0", "Memory limit exceeded")),
+        (COMPILED, Stage(code=2, stdout="1", stderr="MemoryError: x"), ("1", "MemoryError: x")),
+        # 3. anything on standard output, whatever code or signal
+        (COMPILED, Stage(code=0, stdout="1\n", stderr="ok\n"), ("1\n", "ok\n")),
+        (COMPILED, Stage(code=None, stdout="0.5", signal="SIGKILL"), ("0.5", "")),
+        (None, Stage(code=0, stdout="1"), ("1", "")),
+        # 4. killed without a word
+        (COMPILED, Stage(code=None, signal="SIGKILL", status=StageStatus.TO), ("0", "Time limit exceeded")),
+        # 5. all the rest
+        (COMPILED, Stage(code=None, signal="SIGSEGV", stderr="oh"), ("0", "Unknown error")),
+        (COMPILED, Stage(code=0), ("0", "Unknown error")),
+    ],
+)
+def test_classic_outcome(compile_stage: Stage | None, run: Stage, outcome: tuple[str, str]) -> None:
+    assert verdicts.classic_outcome(JobResult(compile=compile_stage, run=run)) == outcome
+
+
+@pytest.mark.parametrize("phase", ["compile", "run"])
+def test_a_failed_box_is_no_answer(phase: str) -> None:
+    broken = Stage(stdout="1", message="no cgroup", status=StageStatus.XX)
+    compiling = broken if phase == "compile" else COMPILED
+    running = broken if phase == "run" else Stage(code=0, stdout="1")
+    with pytest.raises(JudgeFailure, match="no cgroup"):
+        verdicts.classic_outcome(JobResult(compile=compiling, run=running))
+
+
+@pytest.mark.parametrize(
+    ("score", "feedback", "number", "status"),
+    [
+        ("1\n", "Output is correct (diff)\n", 1, "AC"),
+        ("1.0", "", 1, "AC"),
+        ("0.25\nmore\n", "some", 0.25, "PA"),
+        (" 5e-1 \n", "", 0.5, "PA"),
+        ("1", "Time limit exceeded, says the checker", 1, "AC"),
+        ("0", "Compilation error exit code 1\nMemory limit exceeded", 0, "CE"),
+        ("0", "Memory limit exceeded and Time limit exceeded", 0, "MLE"),
+        ("0\n", "Time limit exceeded (1.0s)\n", 0, "TLE"),
+        ("0\n", "Output isn't correct (diff)\n", 0, "WA"),
+        ("0", "translate:wrong\n", 0, "WA"),
+        ("0\n", "Runtime error with exit code 134\n", 0, "RE"),
+        ("0", "Unknown error", 0, "RE"),
+        ("0", "", 0, "RE"),
+        ("-0.0", "", 0, "RE"),
+    ],
+)
+def test_classic_result(score: str, feedback: str, number: float, status: str) -> None:
+    result = verdicts.classic_result("a", score, feedback)
+    assert (result.test_name, result.score, result.status) == ("a", number, status)
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        "",
+        "\n1",
+        "nan",
+        "inf",
+        "-inf",
+        "1.5",
+        "-0.1",
+        "1_0",
+        "0x1",
+        "ok",
+        "1 point",
+        "\N{ARABIC-INDIC DIGIT ONE}",
+    ],
+)
+def test_a_classic_score_that_is_none(score: str) -> None:
+    with pytest.raises(JudgeFailure):
+        verdicts.classic_result("a", score, "Output is correct")
+
+
+@RELAXED
+@given(st.text())
+def test_a_classic_score_is_a_number_in_range_or_the_judges_fault(score: str) -> None:
+    try:
+        result = verdicts.classic_result("a", score, "")
+    except JudgeFailure:
+        return
+    assert 0 <= result.score <= 1
+    assert result.score == float(score.partition("\n")[0])
+
+
+@RELAXED
+@given(st.floats(0, 1))
+def test_a_classic_score_keeps_every_digit(score: float) -> None:
+    assert verdicts.classic_result("a", repr(score), "").score == score
