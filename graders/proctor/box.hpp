@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace box {
+
+// proctor box SPEC: one program in a box, with a report at the end. Returns the exit code.
+int command(const std::string& path);
+
+}  // namespace box

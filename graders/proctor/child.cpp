@@ -1,0 +1,208 @@
+#include "child.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "landlock.hpp"
+
+namespace process {
+namespace {
+
+constexpr const char* work_folder = "/box";
+
+void limit(int resource, int64_t value) {
+  rlimit current;
+  if (value == unlimited || getrlimit(static_cast<__rlimit_resource_t>(resource), &current) != 0) return;
+  const auto wanted = std::min<rlim_t>(static_cast<rlim_t>(value), current.rlim_max);
+  const rlimit both = {wanted, wanted};
+  setrlimit(static_cast<__rlimit_resource_t>(resource), &both);
+}
+
+void unlimit_stack() {
+  rlimit stack;
+  if (getrlimit(RLIMIT_STACK, &stack) != 0) return;
+  stack.rlim_cur = stack.rlim_max;
+  setrlimit(RLIMIT_STACK, &stack);
+}
+
+void set_limits(const room::Room& room, const Limits& limits) {
+  unlimit_stack();
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_MEMLOCK, 0);
+  limit(RLIMIT_MSGQUEUE, 0);
+  limit(RLIMIT_NOFILE, limits.open_files);
+  limit(RLIMIT_FSIZE, limits.file_size);
+  limit(RLIMIT_AS, limits.address_space);
+  // A backstop for a supervisor that is starved: two seconds later than it would have killed.
+  if (limits.cpu_us != unlimited) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
+  // Counted per user: elsewhere than in a namespace of its own it would count the user's other work too.
+  if (room.user) limit(RLIMIT_NPROC, limits.processes);
+}
+
+void place_standard(const Program& program) {
+  const int wanted[] = {program.input, program.output, program.error};
+  // First out of the way of each other, then into place.
+  int moved[3];
+  for (int i = 0; i < 3; ++i) {
+    moved[i] = wanted[i] >= 0 ? fcntl(wanted[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (moved[i] < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
+  }
+  for (int i = 0; i < 3; ++i)
+    if (dup2(moved[i], i) < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
+}
+
+// Closes all but the standard descriptors and those kept; everything else is marked close-on-exec already, this is the second lock.
+void close_others(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned from = 3;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > from) syscall(sys::nr_close_range, from, static_cast<unsigned>(fd) - 1, 0);
+    from = std::max(from, static_cast<unsigned>(fd) + 1);
+  }
+  syscall(sys::nr_close_range, from, ~0U, 0);
+}
+
+void mount_or_fail(const std::string& source, const std::string& target, const char* type, unsigned long flags, const std::string& data) {
+  if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0) sys::fail_errno("mount on " + target);
+}
+
+void bind_file(const std::string& source, const std::string& target, bool writable) {
+  mount_or_fail(source, target, nullptr, MS_BIND | MS_REC, "");
+  if (!writable) mount_or_fail("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
+}
+
+// In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
+void arrange_mounts(const room::Room& room, const Program& program, bool own_proc) {
+  if (!program.folder.empty()) {
+    const std::string folder = room.job + "/" + program.folder;
+    bind_file(folder, work_folder, program.folder_writable);
+    for (const std::string& name : program.writable) bind_file(folder + "/" + name, std::string(work_folder) + "/" + name, true);
+  }
+  if (!program.tmp_size.empty()) mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=" + program.tmp_size);
+  // The job's folder stays below ours for the supervisor's sake only until here.
+  if (umount2("/job", MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
+  if (!program.proc && own_proc) umount2("/proc", MNT_DETACH);
+  if (!program.proc || !own_proc) umount2("/proc", MNT_DETACH);
+}
+
+std::string folder_here(const room::Room& room, const Program& program) {
+  if (room.pid) return program.folder.empty() ? "/" : work_folder;
+  return program.folder.empty() ? "" : room.job + "/" + program.folder;
+}
+
+// The program is in its folder already.
+void grant_folder(landlock::Rules& rules, const Program& program) {
+  if (program.folder.empty()) return;
+  rules.permit_path(".", program.folder_writable ? landlock::Access::work : landlock::Access::run);
+  for (const std::string& name : program.writable) rules.permit_path(name.c_str(), landlock::Access::write);
+}
+
+// Everything that Landlock lets the program touch.
+void enforce_landlock(const room::Room& room, const Program& program) {
+  if (room.landlock_abi == 0 || (program.nests && room.mount)) return;
+  landlock::Rules rules;
+  for (const room::Grant& grant : room.system) rules.permit(grant.fd.get(), grant.access);
+  grant_folder(rules, program);
+  if (room.pid && !program.tmp_size.empty()) rules.permit_path("/tmp", landlock::Access::work);
+  if (program.file >= 0) rules.permit(program.file, landlock::Access::run);
+  for (const int fd : program.inherited) rules.permit(fd, landlock::Access::run);
+  if (program.proc) {
+    rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
+    rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
+  }
+  const std::string wrong = rules.enforce();
+  if (!wrong.empty()) sys::fail(wrong);
+}
+
+void drop_capabilities() {
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  if (syscall(SYS_capset, &header, none) != 0) sys::fail_errno("drop capabilities");
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("no_new_privs");
+}
+
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+void execute(const Program& program) {
+  const std::vector<char*> argv = pointers(program.argv), env = pointers(program.env);
+  if (program.file >= 0)
+    syscall(SYS_execveat, program.file, "", argv.data(), env.data(), AT_EMPTY_PATH);
+  else
+    execve(argv[0], argv.data(), env.data());
+  sys::fail_errno("cannot start " + program.argv[0]);
+}
+
+void confine(const room::Room& room, const Program& program, bool own_proc) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setsid();
+  if (room.pid) arrange_mounts(room, program, own_proc);
+  const std::string folder = folder_here(room, program);
+  if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
+  place_standard(program);
+  for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
+  set_limits(room, program.limits);
+  drop_capabilities();
+  enforce_landlock(room, program);
+}
+
+}  // namespace
+
+pid_t own_pid(int proc) {
+  char link[32] = {};
+  if (readlinkat(proc, "self", link, sizeof link - 1) <= 0) return -1;
+  return std::atoi(link);
+}
+
+void become(const room::Room& room, const Program& program, int proc, int news) {
+  const pid_t there = own_pid(proc);
+  try {
+    if (write(news, &there, sizeof there) != sizeof there) sys::fail_errno("tell the supervisor");
+    confine(room, program, proc != room.proc.get());
+    std::vector<int> kept = program.inherited;
+    kept.push_back(news);
+    if (program.file >= 0) kept.push_back(program.file);
+    close_others(kept);
+    reset_signals();
+    if (room.seccomp) {
+      const std::string wrong = seccomp::install(program.profile, program.threads, getpid());
+      if (!wrong.empty()) sys::fail(wrong);
+    }
+    execute(program);
+  } catch (const sys::Failure& failure) {
+    const ssize_t ignored = write(news, failure.text.data(), failure.text.size());
+    static_cast<void>(ignored);
+  }
+  _exit(127);
+}
+
+pid_t await_start(int news) {
+  pid_t there = -1;
+  std::string said;
+  char buffer[512];
+  for (ssize_t length; (length = read(news, buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<size_t>(length));
+  if (said.size() > sizeof there) sys::fail(said.substr(sizeof there));
+  if (said.size() < sizeof there) sys::fail("the program could not be started");
+  std::memcpy(&there, said.data(), sizeof there);
+  return there;
+}
+
+}  // namespace process

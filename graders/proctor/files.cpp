@@ -1,0 +1,104 @@
+#include "files.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <vector>
+
+namespace files {
+namespace {
+
+constexpr const char* descriptors = "/proc/self/fd/";
+
+// The inherited descriptor that a link names; -1 for anything else.
+int linked_descriptor(const std::string& name) {
+  char link[64] = {};
+  const ssize_t length = readlink(name.c_str(), link, sizeof link - 1);
+  const size_t prefix = std::strlen(descriptors);
+  if (length <= static_cast<ssize_t>(prefix) || std::strncmp(link, descriptors, prefix) != 0) return -1;
+  return std::atoi(link + prefix);
+}
+
+}  // namespace
+
+sys::Fd open_secret(const std::string& name) {
+  const int inherited = linked_descriptor(name);
+  if (inherited >= 3) {
+    sys::Fd fd(fcntl(inherited, F_DUPFD_CLOEXEC, 3));
+    if (!fd.valid()) sys::fail_errno("cannot open " + name);
+    return fd;
+  }
+  sys::Fd fd(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) sys::fail_errno("cannot open " + name);
+  if (unlink(name.c_str()) != 0) sys::fail_errno("cannot hide " + name);
+  return fd;
+}
+
+std::string read_text(int fd, size_t most) {
+  std::string text(std::min<size_t>(most, static_cast<size_t>(std::max<int64_t>(size(fd), 0))), '\0');
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t length = pread(fd, &text[done], text.size() - done, static_cast<off_t>(done));
+    if (length <= 0) break;
+    done += static_cast<size_t>(length);
+  }
+  text.resize(done);
+  return text;
+}
+
+std::string read_all(int fd, size_t most) {
+  if (size(fd) > static_cast<int64_t>(most)) sys::fail("larger than " + std::to_string(most) + " bytes");
+  return read_text(fd, most);
+}
+
+std::string read_tail(int fd, size_t most) {
+  const int64_t total = size(fd), start = std::max<int64_t>(0, total - static_cast<int64_t>(most));
+  std::string text(static_cast<size_t>(total - start), '\0');
+  const ssize_t length = pread(fd, &text[0], text.size(), start);
+  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  return text;
+}
+
+sys::Fd memory(const char* name) {
+  sys::Fd fd(memfd_create(name, MFD_CLOEXEC));
+  if (!fd.valid()) sys::fail_errno("memory file");
+  return fd;
+}
+
+int64_t size(int fd) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) sys::fail_errno("size of a file");
+  return status.st_size;
+}
+
+void copy(int from, int to) {
+  off_t at = 0;
+  const int64_t total = size(from);
+  while (at < total)
+    if (sendfile(to, from, &at, static_cast<size_t>(total - at)) <= 0) sys::fail_errno("cannot copy a file");
+}
+
+sys::Fd reopenable(sys::Fd fd) {
+  const sys::Fd again(open((descriptors + std::to_string(fd.get())).c_str(), O_RDONLY | O_CLOEXEC));
+  if (again.valid()) return fd;
+  sys::Fd twin = memory("copy");
+  copy(fd.get(), twin.get());
+  return twin;
+}
+
+void close_all_on_exec() {
+  if (syscall(sys::nr_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC, since 5.11 */) == 0) return;
+  DIR* folder = opendir("/proc/self/fd");
+  if (!folder) sys::fail_errno("/proc/self/fd");
+  std::vector<int> found;
+  while (const dirent* entry = readdir(folder)) found.push_back(std::atoi(entry->d_name));
+  closedir(folder);
+  for (const int fd : found)
+    if (fd >= 3) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+}  // namespace files

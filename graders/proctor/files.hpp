@@ -1,0 +1,29 @@
+// The job's files: opened once, made secret, shown to nobody by name.
+#pragma once
+
+#include <string>
+
+#include "sys.hpp"
+
+namespace files {
+
+// A descriptor of one of the job's files. A link to /proc/self/fd/N stands for the inherited descriptor N; any other file is
+// unlinked once it is open, so that no path leads to it any more.
+sys::Fd open_secret(const std::string& name);
+
+std::string read_all(int fd, size_t most);   // from the start; fails when there is more
+std::string read_text(int fd, size_t most);  // from the start; what is more stays unread
+std::string read_tail(int fd, size_t most);
+
+sys::Fd memory(const char* name);  // an empty file in memory
+int64_t size(int fd);
+void copy(int from, int to);  // all of it, from the start; fails
+
+// A descriptor for the same content that a program without our rights may open again through /proc/self/fd: `fd` itself
+// where its mode allows that, a copy in memory otherwise.
+sys::Fd reopenable(sys::Fd fd);
+
+// Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
+void close_all_on_exec();
+
+}  // namespace files

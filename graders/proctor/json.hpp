@@ -1,0 +1,46 @@
+// Just enough JSON: plans and specs in, lines and reports out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace json {
+
+class Value {
+ public:
+  enum class Kind { null, boolean, number, text, list, object };
+
+  Kind kind = Kind::null;
+  bool boolean = false;
+  double number = 0;
+  std::string text;
+  std::vector<Value> list;
+  std::map<std::string, Value> object;
+
+  bool is_null() const { return kind == Kind::null; }
+
+  // The field of an object; null where it is missing.
+  const Value& at(const std::string& name) const;
+
+  // Conversions fail (sys::Failure) with the name of what was expected, so that a plan's fault is easy to find.
+  const std::string& as_text(const char* what) const;
+  double as_number(const char* what) const;
+  int64_t as_whole(const char* what) const;
+  bool as_boolean(const char* what) const;
+  const std::vector<Value>& as_list(const char* what) const;
+
+  std::vector<std::string> texts(const char* what) const;
+  std::string text_or(const char* fallback, const char* what) const;
+  int64_t whole_or(int64_t fallback, const char* what) const;
+  bool boolean_or(bool fallback, const char* what) const;
+};
+
+// Fails (sys::Failure) with the byte offset where the text is not JSON.
+Value parse(const std::string& source);
+
+// The text as a JSON string, quotes included; the text must be valid UTF-8.
+std::string quote(const std::string& text);
+
+}  // namespace json

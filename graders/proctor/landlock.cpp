@@ -1,0 +1,77 @@
+#include "landlock.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+namespace landlock {
+namespace {
+
+// The kernel's uapi, as of ABI 7; an older kernel reads the part of the structure that it knows.
+struct RulesetAttributes {
+  uint64_t handled_fs, handled_net, scoped;
+};
+struct __attribute__((packed)) PathBeneath {
+  uint64_t allowed;
+  int32_t parent;
+};
+constexpr int rule_path_beneath = 1;
+constexpr uint32_t flag_version = 1;
+
+constexpr uint64_t execute = 1 << 0, write_file = 1 << 1, read_file = 1 << 2, read_dir = 1 << 3;
+constexpr uint64_t refer = 1 << 13, truncate = 1 << 14, ioctl_device = 1 << 15;
+constexpr uint64_t all_of_abi_1 = (1 << 13) - 1;
+
+uint64_t handled(int abi) {
+  return all_of_abi_1 | (abi >= 2 ? refer : 0) | (abi >= 3 ? truncate : 0) | (abi >= 5 ? ioctl_device : 0);
+}
+
+uint64_t rights(Access access) {
+  switch (access) {
+    case Access::read: return read_file | read_dir;
+    case Access::run: return read_file | read_dir | execute;
+    case Access::write: return read_file | write_file | truncate;
+    case Access::work: return all_of_abi_1 | refer | truncate;
+  }
+  return 0;
+}
+
+constexpr uint64_t rights_of_files = execute | write_file | read_file | truncate | ioctl_device;
+
+}  // namespace
+
+int abi() {
+  const long version = syscall(sys::nr_landlock_create_ruleset, nullptr, 0, flag_version);
+  return version > 0 ? static_cast<int>(version) : 0;
+}
+
+Rules::Rules() : abi_(abi()) {
+  if (abi_ == 0) return;
+  RulesetAttributes attributes = {handled(abi_), 0, 0};
+  size_t size = sizeof attributes.handled_fs;
+  if (abi_ >= 4) attributes.handled_net = 3, size = 2 * sizeof(uint64_t);  // bind and connect of TCP
+  if (abi_ >= 6) attributes.scoped = 3, size = 3 * sizeof(uint64_t);       // abstract unix sockets and signals
+  ruleset_ = sys::Fd(static_cast<int>(syscall(sys::nr_landlock_create_ruleset, &attributes, size, 0)));
+}
+
+void Rules::permit(int fd, Access access) {
+  struct stat status;
+  if (!valid() || fstat(fd, &status) != 0) return;
+  uint64_t allowed = rights(access) & handled(abi_);
+  if (!S_ISDIR(status.st_mode)) allowed &= rights_of_files;
+  const PathBeneath rule = {allowed, fd};
+  // Pipes and memory files are refused here (EBADFD) because no rule applies to them in the first place.
+  syscall(sys::nr_landlock_add_rule, ruleset_.get(), rule_path_beneath, &rule, 0);
+}
+
+void Rules::permit_path(const char* path, Access access) {
+  const sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
+  if (fd.valid()) permit(fd.get(), access);
+}
+
+std::string Rules::enforce() const {
+  if (syscall(sys::nr_landlock_restrict_self, ruleset_.get(), 0) != 0) return sys::reason("landlock");
+  return "";
+}
+
+}  // namespace landlock

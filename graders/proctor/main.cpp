@@ -1,0 +1,45 @@
+// The program inside the box. docs/protocol.md describes what it reads and writes.
+#include <cstdio>
+#include <cstring>
+#include <sys/resource.h>
+
+#include "box.hpp"
+#include "room.hpp"
+#include "run.hpp"
+
+namespace {
+
+constexpr const char* usage =
+    "proctor run PLAN   judge a submission on the tests of a plan; verdict lines on standard output\n"
+    "proctor box SPEC   run one program in a box; a report on the descriptor that the spec names\n"
+    "proctor probe      say what would confine a program here\n";
+
+// A job may bring a thousand files, each of which stays open.
+void raise_open_files() {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+int probe() {
+  try {
+    room::drop_privileges(0);
+    std::puts(room::enter(".", {}, room::Layers(), true).report().c_str());
+    return 0;
+  } catch (const sys::Failure& failure) {
+    std::fprintf(stderr, "proctor: %s\n", failure.text.c_str());
+    return 2;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  raise_open_files();
+  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run::command(argv[2], room::Layers());
+  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return box::command(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
+  std::fputs(usage, stderr);
+  return 2;
+}

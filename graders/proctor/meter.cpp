@@ -1,0 +1,96 @@
+#include "meter.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <dirent.h>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+
+#include "sys.hpp"
+
+namespace meter {
+namespace {
+
+// The first bytes of a file below /proc; empty when the process is gone.
+std::string read_small(int proc, const std::string& path) {
+  const sys::Fd fd(openat(proc, path.c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[4096];
+  const ssize_t length = fd.valid() ? read(fd.get(), buffer, sizeof buffer) : 0;
+  return length > 0 ? std::string(buffer, static_cast<size_t>(length)) : "";
+}
+
+int64_t resident(int proc, pid_t pid) {
+  const std::string statm = read_small(proc, std::to_string(pid) + "/statm");
+  long long total = 0, pages = 0;
+  if (std::sscanf(statm.c_str(), "%lld %lld", &total, &pages) != 2) return 0;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+// Its own time and that of the children it has waited for.
+int64_t ticks_us(int proc, pid_t pid) {
+  const std::string stat = read_small(proc, std::to_string(pid) + "/stat");
+  const size_t name_end = stat.rfind(')');  // the name may hold anything, brackets too
+  unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system, &children_user, &children_system) != 4)
+    return 0;
+  return static_cast<int64_t>((user + system + children_user + children_system) * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK)));
+}
+
+void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
+  const std::string tasks = std::to_string(parent) + "/task";
+  const int fd = openat(proc, tasks.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  DIR* folder = fdopendir(fd);
+  std::vector<pid_t> children;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    const std::string line = read_small(proc, tasks + "/" + entry->d_name + "/children");
+    const char* at = line.c_str();
+    char* end = nullptr;
+    for (long pid = std::strtol(at, &end, 10); end != at; at = end, pid = std::strtol(at, &end, 10)) children.push_back(static_cast<pid_t>(pid));
+  }
+  closedir(folder);
+  for (const pid_t child : children) {
+    found.push_back(child);
+    collect(proc, child, found);
+  }
+}
+
+}  // namespace
+
+Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
+  Usage usage;
+  clockid_t clock;
+  timespec time;
+  if (clock_getcpuclockid(pid_here, &clock) == 0 && clock_gettime(clock, &time) == 0)
+    usage.cpu_us = time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+  usage.memory = resident(proc, pid_there);
+  usage.processes = 1;
+  usage.largest = pid_there;
+  return usage;
+}
+
+std::vector<pid_t> descendants(int proc, pid_t self) {
+  std::vector<pid_t> found;
+  collect(proc, self, found);
+  return found;
+}
+
+Usage of_descendants(int proc, pid_t self) {
+  Usage usage;
+  int64_t most = -1;
+  for (const pid_t pid : descendants(proc, self)) {
+    const int64_t memory = resident(proc, pid);
+    usage.cpu_us += ticks_us(proc, pid);
+    usage.memory += memory;
+    usage.processes += 1;
+    if (memory > most) most = memory, usage.largest = pid;
+  }
+  return usage;
+}
+
+}  // namespace meter

@@ -1,0 +1,26 @@
+// What running processes have used so far, read from /proc.
+#pragma once
+
+#include <cstdint>
+#include <sys/types.h>
+#include <vector>
+
+namespace meter {
+
+struct Usage {
+  int64_t cpu_us = 0;
+  int64_t memory = 0;
+  int processes = 0;
+  pid_t largest = 0;  // the process that holds most memory
+};
+
+// One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
+Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
+
+// All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
+Usage of_descendants(int proc, pid_t self);
+
+// Their pids as the /proc behind `proc` counts them.
+std::vector<pid_t> descendants(int proc, pid_t self);
+
+}  // namespace meter

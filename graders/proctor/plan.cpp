@@ -1,0 +1,97 @@
+#include "plan.hpp"
+
+#include "json.hpp"
+
+namespace plan {
+namespace {
+
+constexpr int64_t version = 1;
+constexpr int64_t backstop = 4LL << 30;
+
+int64_t micro(const json::Value& milliseconds, const char* what) {
+  return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(what) * 1000;
+}
+
+process::Limits read_limits(const json::Value& value) {
+  process::Limits limits;
+  limits.cpu_us = micro(value.at("cpu_ms"), "limits.cpu_ms");
+  limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
+  limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
+  limits.file_size = value.at("output").whole_or(process::unlimited, "limits.output");
+  return limits;
+}
+
+Submission read_submission(const json::Value& value) {
+  Submission submission;
+  submission.argv = value.at("argv").texts("submission.argv");
+  if (submission.argv.empty()) sys::fail("submission.argv: a program expected");
+  for (const std::string& name : value.at("files").texts("submission.files")) submission.files.push_back(file_name(name, "submission.files"));
+  for (const auto& variable : value.at("env").object) submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
+  submission.threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
+  submission.proc = value.at("proc").boolean_or(false, "submission.proc");
+  submission.address_space = value.at("address_space").boolean_or(false, "submission.address_space");
+  return submission;
+}
+
+Group read_group(const json::Value& value) {
+  Group group;
+  const std::string& rule = value.at("rule").as_text("groups.rule");
+  if (rule == "zero") {
+    group.rule = Group::Rule::zero;
+  } else if (rule == "threshold") {
+    group.rule = Group::Rule::threshold;
+    group.threshold = value.at("threshold").as_number("groups.threshold");
+  } else if (rule != "never") {
+    sys::fail("groups.rule: zero, threshold or never expected, not " + rule);
+  }
+  return group;
+}
+
+Test read_test(const json::Value& value, size_t groups) {
+  Test test;
+  test.index = value.at("index").as_whole("tests.index");
+  test.input = file_name(value.at("input").as_text("tests.input"), "tests.input");
+  if (!value.at("answer").is_null()) test.answer = file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
+  for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
+    const int64_t index = group.as_whole("tests.groups");
+    if (index < 0 || index >= static_cast<int64_t>(groups)) sys::fail("tests.groups: there is no group " + std::to_string(index));
+    test.groups.push_back(static_cast<size_t>(index));
+  }
+  return test;
+}
+
+std::string task_file(const json::Value& value, const char* what) {
+  const std::string name = value.text_or("", what);
+  if (name.find('/') != std::string::npos || name == "." || name == "..") sys::fail(std::string(what) + ": a file name expected");
+  return name;
+}
+
+}  // namespace
+
+std::string file_name(const std::string& name, const char* what) {
+  if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos || name.find('\0') != std::string::npos)
+    sys::fail(std::string(what) + ": a name inside the job's folder expected");
+  return name;
+}
+
+Plan parse(const std::string& source) {
+  const json::Value value = json::parse(source);
+  Plan plan;
+  plan.nonce = value.at("nonce").as_text("nonce");
+  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads plans of version 1");
+  plan.task_type = value.at("task_type").as_text("task_type");
+  plan.submission = read_submission(value.at("submission"));
+  plan.limits = read_limits(value.at("limits"));
+  if (plan.submission.address_space && plan.limits.memory != process::unlimited) plan.limits.address_space = plan.limits.memory + backstop;
+  plan.input_file = task_file(value.at("input_file"), "input_file");
+  plan.output_file = task_file(value.at("output_file"), "output_file");
+  plan.checker.kind = value.at("checker").at("kind").as_text("checker.kind");
+  plan.checker.argv = value.at("checker").at("argv").texts("checker.argv");
+  plan.checker.limits = read_limits(value.at("checker").at("limits"));
+  for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
+  for (const json::Value& test : value.at("tests").as_list("tests")) plan.tests.push_back(read_test(test, plan.groups.size()));
+  plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
+  return plan;
+}
+
+}  // namespace plan

@@ -1,0 +1,53 @@
+#include "process.hpp"
+
+#include <csignal>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include "supervisor.hpp"
+
+namespace process {
+
+Running::~Running() {
+  if (supervisor_ < 0) return;
+  kill(supervisor_, SIGKILL);
+  waitpid(supervisor_, nullptr, 0);
+}
+
+void Running::stop() { kill(supervisor_, SIGTERM); }
+
+Outcome Running::wait() {
+  Report report = {};
+  ssize_t length;
+  do length = read(report_.get(), &report, sizeof report);
+  while (length < 0 && errno == EINTR);
+  waitpid(supervisor_, nullptr, 0);
+  supervisor_ = -1;
+  Outcome outcome;
+  if (length != sizeof report) {
+    outcome.failure = "the supervisor died";
+    return outcome;
+  }
+  outcome.killed = report.killed;
+  outcome.code = report.code;
+  outcome.signal = report.signal;
+  outcome.cpu_us = report.cpu_us;
+  outcome.wall_us = report.wall_us;
+  outcome.memory = report.memory;
+  outcome.failure = report.failure;
+  return outcome;
+}
+
+Running start(const room::Room& room, const Program& program) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+  sys::Fd reading(ends[0]), writing(ends[1]);
+  const int namespaces = room.pid ? CLONE_NEWPID | CLONE_NEWNS : 0;
+  const long supervisor = syscall(SYS_clone, SIGCHLD | namespaces, nullptr, nullptr, nullptr, nullptr);
+  if (supervisor < 0) sys::fail_errno("cannot start a process");
+  if (supervisor == 0) supervise(room, program, writing.get());
+  return Running(static_cast<pid_t>(supervisor), std::move(reading));
+}
+
+}  // namespace process

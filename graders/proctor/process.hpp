@@ -1,0 +1,72 @@
+// One confined program: started in its own box, watched by a supervisor of its own, measured, and dead with all that it started
+// before its outcome is known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "room.hpp"
+#include "seccomp.hpp"
+#include "sys.hpp"
+
+namespace process {
+
+constexpr int64_t unlimited = -1;
+
+struct Limits {
+  int64_t cpu_us = unlimited, wall_us = unlimited;
+  int64_t memory = unlimited;         // bytes touched, all processes together
+  int64_t file_size = unlimited;      // of any file that it writes, its standard output included
+  int64_t address_space = unlimited;  // a backstop, far above what may be touched
+  int64_t processes = unlimited;
+  int64_t open_files = 256;
+};
+
+struct Program {
+  std::vector<std::string> argv, env;
+  int file = -1;                       // started by descriptor; otherwise argv[0] is a path
+  int input = -1, output = -1, error = -1;  // -1: /dev/null
+  std::vector<int> inherited;          // further descriptors that it gets, under their own numbers
+  std::string folder;                  // its working folder, a path below the job's folder ("." is the job's folder itself); empty: none
+  bool folder_writable = false;
+  std::vector<std::string> writable;   // files in the folder that may be written although the folder may not
+  std::string tmp_size;                // of a /tmp of its own, such as "64m"; empty: none
+  bool proc = false;                   // sees /proc
+  bool threads = false;
+  seccomp::Profile profile = seccomp::Profile::submission;
+  bool nests = false;                  // will build boxes of its own: Landlock forbids all mounts, so only namespaces hold it where there are any
+  Limits limits;
+};
+
+enum class Killed { no, cpu, wall, memory, processes, leash };
+
+struct Outcome {
+  Killed killed = Killed::no;
+  int code = 0, signal = 0;  // of the program itself
+  int64_t cpu_us = 0, wall_us = 0, memory = 0;
+  std::string failure;  // not empty: the box could not be made, nothing else here counts
+};
+
+// A started program. Its outcome must be waited for; destroying it kills it.
+class Running {
+ public:
+  Running(pid_t supervisor, sys::Fd report) : supervisor_(supervisor), report_(std::move(report)) {}
+  Running(Running&& other) noexcept : supervisor_(std::exchange(other.supervisor_, -1)), report_(std::move(other.report_)) {}
+  Running(const Running&) = delete;
+  ~Running();
+
+  int report() const { return report_.get(); }  // readable when the outcome is there
+  void stop();                                  // asks the supervisor to kill everything
+  Outcome wait();
+
+ private:
+  pid_t supervisor_;
+  sys::Fd report_;
+};
+
+Running start(const room::Room& room, const Program& program);
+
+inline Outcome run(const room::Room& room, const Program& program) { return start(room, program).wait(); }
+
+}  // namespace process

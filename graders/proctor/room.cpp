@@ -1,0 +1,201 @@
+#include "room.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+
+#include "json.hpp"
+#include "seccomp.hpp"
+
+namespace room {
+namespace {
+
+constexpr long default_uid = 65534;
+constexpr int user_namespace = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET;
+
+// Folders of the system that hold programs, libraries and the little configuration that these read. Not /etc as a whole:
+// it has names of users and hosts that are nobody's business.
+const char* const system_folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/java-17-openjdk"};
+const char* const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+
+bool write_file(const char* path, const std::string& content) {
+  const sys::Fd fd(open(path, O_WRONLY | O_CLOEXEC));
+  return fd.valid() && write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
+}
+
+std::string enter_user_namespace() {
+  const std::string uid = std::to_string(geteuid()), gid = std::to_string(getegid());
+  prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
+  if (unshare(user_namespace) != 0) return sys::reason("user namespace");
+  write_file("/proc/self/setgroups", "deny");
+  if (!write_file("/proc/self/uid_map", uid + " " + uid + " 1")) return sys::reason("uid map");
+  if (!write_file("/proc/self/gid_map", gid + " " + gid + " 1")) return sys::reason("gid map");
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return sys::reason("mount namespace");
+  return "";
+}
+
+void make_read_only(const std::string& path) {
+  struct { uint64_t set, clear, propagation, userns; } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
+  if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0) return;
+  // Before 5.12 a bind mount is made read-only by itself, and must keep the flags that its source has locked.
+  struct statvfs status;
+  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
+  if (statvfs(path.c_str(), &status) == 0) flags |= status.f_flag & (ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME | ST_RELATIME);
+  if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
+}
+
+void make_parents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    mkdir(path.substr(0, slash).c_str(), 0755);
+}
+
+void bind(const std::string& source, const std::string& target) {
+  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) sys::fail_errno("cannot show " + source);
+}
+
+// Shows a file, folder or link of the host at the same place below `root`; passes over what is not there.
+void show(const std::string& root, const std::string& path, bool read_only) {
+  struct stat status;
+  if (lstat(path.c_str(), &status) != 0) return;
+  const std::string target = root + path;
+  make_parents(target);
+  if (S_ISLNK(status.st_mode)) {
+    char link[4096];
+    const ssize_t length = readlink(path.c_str(), link, sizeof link - 1);
+    if (length > 0 && symlink(std::string(link, static_cast<size_t>(length)).c_str(), target.c_str()) == 0) return;
+  }
+  if (S_ISDIR(status.st_mode))
+    mkdir(target.c_str(), 0755);
+  else
+    sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
+  bind(path, target);
+  if (read_only) make_read_only(target);
+}
+
+std::string staging_folder() {
+  for (const char* candidate : {"/tmp", "/mnt", "/run", "/var"})
+    if (access(candidate, F_OK) == 0) return candidate;
+  sys::fail("no folder to build the root in: /tmp is missing");
+}
+
+// A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
+void build_root(const std::string& job, const std::vector<std::string>& readable) {
+  const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) sys::fail_errno("cannot open " + job);
+  const std::string root = staging_folder();
+  // The folder may lie below the place that is about to be covered, so it is bound by its descriptor.
+  const std::string source = "/proc/self/fd/" + std::to_string(folder.get());
+  if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0) sys::fail_errno("cannot make a root");
+  for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
+  for (const char* path : system_folders) show(root, path, true);
+  for (const char* path : system_files) show(root, path, true);
+  for (const std::string& path : readable) show(root, path, true);
+  for (const char* path : devices) show(root, path, false);
+  const char* const links[][2] = {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
+  for (const auto& link : links)
+    if (symlink(link[0], (root + link[1]).c_str()) != 0) sys::fail_errno("cannot link " + std::string(link[1]));
+  bind(source, root + "/job");
+  bind("/proc", root + "/proc");
+  if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0) sys::fail_errno("cannot make the root read-only");
+  if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/job") != 0)
+    sys::fail_errno("cannot change the root");
+}
+
+// Whether a program can have a pid namespace, and a /proc that shows no more than that. Bit 0 and bit 1.
+int try_pid_namespace() {
+  const long child = syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr);
+  if (child < 0) return 0;
+  if (child == 0) _exit(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 3 : 1);
+  int status = 0;
+  waitpid(static_cast<pid_t>(child), &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+void enter_namespaces(Room& room, const std::vector<std::string>& readable) {
+  const std::string wrong = enter_user_namespace();
+  if (!wrong.empty()) {
+    room.missing.push_back("namespaces: " + wrong);
+    return;
+  }
+  room.user = room.net = room.ipc = true;
+  try {
+    build_root(room.job, readable);
+    room.mount = true;
+    room.job = "/job";
+  } catch (const sys::Failure& failure) {
+    room.missing.push_back("mount namespace: " + failure.text);
+  }
+  const int found = room.mount ? try_pid_namespace() : 0;
+  room.pid = found & 1;
+  room.own_proc = found & 2;
+  if (room.mount && !room.pid) room.missing.push_back("pid namespace: refused");
+  if (room.pid && !room.own_proc) room.missing.push_back("own /proc: refused, programs run without one");
+}
+
+void grant_system(Room& room, const std::vector<std::string>& readable) {
+  const auto grant = [&](const char* path, landlock::Access access) {
+    sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
+    if (fd.valid()) room.system.push_back({std::move(fd), access});
+  };
+  for (const char* path : system_folders) grant(path, landlock::Access::run);
+  for (const char* path : system_files) grant(path, landlock::Access::read);
+  for (const std::string& path : readable) grant(path.c_str(), landlock::Access::run);
+  for (const char* path : devices) grant(path, landlock::Access::write);
+}
+
+std::string quoted_list(const std::vector<std::string>& items) {
+  std::string all;
+  for (const std::string& item : items) all += (all.empty() ? "" : ",") + json::quote(item);
+  return "[" + all + "]";
+}
+
+}  // namespace
+
+Layers Layers::named(const std::vector<std::string>& names) {
+  const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return {has("namespaces"), has("landlock"), has("seccomp")};
+}
+
+void drop_privileges(long uid) {
+  if (geteuid() != 0) return;
+  const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
+  if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0) sys::fail_errno("cannot become an unprivileged user");
+}
+
+Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined) {
+  Room room;
+  room.layers = layers;
+  room.job = job;
+  if (layers.namespaces) enter_namespaces(room, readable);
+  room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  room.landlock_abi = layers.landlock ? landlock::abi() : 0;
+  if (layers.landlock && room.landlock_abi == 0) room.missing.push_back("landlock: this kernel has none");
+  room.seccomp = layers.seccomp && seccomp::available();
+  if (layers.seccomp && !room.seccomp) room.missing.push_back("seccomp: this kernel has no filters");
+  if (room.landlock_abi > 0) grant_system(room, readable);
+  if (!room.confined() && !allow_unconfined)
+    sys::fail("this kernel offers neither Landlock nor namespaces, so a submission could read the answers; --allow-unconfined runs it all the same");
+  return room;
+}
+
+std::string Room::report() const {
+  std::vector<std::string> namespaces;
+  if (user) namespaces.push_back("user");
+  if (pid) namespaces.push_back("pid");
+  if (mount) namespaces.push_back("mount");
+  if (net) namespaces.push_back("net");
+  if (ipc) namespaces.push_back("ipc");
+  return "{\"v\":1,\"uid\":" + std::to_string(geteuid()) + ",\"no_new_privs\":true,\"landlock\":" + std::to_string(landlock_abi) +
+         ",\"seccomp\":" + (seccomp ? "true" : "false") + ",\"namespaces\":" + quoted_list(namespaces) + ",\"proc\":" +
+         (own_proc ? "\"own\"" : mount ? "\"hidden\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) + "}";
+}
+
+}  // namespace room

@@ -1,0 +1,48 @@
+// The surroundings in which confined programs run: namespaces and a root folder of our own making, entered once by the
+// proctor itself; each program then gets a pid namespace and a copy of the mounts of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "landlock.hpp"
+#include "sys.hpp"
+
+namespace room {
+
+// Which layers may be used. Tests switch them off one by one; a user never does.
+struct Layers {
+  bool namespaces = true, landlock = true, seccomp = true;
+
+  static Layers named(const std::vector<std::string>& names);
+};
+
+struct Grant {
+  sys::Fd fd;
+  landlock::Access access;
+};
+
+struct Room {
+  Layers layers;
+  bool user = false, mount = false, net = false, ipc = false;  // namespaces entered
+  bool pid = false;                                            // programs get a pid namespace each
+  bool own_proc = false;                                       // and can mount a /proc that shows nothing else
+  int landlock_abi = 0;
+  bool seccomp = false;
+  std::vector<std::string> missing;  // one sentence per layer that the kernel refused
+  std::vector<Grant> system;         // what every program may read: the system's folders and harmless devices
+  std::string job = ".";             // the job's folder as the proctor sees it from now on
+  sys::Fd proc;                      // the /proc that measures are read from
+
+  bool confined() const { return mount || (layers.landlock && landlock_abi > 0); }
+  std::string report() const;  // the confinement report of docs/protocol.md
+};
+
+// Becomes an unprivileged user when started by uid 0, because neither modes nor non-dumpability hold against uid 0.
+void drop_privileges(long uid);
+
+// Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are further
+// folders of the system that programs may read. Fails where there would be no confinement and that was not allowed.
+Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined);
+
+}  // namespace room

@@ -1,0 +1,140 @@
+// proctor run PLAN: judges a submission on the tests of a plan.
+#include "run.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "checker.hpp"
+#include "files.hpp"
+#include "plan.hpp"
+#include "room.hpp"
+#include "task.hpp"
+#include "verdict.hpp"
+
+namespace run {
+namespace {
+
+constexpr size_t largest_plan = 4 << 20;
+
+// The verdict lines' descriptor, out of reach of everything that is started later.
+sys::Fd take_standard_output() {
+  sys::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  const sys::Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!out.valid() || !nowhere.valid()) sys::fail_errno("standard output");
+  dup2(nowhere.get(), STDIN_FILENO);
+  dup2(nowhere.get(), STDOUT_FILENO);
+  return out;
+}
+
+// The settling rules of the plan: which groups can still change.
+class Groups {
+ public:
+  explicit Groups(const std::vector<plan::Group>& groups) : groups_(groups), settled_(groups.size(), false) {}
+
+  bool settled(const plan::Test& test) const {
+    for (const size_t group : test.groups)
+      if (!settled_[group]) return false;
+    return !test.groups.empty();
+  }
+
+  void record(const plan::Test& test, double score) {
+    for (const size_t group : test.groups)
+      if (settles(groups_[group], score)) settled_[group] = true;
+  }
+
+ private:
+  static bool settles(const plan::Group& group, double score) {
+    switch (group.rule) {
+      case plan::Group::Rule::zero: return score <= 0;
+      case plan::Group::Rule::threshold: return score <= 0 || score > group.threshold;
+      case plan::Group::Rule::never: return false;
+    }
+    return false;
+  }
+
+  const std::vector<plan::Group>& groups_;
+  std::vector<bool> settled_;
+};
+
+std::unique_ptr<task::Task> make_task(const plan::Plan& plan, const room::Room& room, const task::Opened& opened, const checker::Checker& checker) {
+  if (plan.task_type == "Batch") return task::make_batch(plan, room, opened, checker);
+  sys::fail("task_type: this proctor does not know " + plan.task_type);
+}
+
+void make_own_folder(const plan::Plan& plan, long uid) {
+  if (mkdir(task::own_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
+  for (const std::string& name : plan.submission.files) {
+    const sys::Fd from = files::open_secret(name);
+    const std::string path = std::string(task::own_folder) + "/" + name;
+    const sys::Fd to(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!to.valid()) sys::fail_errno("cannot copy " + name);
+    files::copy(from.get(), to.get());
+  }
+  if (geteuid() == 0 && chown(task::own_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
+}
+
+task::Opened open_all(const plan::Plan& plan, bool for_checker) {
+  task::Opened opened;
+  const auto open_once = [&](const std::string& name) {
+    if (name.empty() || opened.secrets.count(name)) return;
+    sys::Fd fd = files::open_secret(name);
+    opened.secrets[name] = for_checker ? files::reopenable(std::move(fd)) : std::move(fd);
+  };
+  for (const plan::Test& test : plan.tests) open_once(test.input), open_once(test.answer);
+  const std::string& program = plan.submission.argv[0];
+  if (program.find('/') == std::string::npos) opened.program = files::open_secret(program);
+  return opened;
+}
+
+void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) {
+  Groups groups(plan.groups);
+  for (const plan::Test& test : plan.tests) {
+    if (groups.settled(test)) {
+      lines.skipped(test.index);
+      continue;
+    }
+    try {
+      const verdict::Verdict verdict = task.judge(test);
+      lines.judged(test.index, verdict);
+      groups.record(test, verdict.score);
+    } catch (const sys::Failure& failure) {
+      lines.failed(test.index, failure.text);
+    }
+  }
+}
+
+void judge_plan(const std::string& path, verdict::Lines& lines, room::Layers layers) {
+  constexpr long uid = 65534;
+  const sys::Fd file = files::open_secret(path);
+  const plan::Plan plan = plan::parse(files::read_all(file.get(), largest_plan));
+  lines.set_nonce(plan.nonce);
+  checker::Checker checker(plan.checker);
+  make_own_folder(plan, uid);
+  const task::Opened opened = open_all(plan, checker.is_program());
+  room::drop_privileges(uid);
+  const room::Room room = room::enter(".", {}, layers, plan.allow_unconfined);
+  prctl(PR_SET_DUMPABLE, 0);
+  checker.settle(room);
+  const std::unique_ptr<task::Task> task = make_task(plan, room, opened, checker);
+  lines.start(room.report());
+  judge_all(plan, *task, lines);
+  lines.done();
+}
+
+}  // namespace
+
+int command(const std::string& path, room::Layers layers) {
+  verdict::Lines lines(take_standard_output());
+  try {
+    files::close_all_on_exec();
+    judge_plan(path, lines, layers);
+    return 0;
+  } catch (const sys::Failure& failure) {
+    lines.fatal(failure.text);
+    return 2;
+  }
+}
+
+}  // namespace run

@@ -1,0 +1,180 @@
+#include "supervisor.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "child.hpp"
+#include "meter.hpp"
+
+namespace process {
+namespace {
+
+constexpr long poll_ns = 10 * 1000 * 1000;
+
+int64_t now_us() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+}
+
+int64_t cpu_of(const rusage& usage) {
+  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+}
+
+class Supervisor {
+ public:
+  Supervisor(const room::Room& room, const Program& program) : room_(room), program_(program), proc_(room.proc.get()) {}
+
+  Report run() {
+    prepare();
+    start();
+    while (!ended_) {
+      wait_for_news();
+      reap(WNOHANG);
+      if (!ended_) enforce();
+    }
+    report_.wall_us = ended_at_ - started_at_;
+    kill_all();
+    report_.cpu_us = reaped_cpu_us_;
+    report_.memory = std::max(report_.memory, largest_reaped_);
+    return report_;
+  }
+
+ private:
+  void prepare() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigset_t watched;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGCHLD);
+    sigaddset(&watched, SIGTERM);
+    sigprocmask(SIG_SETMASK, &watched, nullptr);
+    watched_ = watched;
+    if (room_.own_proc && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) {
+      own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+      proc_ = own_proc_.get();
+    }
+    self_there_ = own_pid(proc_);
+  }
+
+  void start() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+    sys::Fd reading(ends[0]), writing(ends[1]);
+    child_ = fork();
+    if (child_ < 0) sys::fail_errno("fork");
+    if (child_ == 0) become(room_, program_, proc_, writing.get());
+    writing.reset();
+    child_there_ = await_start(reading.get());
+    started_at_ = now_us();
+  }
+
+  void wait_for_news() {
+    const timespec patience = {0, poll_ns};
+    if (sigtimedwait(&watched_, nullptr, &patience) == SIGTERM) finish(Killed::leash);
+  }
+
+  // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a subreaper.
+  // Returns whether any process is left.
+  bool reap(int options) {
+    int status = 0;
+    rusage usage;
+    pid_t pid;
+    while ((pid = wait4(-1, &status, options, &usage)) > 0) {
+      reaped_cpu_us_ += cpu_of(usage);
+      largest_reaped_ = std::max<int64_t>(largest_reaped_, usage.ru_maxrss * 1024LL);
+      if (pid != child_) continue;
+      ended_ = true;
+      ended_at_ = now_us();
+      report_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+      report_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    }
+    return pid == 0;
+  }
+
+  void enforce() {
+    const bool alone = program_.profile == seccomp::Profile::submission;  // its filter allows no second process
+    const meter::Usage usage = alone ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
+    const Limits& limits = program_.limits;
+    report_.memory = std::max(report_.memory, usage.memory);
+    if (limits.wall_us != unlimited && now_us() - started_at_ > limits.wall_us)
+      finish(Killed::wall);
+    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
+      finish(Killed::cpu);
+    else if (limits.processes != unlimited && usage.processes > limits.processes)
+      finish(Killed::processes);
+    else if (limits.memory != unlimited && usage.memory > limits.memory)
+      relieve(usage);
+  }
+
+  // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say so.
+  void relieve(const meter::Usage& usage) {
+    if (usage.largest == child_there_) {
+      finish(Killed::memory);
+      return;
+    }
+    for (const pid_t pid : meter::descendants(proc_, self_there_))
+      if (pid == usage.largest) kill(pid, SIGKILL);
+  }
+
+  void finish(Killed reason) {
+    if (report_.killed == Killed::no) report_.killed = reason;
+    kill(child_, SIGKILL);
+    kill_rest();
+    while (!ended_ && reap(WNOHANG)) pause_briefly();
+    if (!ended_) sys::fail("the program vanished");
+  }
+
+  void kill_rest() const {
+    if (room_.pid) {
+      kill(-1, SIGKILL);  // everything in this pid namespace but its first process
+      return;
+    }
+    kill(-child_, SIGKILL);
+    for (const pid_t pid : meter::descendants(proc_, self_there_)) kill(pid, SIGKILL);
+  }
+
+  // Until nothing is left: an orphan may have had children while its parent was being killed.
+  void kill_all() {
+    do kill_rest();
+    while (reap(WNOHANG) && pause_briefly());
+  }
+
+  static bool pause_briefly() {
+    const timespec moment = {0, 200 * 1000};
+    nanosleep(&moment, nullptr);
+    return true;
+  }
+
+  const room::Room& room_;
+  const Program& program_;
+  int proc_;
+  sys::Fd own_proc_;
+  sigset_t watched_;
+  Report report_ = {};
+  pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
+  bool ended_ = false;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0;
+};
+
+}  // namespace
+
+void supervise(const room::Room& room, const Program& program, int report) {
+  Report result = {};
+  try {
+    result = Supervisor(room, program).run();
+  } catch (const sys::Failure& failure) {
+    std::strncpy(result.failure, failure.text.c_str(), sizeof result.failure - 1);
+  }
+  const ssize_t written = write(report, &result, sizeof result);
+  _exit(written == sizeof result ? 0 : 1);
+}
+
+}  // namespace process

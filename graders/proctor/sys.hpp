@@ -1,0 +1,62 @@
+// What the proctor needs of the kernel, in its own words: the headers of an old distribution (4.19) do not know
+// Landlock, close_range or mount_setattr, and the kernel that runs the binary may well be newer than they are.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+namespace sys {
+
+// Numbers above 423 are the same on all architectures.
+constexpr long nr_close_range = 436;
+constexpr long nr_mount_setattr = 442;
+constexpr long nr_landlock_create_ruleset = 444;
+constexpr long nr_landlock_add_rule = 445;
+constexpr long nr_landlock_restrict_self = 446;
+
+// A descriptor that closes itself.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int number) : number_(number) {}
+  Fd(Fd&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      number_ = std::exchange(other.number_, -1);
+    }
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  int get() const { return number_; }
+  bool valid() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }
+  void reset() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+// "cannot open x: No such file or directory", from errno as it stands.
+inline std::string reason(const std::string& what) { return what + ": " + std::strerror(errno); }
+
+// Something that only the judge can be blamed for; ends the command with a message.
+struct Failure {
+  std::string text;
+};
+
+[[noreturn]] inline void fail(std::string text) { throw Failure{std::move(text)}; }
+[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what)}; }
+
+}  // namespace sys

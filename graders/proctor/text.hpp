@@ -1,0 +1,15 @@
+// Text that came from a program and goes to people.
+#pragma once
+
+#include <string>
+
+namespace text {
+
+// At most `most` bytes of printable UTF-8 on one line: control characters become spaces, broken sequences and bidirectional
+// controls become U+FFFD, so that feedback can neither forge lines nor drive a terminal.
+std::string printable(const std::string& raw, size_t most);
+
+// Up to the first line break.
+std::string first_line(const std::string& raw);
+
+}  // namespace text

@@ -1,0 +1,60 @@
+#include "verdict.hpp"
+
+#include <cstdio>
+
+#include "json.hpp"
+#include "text.hpp"
+
+namespace verdict {
+namespace {
+
+constexpr size_t longest_feedback = 4096;
+
+const char* name(End end) {
+  switch (end) {
+    case End::ok: return "ok";
+    case End::exit: return "exit";
+    case End::signal: return "signal";
+    case End::cpu: return "cpu";
+    case End::wall: return "wall";
+    case End::memory: return "memory";
+    case End::output: return "output";
+  }
+  return "";
+}
+
+std::string number(double value) {
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%.17g", value);
+  return digits;
+}
+
+std::string words(const std::string& raw) { return json::quote(text::printable(raw, longest_feedback)); }
+
+}  // namespace
+
+void Lines::line(const std::string& fields) {
+  const std::string whole = head_ + fields + "}\n";
+  size_t done = 0;
+  while (done < whole.size()) {
+    const ssize_t length = write(out_.get(), whole.data() + done, whole.size() - done);
+    if (length < 0 && errno != EINTR) _exit(3);  // nobody listens any more
+    if (length > 0) done += static_cast<size_t>(length);
+  }
+}
+
+void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":1,\"nonce\":" + json::quote(nonce); }
+void Lines::start(const std::string& confinement) { line(",\"start\":{\"confinement\":" + confinement + "}"); }
+void Lines::failed(int64_t test, const std::string& reason) { line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(reason)); }
+void Lines::skipped(int64_t test) { line(",\"test\":" + std::to_string(test) + ",\"skipped\":true"); }
+void Lines::done() { line(",\"done\":true"); }
+void Lines::fatal(const std::string& reason) { line(",\"fatal\":" + words(reason)); }
+
+void Lines::judged(int64_t test, const Verdict& verdict) {
+  const process::Outcome& used = verdict.used;
+  line(",\"test\":" + std::to_string(test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
+       ",\"feedback\":" + words(verdict.feedback) + ",\"cpu_us\":" + std::to_string(used.cpu_us) + ",\"wall_us\":" + std::to_string(used.wall_us) +
+       ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal));
+}
+
+}  // namespace verdict

@@ -1,0 +1,41 @@
+// Verdict lines, as docs/protocol.md describes them.
+#pragma once
+
+#include <string>
+
+#include "process.hpp"
+#include "sys.hpp"
+
+namespace verdict {
+
+// How the program under test ended.
+enum class End { ok, exit, signal, cpu, wall, memory, output };
+
+struct Verdict {
+  End end = End::ok;
+  double score = 0;
+  std::string feedback;
+  process::Outcome used;
+};
+
+// Writes the lines of one job to the descriptor that no other process holds.
+class Lines {
+ public:
+  explicit Lines(sys::Fd out) : out_(std::move(out)) {}
+
+  void set_nonce(const std::string& nonce);
+  void start(const std::string& confinement);
+  void judged(int64_t test, const Verdict& verdict);
+  void failed(int64_t test, const std::string& reason);
+  void skipped(int64_t test);
+  void done();
+  void fatal(const std::string& reason);
+
+ private:
+  void line(const std::string& fields);
+
+  sys::Fd out_;
+  std::string head_ = "{\"v\":1,\"nonce\":\"\"";
+};
+
+}  // namespace verdict
