@@ -1,0 +1,442 @@
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.extraction import Repairs, extract, repair
+from ioi_eval.languages import find
+from ioi_eval.models import Blob, NamedBlob, Problem
+
+CPP, PYTHON = find("c++"), find("python")
+
+ADD = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+DRAFT = '#include <cstdio>\nint main() { puts("draft"); }\n'
+SCRIPT = "a, b = map(int, input().split())\nprint(a + b)\n"
+
+
+def fenced(code: str, tag: str = "cpp", fence: str = "```") -> str:
+    return f"{fence}{tag}\n{code}{fence}\n"
+
+
+# --- fences ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "cpp",
+        "c++",
+        "C++",
+        "CPP",
+        "cc",
+        "cxx",
+        "Cpp",
+        "c++17",
+        "cpp17",
+        "gnu++20",
+        "g++",
+        " cpp ",
+        "{.cpp}",
+        "{cpp}",
+    ],
+)
+def test_tags_of_cpp(tag: str) -> None:
+    assert extract(fenced(ADD, tag), CPP) == ADD
+
+
+@pytest.mark.parametrize("tag", ["python", "Python", "python3", "py", "py3", "python3.11", "{.python}"])
+def test_tags_of_python(tag: str) -> None:
+    assert extract(fenced(SCRIPT, tag), PYTHON) == SCRIPT
+
+
+@pytest.mark.parametrize(
+    "info",
+    ['cpp title="main.cpp"', "cpp,linenos", "cpp:main.cpp", "cpp {highlight: [1, 2]}", "C++ (solution)"],
+)
+def test_words_after_the_tag_are_passed_over(info: str) -> None:
+    assert extract(fenced(ADD, info), CPP) == ADD
+
+
+def test_the_last_block_of_the_language_counts() -> None:
+    text = (
+        "First try:\n"
+        + fenced(DRAFT)
+        + "Better:\n"
+        + fenced(ADD)
+        + "The same in Python:\n"
+        + fenced(SCRIPT, "python")
+    )
+    assert extract(text, CPP) == ADD
+    assert extract(text, PYTHON) == SCRIPT
+
+
+@pytest.mark.parametrize("fence", ["```", "````", "~~~", "~~~~~"])
+def test_fences(fence: str) -> None:
+    assert extract("Code:\n" + fenced(ADD, fence=fence) + "Done.\n", CPP) == ADD
+
+
+def test_longer_fences_hold_shorter_ones() -> None:
+    code = "/*\n```\nnot the end\n```\n*/\n" + ADD
+    assert extract(fenced(code, fence="````"), CPP) == code
+
+
+def test_the_other_kind_of_fence_does_not_close() -> None:
+    code = "/*\n~~~\n*/\n" + ADD
+    assert extract(fenced(code), CPP) == code
+
+
+def test_a_closing_fence_may_be_longer() -> None:
+    assert extract("```cpp\n" + ADD + "`````\n" + "text", CPP) == ADD
+
+
+@pytest.mark.parametrize("fence", ["```", "````"])
+def test_blocks_within_a_block_of_markdown(fence: str) -> None:
+    assert extract(f"{fence}markdown\n# Solution\n" + fenced(ADD) + f"{fence}\n", CPP) == ADD
+
+
+def test_indented_fences_lose_their_indent_and_no_more() -> None:
+    code = "def f():\n    return 1\n\nprint(f())\n"
+    text = "1. So:\n" + textwrap.indent(fenced(code, "python"), "   ")
+    assert extract(text, PYTHON) == code
+
+
+def test_lines_with_less_indent_than_the_fence_stay_whole() -> None:
+    assert extract("   ```python\n  x = 1\nprint(x)\n   ```\n", PYTHON) == "x = 1\nprint(x)\n"
+
+
+def test_windows_line_ends() -> None:
+    assert extract(("Code:\n" + fenced(ADD)).replace("\n", "\r\n"), CPP) == ADD
+
+
+def test_other_separators_of_lines_stay_in_the_code() -> None:
+    code = "s = '\x0c\x0b\u2028'\nprint(s)\n"
+    assert extract(fenced(code, "py"), PYTHON) == code
+
+
+def test_a_fence_may_follow_a_sentence() -> None:
+    assert extract("Here is the code: ```cpp\n" + ADD + "```\n", CPP) == ADD
+
+
+def test_a_sentence_about_fences_opens_none() -> None:
+    text = (
+        "Put it between ``` and ``` or after ``` as you like.\n" + fenced(ADD) + "That ends with ``` too.\n"
+    )
+    assert extract(text, CPP) == ADD
+
+
+def test_a_fence_may_end_the_last_line_of_the_code() -> None:
+    assert extract("```cpp\n" + ADD.rstrip("\n") + "```\nThat is it.\n", CPP) == ADD
+
+
+def test_empty_blocks_are_no_code() -> None:
+    assert extract(fenced(ADD) + fenced("") + fenced("  \n\n"), CPP) == ADD
+    assert extract(fenced(""), CPP) is None
+
+
+def test_the_code_is_not_touched_otherwise() -> None:
+    code = "\n\t#include <cstdio>  \n\nint main() {}\n\n\n"
+    assert extract(fenced(code), CPP) == code
+
+
+# --- cut off -----------------------------------------------------------------------------------------
+
+
+def test_a_block_without_its_end_runs_to_the_end() -> None:
+    assert extract("Code:\n```cpp\n" + ADD, CPP) == ADD
+    cut = ADD[:40]
+    assert extract("Code:\n```cpp\n" + cut, CPP) == cut + "\n"
+
+
+def test_a_whole_last_block_without_its_end_wins() -> None:
+    assert extract(fenced(DRAFT) + "```cpp\n" + ADD, CPP) == ADD
+    assert extract(fenced("print(1)\n", "py") + "```py\n" + SCRIPT, PYTHON) == SCRIPT
+
+
+def test_half_a_last_block_gives_way_to_a_whole_one() -> None:
+    assert extract(fenced(DRAFT) + "```cpp\n" + ADD[:40], CPP) == DRAFT
+    assert extract(fenced(SCRIPT, "py") + "```py\nprint((1,", PYTHON) == SCRIPT
+
+
+def test_braces_in_strings_and_comments_do_not_make_a_block_whole() -> None:
+    half = "int main() { // }\n  puts(\"}\"); char c = '}'; /* } */"
+    assert extract(fenced(DRAFT) + "```cpp\n" + half, CPP) == DRAFT
+
+
+def test_a_new_block_ends_one_that_was_never_closed() -> None:
+    assert extract("```cpp\n" + DRAFT + "\nNo, rather:\n\n" + fenced(ADD), CPP) == ADD
+
+
+@pytest.mark.parametrize("tail", ["```", "```cpp", "```cpp\n", "~~~", "`"])
+def test_a_generation_cut_off_within_a_fence(tail: str) -> None:
+    assert extract(fenced(ADD) + "And shorter:\n" + tail, CPP) == ADD
+
+
+# --- reasoning ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "THINK"])
+def test_reasoning_is_dropped(tag: str) -> None:
+    text = f"<{tag}>\nSay\n" + fenced(DRAFT) + f"</{tag}>\n"
+    assert extract(text + fenced(ADD), CPP) == ADD
+    assert extract(text + "See above.", CPP) is None
+
+
+def test_reasoning_that_was_cut_off_holds_no_answer() -> None:
+    assert extract("<think>\nSo\n" + fenced(DRAFT) + "or\n" + fenced(ADD), CPP) is None
+
+
+def test_reasoning_whose_start_was_in_the_prompt() -> None:
+    assert extract("Say\n" + fenced(DRAFT) + "</think>\n" + fenced(ADD), CPP) == ADD
+    assert extract("Say\n" + fenced(DRAFT) + "</think>", CPP) is None
+
+
+def test_an_open_fence_within_reasoning_ends_with_it() -> None:
+    assert extract("<think>\n```cpp\nint main() {\n</think>\n\n" + fenced(ADD), CPP) == ADD
+
+
+def test_an_answer_before_more_reasoning_counts() -> None:
+    assert extract("<think>a</think>\n" + fenced(ADD) + "<think>fine?</think>\nDone.\n", CPP) == ADD
+    assert extract("<think>a</think>\n" + fenced(ADD) + "<think>fine? " + fenced(DRAFT), CPP) == ADD
+
+
+def test_reasoning_that_speaks_of_its_own_tags() -> None:
+    text = "<think>\nI close with </think> later.\n" + fenced(DRAFT) + "</think>\n" + fenced(ADD)
+    assert extract(text, CPP) == ADD
+
+
+def test_a_tag_in_the_middle_of_a_line_opens_nothing() -> None:
+    code = '#include <cstdio>\nint main() { puts("<think>"); }\n'
+    assert extract(fenced(code), CPP) == code
+
+
+# --- blocks without a tag ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tag", ["", "c", "text", "code"])
+def test_a_block_without_a_telling_tag_counts_if_it_is_code(tag: str) -> None:
+    text = (
+        "Input:\n"
+        + fenced("3\n1 2 3\n", tag)
+        + "Code:\n"
+        + fenced(ADD, tag)
+        + "Output:\n"
+        + fenced("6\n", tag)
+    )
+    assert extract(text, CPP) == ADD
+
+
+def test_a_function_without_includes_and_tag() -> None:
+    code = "long long solve(std::vector<int> a) {\n  return a[0];\n}\n"
+    assert extract(fenced(code, ""), CPP) == code
+
+
+def test_python_without_a_tag() -> None:
+    assert (
+        extract(fenced(SCRIPT, "") + "prints\n" + fenced("3\n", "") + fenced("Yes\n", ""), PYTHON) == SCRIPT
+    )
+
+
+def test_a_tagged_block_wins_over_later_ones_without() -> None:
+    assert extract(fenced(ADD) + fenced(DRAFT, ""), CPP) == ADD
+
+
+@pytest.mark.parametrize("tag", ["python", "java", "bash", "rust"])
+def test_blocks_of_other_languages_are_no_code(tag: str) -> None:
+    assert extract(fenced(ADD, tag), CPP) is None
+
+
+def test_output_in_a_fence_is_no_code() -> None:
+    assert extract("It prints\n" + fenced("3\n", "") + "I give up.\n", CPP) is None
+    assert extract("It prints\n" + fenced("3\n", "") + "I give up.\n", PYTHON) is None
+
+
+# --- no fence ----------------------------------------------------------------------------------------
+
+WHOLE_CPP = [
+    ADD,
+    "int main() {}\n",
+    "// Solution. It adds.\n#include <cstdio>\nint main() { return 0; }\n",
+    "/* Let us see:\nfor every test we add. */\n#include <cstdio>\nint main()\n{\n    return 0;\n}\n",
+    '#pragma GCC optimize("O3")\n#include <bits/stdc++.h>\n'
+    "#define rep(i, n) \\\n    for (int i = 0; i < n; i++)\n"
+    "using namespace std;\nint main() { rep(i, 3) {} }\n",
+    "#include <vector>\ntemplate <class T>\nstruct Tree {\n  T t;\n};\n"
+    "static constexpr unsigned long long int x = 1'000;\n"
+    'const char *s = "{ What is this? No idea. :";\nlong long add(int a, int b)\n{ return a + b; }\n',
+    "#include <cstdio>\nnamespace {\nint f() { return 1; }\n}\nclass A : public B {\npublic:\n  int x;\n};\n",
+]
+NO_CPP = [
+    "",
+    "\n\n",
+    "I do not know.",
+    "Here is the solution:\n" + ADD,
+    ADD + "Hope this helps.\n",
+    ADD + "This runs in linear time",
+    "# Solution\n" + ADD,
+    "First we read both numbers and add them.\n" + ADD,
+    ADD[:40],
+    "#include <cstdio>\nint main() { {\n",
+    "#include <cstdio>\n} int main() {\n",
+    "We call main() of #include; { } and so on;",
+    '{"answer": 3}',
+    SCRIPT,
+]
+
+
+@pytest.mark.parametrize("text", WHOLE_CPP)
+def test_a_text_that_is_all_cpp(text: str) -> None:
+    assert extract(text, CPP) == text
+    assert extract("<think>\nLet me see.\n</think>\n\n" + text, CPP) == text.lstrip("\n")
+
+
+@pytest.mark.parametrize("text", NO_CPP)
+def test_a_text_that_is_not_all_cpp(text: str) -> None:
+    assert extract(text, CPP) is None
+
+
+@pytest.mark.parametrize("text", [SCRIPT, "import sys\n", "def main():\n    pass\n\nmain()\n", "print(1)\n"])
+def test_a_text_that_is_all_python(text: str) -> None:
+    assert extract(text, PYTHON) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "42",
+        "yes",
+        "'a string'",
+        "a, b",
+        "Sure! Here it is:\n" + SCRIPT,
+        ADD,
+        "x = (",
+        "print(1)\0",
+        "(" * 5000,
+    ],
+)
+def test_a_text_that_is_not_all_python(text: str) -> None:
+    assert extract(text, PYTHON) is None
+
+
+@given(st.text(alphabet="`~ \n<>/think{}#cp+;\"'\\*\r\x01R("))
+def test_nothing_that_a_model_writes_breaks_it(text: str) -> None:
+    for language in (CPP, PYTHON):
+        code = extract(text, language)
+        assert code is None or (code.endswith("\n") and code.strip())
+
+
+@given(
+    st.text(alphabet="ab {};\n\t", min_size=1).filter(str.strip),
+    st.sampled_from(["", "text\n", "<think>\n```cpp\nx\n</think>\n"]),
+)
+def test_what_is_fenced_comes_back(code: str, before: str) -> None:
+    code += "\n"
+    assert extract(before + fenced(code) + "after\n", CPP) == code
+
+
+# Each of these makes some naive pattern run for hours: that the test ends is the assertion.
+UNIT = 1 << 18
+HOSTILE = {
+    "lines": "a\n" * (5 * UNIT),
+    "one line": "word " * (2 * UNIT),
+    "one word": "x" * (10 * UNIT),
+    "blanks": " " * (10 * UNIT),
+    "blank lines": "\n" * (10 * UNIT),
+    "backticks": "`" * (10 * UNIT),
+    "runs in a line": "``` " * UNIT,
+    "open fences": "```java\n" * (UNIT // 4),
+    "fences": "```\n" * (UNIT // 4),
+    "tags": "<think>\n" * UNIT,
+    "closing tags": "</think>" * UNIT,
+    "comments": "#include <a>\nint main() {}" + "/*/" * UNIT,
+    "strings": "#include <a>\nint main() {}" + '"\\' * (5 * UNIT),
+    "raw strings": "#include <a>\nint main() {}" + 'R"a(' * UNIT,
+    "quotes": "#include <a>\nint main() {}" + "'" * (10 * UNIT),
+    "digits": "#include <a>\nint main() {}" + "1" * (10 * UNIT),
+    "directives": "int main() {}" + "#include\\\n" * UNIT,
+    "braces": "#include <a>\nint main()" + "{" * (2 * UNIT) + "}" * (2 * UNIT) + "two words and more",
+    "statements": "#include <a>\nint main() {}" + ";a" * (2 * UNIT),
+    "words": "#include <a>\nint main() {}" + "a b c int " * UNIT,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_long_generations(name: str) -> None:
+    assert extract(HOSTILE[name], PYTHON) is None
+    assert extract(HOSTILE[name] + "\nmore\n" + "text without code.", CPP) is None
+
+
+def test_a_generation_of_ten_megabytes() -> None:
+    text = "Thinking. " * (1 << 20) + "\n" + fenced(ADD)
+    assert len(text) > 10_000_000
+    assert extract(text, CPP) == ADD
+
+
+def test_doubtful_escapes_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
+    assert extract("print('\\d')\n", PYTHON) == "print('\\d')\n"
+    assert not recwarn.list
+
+
+# --- repairs -----------------------------------------------------------------------------------------
+
+HEADER = NamedBlob(name="graders/Sum.h", content=Blob.of("int add(int, int);\n"))
+PROBLEM = Problem(id="sum", grader_files=(HEADER,))
+ALL = Repairs(add_includes=True, add_header=True, add_namespace=True)
+BARE = "int add(int a, int b) { return max(a, b); }\n"
+
+
+def test_repairs_are_off() -> None:
+    assert repair(BARE, PROBLEM, CPP, Repairs()) == (BARE, ())
+
+
+def test_all_repairs() -> None:
+    code, names = repair(BARE, PROBLEM, CPP, ALL)
+    assert code == '#include <bits/stdc++.h>\n#include "Sum.h"\nusing namespace std;\n' + BARE
+    assert names == ("add_includes", "add_header", "add_namespace")
+
+
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        ("add_includes", "#include <bits/stdc++.h>\n"),
+        ("add_header", '#include "Sum.h"\n'),
+        ("add_namespace", "using namespace std;\n"),
+    ],
+)
+def test_one_repair(option: str, line: str) -> None:
+    options = Repairs(**{option: True})
+    repaired = repair(BARE, PROBLEM, CPP, options)
+    assert repaired == (line + BARE, (option,))
+    assert repair(repaired[0], PROBLEM, CPP, options) == (repaired[0], ())
+
+
+@pytest.mark.parametrize(
+    "line", ["#include <bits/stdc++.h>", "  #  include<bits/stdc++.h>", '#include "bits/stdc++.h"']
+)
+def test_an_include_that_is_there(line: str) -> None:
+    assert repair(line + "\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1] == ()
+
+
+def test_an_include_in_a_comment_is_not_there() -> None:
+    assert repair("// #include <bits/stdc++.h>\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1]
+
+
+def test_code_that_qualifies_its_names_gets_no_namespace() -> None:
+    assert repair("std::string s;\n", PROBLEM, CPP, Repairs(add_namespace=True))[1] == ()
+
+
+def test_a_problem_without_a_header() -> None:
+    assert repair(BARE, Problem(id="sum"), CPP, Repairs(add_header=True)) == (BARE, ())
+    assert repair(BARE, Problem(id="other", grader_files=(HEADER,)), CPP, Repairs(add_header=True)) == (
+        BARE,
+        (),
+    )
+
+
+def test_languages_without_headers_are_not_repaired() -> None:
+    assert repair(SCRIPT, PROBLEM, PYTHON, ALL) == (SCRIPT, ())
+    assert ast.parse(SCRIPT)

@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval.errors import InputError
+from ioi_eval.store import Store, private_folder
+
+SPAWN = multiprocessing.get_context("spawn")
+PATIENCE = 120  # seconds: only a hang takes that long
+
+
+@contextlib.contextmanager
+def process(target: Callable[..., Any], *args: Any) -> Iterator[Any]:
+    worker = SPAWN.Process(target=target, args=args)
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.join()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def left_over(root: Path) -> list[Path]:
+    return [*(root / "parts").iterdir(), *(root / "pins").iterdir()]
+
+
+def grow_old(*paths: Path) -> None:
+    """The first was used longest ago, all of them long ago."""
+    for second, path in enumerate(paths):
+        os.utime(path, (1_000_000 + second, 1_000_000 + second))
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_there_at_first(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a" / "b")
+    assert store.get("key1") is None
+    assert store.size() == 0
+    assert mode(tmp_path / "a" / "b") == 0o700
+
+
+def test_bytes_files_and_functions(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    (tmp_path / "file").write_bytes(b"from a file")
+    paths = [
+        store.put("key1", b"bytes"),
+        store.put("key2", tmp_path / "file"),
+        store.put("key3", lambda place: place.write_bytes(b"written") and None),
+    ]
+    assert [path.read_bytes() for path in paths] == [b"bytes", b"from a file", b"written"]
+    assert [store.get(key) for key in ("key1", "key2", "key3")] == paths
+    assert store.size() == 5 + 11 + 7
+    assert (tmp_path / "file").exists()
+    assert left_over(store.root) == []
+
+
+def test_another_store_of_the_same_folder_sees_them(tmp_path: Path) -> None:
+    path = Store(tmp_path).put("key1", b"x")
+    assert Store(tmp_path).get("key1") == path
+
+
+def test_an_entry_that_is_there_is_not_made_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put("key1", b"first")
+    assert store.put("key1", lambda place: pytest.fail("made again")).read_bytes() == b"first"
+
+
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        store = Store(tmp_path / "store")
+        plain, program = store.put("key1", b"x"), store.put("key2", b"x", executable=True)
+        folder = store.folder("key3", lambda place: (place / "deep").mkdir())
+    finally:
+        os.umask(before)
+    assert (mode(plain), mode(program), mode(plain.parent)) == (0o644, 0o755, 0o755)
+    assert (mode(folder), mode(folder / "deep")) == (0o755, 0o755)
+    assert mode(store.root) == 0o700
+
+
+class Broken(BaseException):
+    """Not even an Exception: what cancels must leave nothing behind either."""
+
+
+@pytest.mark.parametrize("kind", ["put", "folder"])
+def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, kind: str) -> None:
+    def half(place: Path) -> None:
+        (place / "file" if kind == "folder" else place).write_bytes(b"half")
+        raise Broken
+
+    store = Store(tmp_path)
+    with pytest.raises(Broken):
+        getattr(store, kind)("key1", half)
+    assert store.get("key1") is None
+    assert left_over(tmp_path) == []
+
+
+def test_a_bad_entry_can_be_removed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put("key1", b"bad")
+    store.folder("key2", lambda place: None)
+    store.remove("key1")
+    store.remove("key2")
+    store.remove("key3")
+    assert (store.get("key1"), store.get("key2")) == (None, None)
+    assert store.put("key1", b"good").read_bytes() == b"good"
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize("key", ["", "abc", "../../x", "a/bcd", ".hidden", "key\n", "key\0", "k" * 129])
+def test_keys_are_plain_names(tmp_path: Path, key: str) -> None:
+    store = Store(tmp_path)
+    for use in (store.get, store.pin, store.remove, lambda key: store.put(key, b"x")):
+        with pytest.raises(ValueError, match="cannot be a key"):
+            use(key)
+
+
+# --- folders -----------------------------------------------------------------------------------------
+
+
+def fill(place: Path) -> None:
+    (place / "deep").mkdir()
+    (place / "deep" / "file").write_bytes(b"12345")
+    (place / "program").write_bytes(b"123")
+    (place / "program").chmod(0o700)
+    (place / "link").symlink_to("program")
+
+
+def test_folders(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.folder("key1", fill)
+    assert store.get("key1") == path
+    assert (path / "deep" / "file").read_bytes() == b"12345"
+    assert (mode(path / "deep" / "file"), mode(path / "program")) == (0o644, 0o755)
+    assert sorted(child.name for child in path.iterdir()) == ["deep", "link", "program"]
+    assert store.size() == 8
+    assert store.folder("key1", lambda place: pytest.fail("made again")) == path
+
+
+@pytest.mark.parametrize("kind", ["put", "folder"])
+def test_who_comes_second_takes_what_is_there(tmp_path: Path, kind: str) -> None:
+    """Both start to make it; the other finishes in the middle of ours."""
+    store, other = Store(tmp_path), Store(tmp_path)
+
+    def make(text: str, before: Callable[[], object]) -> Callable[[Path], None]:
+        def made(place: Path) -> None:
+            before()
+            (place / "file" if kind == "folder" else place).write_text(text)
+
+        return made
+
+    path = getattr(store, kind)(
+        "key1", make("same", lambda: getattr(other, kind)("key1", make("same", lambda: None)))
+    )
+    assert (path / "file" if kind == "folder" else path).read_text() == "same"
+    assert left_over(tmp_path) == []
+
+
+# --- eviction ----------------------------------------------------------------------------------------
+
+
+def test_the_entries_used_longest_ago_go_first(tmp_path: Path) -> None:
+    store = Store(tmp_path, limit=100)
+    paths = [store.put(f"key{number}", bytes(30)) for number in range(3)]
+    grow_old(*paths)
+    store.get("key0")
+    store.put("key3", bytes(30))
+    assert [store.get(f"key{number}") is None for number in range(4)] == [False, True, False, False]
+    assert left_over(tmp_path) == []
+
+
+def test_folders_go_as_a_whole(tmp_path: Path) -> None:
+    store = Store(tmp_path, limit=20)
+    grow_old(store.folder("key1", fill).parent)
+    store.put("key2", bytes(15))
+    assert store.get("key1") is None
+    assert store.size() == 15
+    assert left_over(tmp_path) == []
+
+
+def test_one_writer_stays_below_the_limit(tmp_path: Path) -> None:
+    store = Store(tmp_path, limit=1000)
+    for number in range(300):
+        store.put(f"key{number}", bytes(number % 37))
+        assert store.size() <= 1000
+    assert store.size() > 500
+
+
+def test_without_a_limit_nothing_goes(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for number in range(50):
+        store.put(f"key{number}", bytes(1000))
+    assert store.size() == 50_000
+
+
+def test_an_entry_over_the_limit_can_be_used_while_pinned(tmp_path: Path) -> None:
+    store = Store(tmp_path, limit=10)
+    with store.pin("key1"):
+        path = store.put("key1", bytes(50))
+        store.put("key2", bytes(5))
+        assert path.exists()
+    grow_old(path)
+    store.put("key3", bytes(5))
+    assert not path.exists()
+
+
+def test_each_pin_counts_and_a_release_is_harmless_twice(tmp_path: Path) -> None:
+    store = Store(tmp_path, limit=10)
+    first, second = store.pin("key1"), store.pin("key1")
+    path = store.put("key1", bytes(8))
+    grow_old(path)
+    first.release()
+    first.release()
+    store.put("key2", bytes(8))
+    assert path.exists()
+    second.release()
+    grow_old(path)
+    store.put("key3", bytes(8))
+    assert not path.exists()
+    assert left_over(tmp_path) == []
+
+
+def test_threads_share_a_store(tmp_path: Path) -> None:
+    store, seen = Store(tmp_path, limit=2000), []
+
+    def work(start: int) -> None:
+        for number in range(start, start + 60):
+            key = f"key{number % 40}"
+            with store.pin(key):
+                seen.append(store.put(key, key.encode() * 20).read_bytes() == key.encode() * 20)
+
+    threads = [threading.Thread(target=work, args=(13 * number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(seen) == 360 and all(seen)
+    assert left_over(tmp_path) == []
+
+
+# --- processes ---------------------------------------------------------------------------------------
+
+
+def write_many(root: Path, seed: int, go: Event) -> None:
+    """Exits with 1 when it ever reads anything but the whole entry."""
+    store = Store(root, limit=200_000)
+    go.wait(PATIENCE)
+    for number in range(200):
+        key = f"key{(number * (2 * seed + 1)) % 50}"
+        with store.pin(key):
+            if number % 2:
+                path = store.put(key, lambda place, key=key: place.write_text(key * 2000) and None)  # type: ignore[misc]
+            else:
+                path = store.folder(
+                    "f" + key, lambda place, key=key: (place / "x").write_text(key * 2000) and None
+                )  # type: ignore[misc]
+        with contextlib.suppress(FileNotFoundError):  # not pinned any more
+            if (path if path.is_file() else path / "x").read_text() != key * 2000:
+                raise SystemExit(1)
+
+
+def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
+    go = SPAWN.Event()
+    with process(write_many, tmp_path, 1, go) as one, process(write_many, tmp_path, 3, go) as two:
+        go.set()
+        one.join(PATIENCE)
+        two.join(PATIENCE)
+        assert (one.exitcode, two.exitcode) == (0, 0)
+    assert left_over(tmp_path) == []
+    assert 0 < Store(tmp_path).size() < 300_000
+
+
+def write_half(root: Path, kind: str, ready: Event) -> None:
+    def half(place: Path) -> None:
+        (place / "file" if kind == "folder" else place).write_bytes(bytes(1000))
+        ready.set()
+        signal.pause()
+
+    getattr(Store(root, limit=100), kind)("key1", half)
+
+
+@pytest.mark.parametrize("kind", ["put", "folder"])
+def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kind: str) -> None:
+    ready = SPAWN.Event()
+    with process(write_half, tmp_path, kind, ready) as writer:
+        assert ready.wait(PATIENCE)
+        store = Store(tmp_path, limit=100)
+        assert store.get("key1") is None
+        store.put("key2", b"a sweep must not touch the part of a living writer")
+        assert len([*(tmp_path / "parts").iterdir()]) == 1
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join(PATIENCE)
+    assert store.get("key1") is None
+    assert store.size() == 50
+    assert store.put("key1", b"whole").read_bytes() == b"whole"
+    Store(tmp_path, limit=100).put("key3", b"sweeps")
+    assert [*(tmp_path / "parts").iterdir()] == []
+
+
+def hold(root: Path, ready: Event) -> None:
+    store = Store(root)
+    pin = store.pin("key1")
+    store.put("key1", bytes(8))
+    ready.set()
+    signal.pause()
+    pin.release()
+
+
+def test_a_pin_holds_against_other_processes_until_its_owner_dies(tmp_path: Path) -> None:
+    ready, store = SPAWN.Event(), Store(tmp_path, limit=10)
+    with process(hold, tmp_path, ready) as owner:
+        assert ready.wait(PATIENCE)
+        path = store.get("key1")
+        assert path is not None
+        grow_old(path)
+        store.put("key2", bytes(8))
+        assert path.exists()
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.join(PATIENCE)
+    grow_old(path)
+    store.put("key3", bytes(8))
+    assert not path.exists()
+
+
+# --- private folders ---------------------------------------------------------------------------------
+
+
+def test_a_private_folder_is_made_once(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path)
+    assert folder == tmp_path / f"ioi-eval-{os.geteuid()}"
+    assert mode(folder) == 0o700
+    (folder / "file").touch()
+    assert private_folder(tmp_path) == folder
+    assert private_folder(tmp_path, "other") == tmp_path / "other"
+
+
+def test_a_link_is_not_a_private_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "mine").symlink_to("elsewhere")
+    with pytest.raises(InputError, match=r"mine: is not a folder .* set TMPDIR"):
+        private_folder(tmp_path, "mine")
+
+
+def test_a_file_is_not_a_private_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with pytest.raises(InputError, match="is not a folder"):
+        private_folder(tmp_path, "mine")
+
+
+@pytest.mark.parametrize("bits", [0o755, 0o770, 0o701])
+def test_a_folder_that_others_can_enter_is_not_private(tmp_path: Path, bits: int) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine").chmod(bits)
+    with pytest.raises(InputError, match="can be entered by other users"):
+        private_folder(tmp_path, "mine")
+
+
+def test_a_folder_of_another_user_is_not_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir(mode=0o700)
+    someone = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: someone)
+    with pytest.raises(InputError, match="belongs to another user"):
+        private_folder(tmp_path, "mine")
