@@ -206,6 +206,7 @@ def test_an_answer_before_more_reasoning_counts() -> None:
 def test_reasoning_that_speaks_of_its_own_tags() -> None:
     text = "<think>\nI close with </think> later.\n" + fenced(DRAFT) + "</think>\n" + fenced(ADD)
     assert extract(text, CPP) == ADD
+    assert extract(text.removesuffix(fenced(ADD)) + "See above.\n", CPP) is None
 
 
 def test_a_tag_in_the_middle_of_a_line_opens_nothing() -> None:

@@ -202,6 +202,19 @@ def test_one_writer_stays_below_the_limit(tmp_path: Path) -> None:
     assert store.size() > 500
 
 
+def test_what_is_used_while_room_is_made_stays(tmp_path: Path) -> None:
+    class Busy(Store):
+        def _entries(self) -> Iterator[Any]:
+            found = list(super()._entries())
+            self.get("key1")
+            yield from found
+
+    store = Busy(tmp_path, limit=10)
+    grow_old(store.put("key1", bytes(8)))
+    store.put("key2", bytes(8))
+    assert store.get("key1") is not None
+
+
 def test_without_a_limit_nothing_goes(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number in range(50):
