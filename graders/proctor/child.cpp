@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mount.h>
@@ -159,12 +160,25 @@ void confine(const room::Room& room, const Program& program, bool own_proc) {
   if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
   place_standard(program);
   for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
-  set_limits(room, program.limits);
   drop_capabilities();
-  enforce_landlock(room, program);
+  enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
+  set_limits(room, program.limits);
+}
+
+void filter_calls(const room::Room& room, const Program& program) {
+  if (!room.seccomp) return;
+  const bool flat = program.profile == seccomp::Profile::stage && !room.user;
+  const std::string wrong = seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, program.threads, getpid());
+  if (!wrong.empty()) sys::fail(wrong);
 }
 
 }  // namespace
+
+int64_t now_us() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+}
 
 pid_t own_pid(int proc) {
   char link[32] = {};
@@ -173,36 +187,36 @@ pid_t own_pid(int proc) {
 }
 
 void become(const room::Room& room, const Program& program, int proc, int news) {
-  const pid_t there = own_pid(proc);
+  News message = {own_pid(proc), 0};
   try {
-    if (write(news, &there, sizeof there) != sizeof there) sys::fail_errno("tell the supervisor");
     confine(room, program, proc != room.proc.get());
     std::vector<int> kept = program.inherited;
     kept.push_back(news);
     if (program.file >= 0) kept.push_back(program.file);
     close_others(kept);
     reset_signals();
-    if (room.seccomp) {
-      const std::string wrong = seccomp::install(program.profile, program.threads, getpid());
-      if (!wrong.empty()) sys::fail(wrong);
-    }
+    message.started_us = now_us();
+    if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
+    filter_calls(room, program);
     execute(program);
   } catch (const sys::Failure& failure) {
-    const ssize_t ignored = write(news, failure.text.data(), failure.text.size());
+    // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
+    const std::string text = message.started_us ? failure.text : std::string(sizeof message, '\0') + failure.text;
+    const ssize_t ignored = write(news, text.data(), text.size());
     static_cast<void>(ignored);
   }
   _exit(127);
 }
 
-pid_t await_start(int news) {
-  pid_t there = -1;
+News await_start(int news) {
   std::string said;
   char buffer[512];
   for (ssize_t length; (length = read(news, buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<size_t>(length));
-  if (said.size() > sizeof there) sys::fail(said.substr(sizeof there));
-  if (said.size() < sizeof there) sys::fail("the program could not be started");
-  std::memcpy(&there, said.data(), sizeof there);
-  return there;
+  News message;
+  if (said.size() > sizeof message) sys::fail(said.substr(sizeof message));
+  if (said.size() < sizeof message) sys::fail("the program could not be started");
+  std::memcpy(&message, said.data(), sizeof message);
+  return message;
 }
 
 }  // namespace process

@@ -8,9 +8,16 @@ namespace process {
 // Becomes the program; `news` is the pipe to the supervisor. Does not return.
 [[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news);
 
-// The supervisor's side: waits until the program runs, and returns its pid as the /proc behind `proc` counts it.
-// Fails with the step that failed when it could not be started.
-pid_t await_start(int news);
+// What the supervisor hears of a program that is about to run.
+struct News {
+  pid_t there;         // its pid as the supervisor's /proc counts it
+  int64_t started_us;  // by the clock of now_us
+};
+
+// The supervisor's side: waits until the program runs. Fails with the step that failed when it could not be started.
+News await_start(int news);
+
+int64_t now_us();
 
 // The caller's own pid as the /proc behind `proc` counts it.
 pid_t own_pid(int proc);

@@ -37,7 +37,7 @@ int probe() {
 
 int main(int argc, char** argv) {
   raise_open_files();
-  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run::command(argv[2], room::Layers());
+  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run::command(argv[2]);
   if (argc == 3 && std::strcmp(argv[1], "box") == 0) return box::command(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
   std::fputs(usage, stderr);

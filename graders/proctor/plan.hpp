@@ -38,6 +38,7 @@ struct Plan {
   Checker checker;
   std::vector<Group> groups;
   std::vector<Test> tests;
+  room::Layers layers;
   bool allow_unconfined = false;
 };
 

@@ -105,7 +105,7 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
   }
 }
 
-void judge_plan(const std::string& path, verdict::Lines& lines, room::Layers layers) {
+void judge_plan(const std::string& path, verdict::Lines& lines) {
   constexpr long uid = 65534;
   const sys::Fd file = files::open_secret(path);
   const plan::Plan plan = plan::parse(files::read_all(file.get(), largest_plan));
@@ -114,7 +114,7 @@ void judge_plan(const std::string& path, verdict::Lines& lines, room::Layers lay
   make_own_folder(plan, uid);
   const task::Opened opened = open_all(plan, checker.is_program());
   room::drop_privileges(uid);
-  const room::Room room = room::enter(".", {}, layers, plan.allow_unconfined);
+  const room::Room room = room::enter(".", {}, plan.layers, plan.allow_unconfined);
   prctl(PR_SET_DUMPABLE, 0);
   checker.settle(room);
   const std::unique_ptr<task::Task> task = make_task(plan, room, opened, checker);
@@ -125,11 +125,11 @@ void judge_plan(const std::string& path, verdict::Lines& lines, room::Layers lay
 
 }  // namespace
 
-int command(const std::string& path, room::Layers layers) {
+int command(const std::string& path) {
   verdict::Lines lines(take_standard_output());
   try {
     files::close_all_on_exec();
-    judge_plan(path, lines, layers);
+    judge_plan(path, lines);
     return 0;
   } catch (const sys::Failure& failure) {
     lines.fatal(failure.text);

@@ -2,11 +2,9 @@
 
 #include <string>
 
-#include "room.hpp"
-
 namespace run {
 
 // proctor run PLAN. Returns the exit code.
-int command(const std::string& path, room::Layers layers);
+int command(const std::string& path);
 
 }  // namespace run

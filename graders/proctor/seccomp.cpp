@@ -82,13 +82,14 @@ const std::vector<unsigned> tools = {
 
 // What a proctor needs to build boxes within a box.
 const std::vector<unsigned> stages = {
-    SYS_clone, SYS_unshare, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_seccomp, SYS_capset, SYS_setresuid, SYS_setresgid,
-    SYS_setuid, SYS_setgid, SYS_setgroups, SYS_memfd_create, SYS_fchown, SYS_fchownat, sys::nr_mount_setattr, sys::nr_landlock_create_ruleset,
-    sys::nr_landlock_add_rule, sys::nr_landlock_restrict_self,
+    SYS_seccomp, SYS_capset, SYS_setresuid, SYS_setresgid, SYS_setuid, SYS_setgid, SYS_setgroups, SYS_memfd_create, SYS_fchown, SYS_fchownat,
+    sys::nr_landlock_create_ruleset, sys::nr_landlock_add_rule, sys::nr_landlock_restrict_self,
 #if defined(__x86_64__)
     SYS_chown,
 #endif
 };
+
+const std::vector<unsigned> nesting = {SYS_clone, SYS_unshare, SYS_mount, SYS_umount2, SYS_pivot_root, sys::nr_mount_setattr};
 
 using Program = std::vector<sock_filter>;
 
@@ -152,10 +153,11 @@ std::vector<Rule> rules_of(Profile profile, bool threads, pid_t self) {
     return rules;
   }
   allow(rules, tools);
-  if (profile == Profile::tool)
-    rules.push_back({SYS_clone, bits(0, new_namespaces, false, EPERM)});
+  if (profile != Profile::tool) allow(rules, stages);
+  if (profile == Profile::stage)
+    allow(rules, nesting);
   else
-    allow(rules, stages);
+    rules.push_back({SYS_clone, bits(0, new_namespaces, false, EPERM)});
   return rules;
 }
 

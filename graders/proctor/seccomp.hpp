@@ -10,6 +10,7 @@ enum class Profile {
   submission,  // one process; threads if it was granted more than one
   tool,        // compilers, checkers: processes and files of their own, no new namespaces, no network
   stage,       // a stage of a job, which may itself start a proctor: namespaces, mounts, further filters
+  flat_stage,  // the same where namespaces are not to be had: none may be tried either
 };
 
 // Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a submission's

@@ -18,12 +18,6 @@ namespace {
 
 constexpr long poll_ns = 10 * 1000 * 1000;
 
-int64_t now_us() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
-}
-
 int64_t cpu_of(const rusage& usage) {
   return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
@@ -72,8 +66,9 @@ class Supervisor {
     if (child_ < 0) sys::fail_errno("fork");
     if (child_ == 0) become(room_, program_, proc_, writing.get());
     writing.reset();
-    child_there_ = await_start(reading.get());
-    started_at_ = now_us();
+    const News news = await_start(reading.get());
+    child_there_ = news.there;
+    started_at_ = news.started_us;
   }
 
   void wait_for_news() {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, dataclass_transform
 
 import msgspec
 
@@ -12,6 +12,8 @@ from ioi_eval.errors import BrokenReply
 VERSION = 1
 
 
+# Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all messages: a field at its default stays out of the JSON."""
 
@@ -50,7 +52,7 @@ class PlanTest(Message):
     groups: tuple[int, ...] = ()
 
 
-class Plan(Message, omit_defaults=False):
+class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited: a default comes first
     version: int = VERSION
     nonce: str
     task_type: str
@@ -61,6 +63,7 @@ class Plan(Message, omit_defaults=False):
     checker: PlanChecker
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
+    layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None means all there are
     allow_unconfined: bool = False
 
 
@@ -101,14 +104,13 @@ def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
 
     A line that has the nonce but is not one of ours can only come from a proctor of another version.
     """
-    for text in stdout.split("\n"):
+    *complete, _cut_off = stdout.split("\n")
+    for text in complete:
         if f'"nonce":"{nonce}"' not in text:
             continue
         try:
             line = _LINE.decode(text)
         except msgspec.DecodeError as error:
-            if text is stdout.rsplit("\n", 1)[-1] or not text.endswith("}"):
-                continue  # cut off by the end of the job
             raise BrokenReply(f"a verdict line is not of the agreed shape: {error}") from error
         if line.v != VERSION:
             raise BrokenReply(f"the proctor speaks version {line.v} of the protocol, this package version {VERSION}")
