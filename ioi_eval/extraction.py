@@ -281,13 +281,14 @@ _VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 def extract(generation: str, language: Notation) -> str | None:
     """The program in a generation, or None where there is none.
 
-    Without any fence the whole text counts, if it is nothing but code. Line ends become those of Unix.
+    Without a block of code the whole text counts, if it is nothing but code: fences in its comments are none.
+    Line ends become those of Unix.
     """
     text = _without_reasoning(generation.replace("\r\n", "\n"))
-    blocks = list(_blocks(text, 0, len(text)))
-    if blocks:
-        return _chosen(text, blocks, language)
-    return text.strip("\n") + "\n" if _is_program(text, language) else None
+    code = _chosen(text, list(_blocks(text, 0, len(text))), language)
+    if code is None and _is_program(text, language):
+        return text.strip("\n") + "\n"
+    return code
 
 
 def _chosen(text: str, blocks: list[_Block], language: Notation) -> str | None:

@@ -323,6 +323,13 @@ def test_a_text_that_is_not_all_python(text: str) -> None:
     assert extract(text, PYTHON) is None
 
 
+def test_fences_in_the_comments_of_a_text_that_is_all_code() -> None:
+    code = "/*\nInput:\n```\n1 2\n```\n*/\n" + ADD
+    assert extract(code, CPP) == code
+    script = '"""Adds.\n~~~~~\n"""\n' + SCRIPT
+    assert extract(script, PYTHON) == script
+
+
 @given(st.text(alphabet="`~ \n<>/think{}#cp+;\"'\\*\r\x01R("))
 def test_nothing_that_a_model_writes_breaks_it(text: str) -> None:
     for language in (CPP, PYTHON):
