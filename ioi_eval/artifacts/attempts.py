@@ -1,0 +1,33 @@
+"""Executing a job until an engine has really executed it, a bounded number of times."""
+
+from __future__ import annotations
+
+import stamina
+
+from ioi_eval.engines import Engine
+from ioi_eval.errors import BrokenReply, EngineError, EngineOverloaded, EngineUnavailable, JudgeFailure
+from ioi_eval.models import Job, JobResult, StageStatus
+
+PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
+"""What may be otherwise next time. A rejected job is rejected again, so it is not in here."""
+
+_FIRST_WAIT = 0.2  # seconds
+
+
+async def execute(engine: Engine, job: Job, *, attempts: int, phase: str) -> JobResult:
+    """The result of a job whose stages all had a sound box. JudgeFailure where there is none to be had."""
+    try:
+        retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
+        async for attempt in retries:
+            with attempt:
+                return _sound(await engine.execute(job))
+    except EngineError as error:
+        raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
+    raise AssertionError("stamina either returns a result or raises")
+
+
+def _sound(result: JobResult) -> JobResult:
+    for stage in (result.compile, result.run):
+        if stage is not None and stage.status is StageStatus.XX:
+            raise EngineUnavailable(f"the box failed: {stage.message or 'no reason given'}")
+    return result

@@ -1,0 +1,253 @@
+"""Artifacts: what is compiled once is never compiled again."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ioi_eval.artifacts.attempts import execute
+from ioi_eval.artifacts.precompiled import FOLDER, Demand, header_name, serves
+from ioi_eval.artifacts.recipes import (
+    CHECKER,
+    checker_recipe,
+    header_recipe,
+    proctor_recipe,
+    submission_recipe,
+)
+from ioi_eval.artifacts.script import Ending, compile_script, ending, log_of
+from ioi_eval.artifacts.sharing import Shared
+from ioi_eval.artifacts.shelf import Shelf
+from ioi_eval.artifacts.values import BuildOptions, Built, CheckerBroken, Recipe
+from ioi_eval.engines import Engine
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.models import (
+    Blob,
+    CheckerKind,
+    Job,
+    JobFile,
+    JobResult,
+    NamedBlob,
+    Problem,
+    Profile,
+    Stage,
+    Submission,
+    Toolchain,
+)
+from ioi_eval.resources import graders
+from ioi_eval.store import Store
+
+_COMPILED_CHECKERS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
+_OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
+
+
+class Artifacts:
+    """Builds by build jobs on an engine, remembers in a store that processes may share.
+
+    Whoever asks for something that is being built waits for that build. Errors in a source are remembered as
+    builds are; time-outs and kills are not. Leaving the context ends what goes on in the background.
+    """
+
+    def __init__(self, engine: Engine, store: Store, options: BuildOptions | None = None) -> None:
+        self._engine, self._options = engine, options or BuildOptions()
+        self._shelf = Shelf(store)
+        self._builds: Shared[Built] = Shared()
+        self._demand = Demand(self._options.precompile_after)
+        self._background: dict[str, asyncio.Task[Built]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._background.values():
+            task.cancel()
+        await asyncio.gather(*self._background.values(), return_exceptions=True)
+        self._background.clear()
+        self._shelf.close()
+
+    # --- what there is to ask for ---
+
+    async def prepare(self, problem: Problem) -> None:
+        """Everything that does not depend on a submission. Raises `CheckerBroken` before any is judged."""
+        await self.proctor()
+        await self.checker(problem)
+
+    async def proctor(self) -> Blob:
+        """The engine's own proctor, or one that it builds."""
+        profile = await self._engine.profile()
+        if profile.proctor is not None:
+            return profile.proctor
+        built = await self._build(proctor_recipe(_proctor_sources(), self._options.limits))
+        if built.artifact is None:
+            raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
+        return built.artifact
+
+    async def checker(self, problem: Problem) -> Blob | None:
+        """The problem's checker; None where the comparison is one of those built in."""
+        if problem.checker.kind not in _COMPILED_CHECKERS:
+            return None
+        if not problem.checker.sources:
+            raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
+        built = await self._build(checker_recipe(problem, self._options.limits))
+        if built.artifact is None:
+            raise _checker_broken(problem, built)
+        return built.artifact
+
+    async def submission(self, problem: Problem, submission: Submission) -> Built:
+        return await self._build(submission_recipe(problem, submission, self._options.limits))
+
+    # --- one build ---
+
+    async def _build(self, recipe: Recipe) -> Built:
+        profile = await self._engine.profile()
+        tool = _toolchain(profile, recipe)
+        key = recipe.key(profile.architecture, tool)
+        return await self._builds.call(key, lambda: self._find_or_make(key, recipe, tool))
+
+    async def _find_or_make(self, key: str, recipe: Recipe, tool: Toolchain) -> Built:
+        found = await asyncio.to_thread(self._shelf.find, key)
+        if found is not None:
+            return found
+        header = await self._header(recipe)
+        result = await self._execute(build_job(recipe, tool, header))
+        if ending(_compile_stage(result)) is Ending.CRASHED:
+            _remove_kept(result)
+            return await self._second_build(key, recipe, tool)
+        return await self._take(key, recipe, tool, result, lasting=True)
+
+    async def _second_build(self, key: str, recipe: Recipe, tool: Toolchain) -> Built:
+        """After a crash of the compiler, without our header. If this fails too, the source is at fault."""
+        result = await self._execute(build_job(recipe, tool, None))
+        return await self._take(key, recipe, tool, result, lasting=False)
+
+    async def _execute(self, job: Job) -> JobResult:
+        return await execute(self._engine, job, attempts=self._options.attempts, phase="compiling")
+
+    async def _take(
+        self, key: str, recipe: Recipe, tool: Toolchain, result: JobResult, *, lasting: bool
+    ) -> Built:
+        stage = _compile_stage(result)
+        end = ending(stage)
+        if end is Ending.MACHINE:
+            raise _machine_at_fault(recipe, tool, stage)
+        built = Built(
+            ok=end is Ending.BUILT,
+            log=log_of(stage, recipe.limits.log),
+            compiler=_compiler(tool),
+            lasting=end is Ending.BUILT or (end is Ending.REFUSED and lasting),
+        )
+        try:
+            made = _made(recipe, result) if built.ok else None
+            return await asyncio.to_thread(self._shelf.keep, key, built, made)
+        finally:
+            _remove_kept(result)
+
+    # --- precompiled headers ---
+
+    async def _header(self, recipe: Recipe) -> JobFile | None:
+        """The precompiled header for a build, if there is one by now. Making one never holds a build up."""
+        if self._options.precompile_after is None or not serves(recipe):
+            return None
+        header = header_recipe(recipe)
+        profile = await self._engine.profile()
+        key = header.key(profile.architecture, _toolchain(profile, header))
+        found = await asyncio.to_thread(self._shelf.find, key)
+        if found is None:
+            self._make_in_background(key, header)
+        if found is None or found.artifact is None:
+            return None
+        return JobFile(name=header_name(recipe), content=found.artifact)
+
+    def _make_in_background(self, key: str, header: Recipe) -> None:
+        if self._demand.pays(key) and key not in self._background:
+            task = self._background[key] = asyncio.create_task(self._build(header))
+            task.add_done_callback(_look_at)
+
+
+def build_job(recipe: Recipe, tool: Toolchain, header: JobFile | None) -> Job:
+    """The sources, the one that the build is about last, and the script that compiles them. Never a test."""
+    script = compile_script(recipe, tool=tool, headers=FOLDER if header else "")
+    sources = (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
+    limits = recipe.limits
+    return Job(
+        files=(
+            JobFile(name="compile", content=Blob.of(script)),
+            *((header,) if header else ()),
+            *sources,
+        ),
+        compile_timeout=_milliseconds(limits.wall_time),
+        compile_cpu_time=_milliseconds(limits.cpu_time),
+        compile_memory_limit=limits.memory,
+        keep=(recipe.output,),
+    )
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _compile_stage(result: JobResult) -> Stage:
+    return result.compile if result.compile is not None else result.run
+
+
+def _made(recipe: Recipe, result: JobResult) -> Path:
+    if recipe.output not in result.kept:
+        raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
+    return Path(result.kept[recipe.output])
+
+
+def _remove_kept(result: JobResult) -> None:
+    for path in result.kept.values():
+        Path(path).unlink(missing_ok=True)
+
+
+def _look_at(task: asyncio.Task[Built]) -> None:
+    """A header that cannot be made is done without, and not tried again."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _toolchain(profile: Profile, recipe: Recipe) -> Toolchain:
+    if not profile.takes_paths:
+        raise JudgeFailure(f"engine {profile.name} cannot hand over what it builds", phase="compiling")
+    tool = profile.toolchains.get(recipe.tool)
+    if tool is None:
+        raise JudgeFailure(
+            f"engine {profile.name} has no {recipe.tool}, which building a {recipe.kind} needs",
+            phase="compiling",
+            remedy=f"Install {recipe.tool}. {_OTHER_MACHINE}",
+        )
+    return tool
+
+
+def _compiler(tool: Toolchain) -> str:
+    return f"{tool.command} {tool.version}"
+
+
+def _machine_at_fault(recipe: Recipe, tool: Toolchain, stage: Stage) -> JudgeFailure:
+    words = " ".join(stage.stderr.split())[:1000]
+    return JudgeFailure(
+        f"{_compiler(tool)} cannot build an empty program with the flags of this {recipe.kind}: {words}",
+        phase="compiling",
+        remedy=_OTHER_MACHINE,
+    )
+
+
+def _checker_broken(problem: Problem, built: Built) -> CheckerBroken:
+    first = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
+    name = problem.checker.sources[0].name
+    return CheckerBroken(
+        f"the {CHECKER} {name} does not compile: {first}",
+        where=problem.source or problem.id,
+        log=built.log,
+        remedy=f"Correct it; {built.compiler or 'the compiler'} must take it",
+    )
+
+
+def _proctor_sources() -> list[NamedBlob]:
+    folder = graders() / "proctor"
+    files = (path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
+    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in sorted(files)]

@@ -1,0 +1,91 @@
+"""The `compile` script of a build job and what its ending means. Nothing that a source prints is trusted.
+
+A compiler exits with 1 for an error in the source, and also when it cannot start a part of itself or write to
+the disk. So when a build fails, the script at once builds a control program with the same command: only where
+that works is the source at fault. Endings that a healthy compiler seldom has (a crash, words about
+one) buy a second build, and if that ends badly too, the source is what does it. What the
+compiler printed can never do more than buy that second build, because a source can make it print anything.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from enum import StrEnum
+
+from ioi_eval.artifacts.values import Recipe
+from ioi_eval.models import Stage, StageStatus, Toolchain
+
+MACHINE_AT_FAULT = 90  # no compiler exits with it
+_CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
+_SIGNS_OF_A_CRASH = re.compile(
+    r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
+    r"|out of memory"
+)
+_DRIVERS = frozenset({"g++", "gcc"})
+_UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Ending(StrEnum):
+    BUILT = "built"
+    REFUSED = "refused"  # an error in the source
+    CUT_SHORT = "cut short"  # a limit of the build job
+    CRASHED = "crashed"  # the compiler did; worth one more build
+    MACHINE = "machine"  # the control program could not be built either
+
+
+def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
+    """`headers`: a folder with a precompiled header, searched first; it never changes what comes out."""
+    build = shlex.join([tool.path, *_own_options(tool, headers), *recipe.command[1:]])
+    control = shlex.join([tool.path, *control_command(recipe)[1:]])
+    return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
+{{ {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
+read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
+[ "$code" = 0 ] && exit 0
+{control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
+exit "$code"
+"""
+
+
+def _own_options(tool: Toolchain, headers: str) -> list[str]:
+    """Options that are in no key, because they do not change what comes out."""
+    codes = ["-pass-exit-codes"] if tool.command in _DRIVERS else []  # else a crash exits with 1 too
+    return codes + (["-I", headers] if headers else [])
+
+
+def control_command(recipe: Recipe) -> tuple[str, ...]:
+    """The same command with the control program in the place of all sources."""
+    names = {source.name for source in recipe.sources}
+    kept = [_CONTROL if word == recipe.output else word for word in recipe.command if word not in names]
+    place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
+    return (*kept[:place], recipe.control.name, *kept[place:])
+
+
+def ending(stage: Stage) -> Ending:
+    if stage.status is None and stage.code == 0:
+        return Ending.BUILT
+    if stage.code is None or stage.status not in (None, StageStatus.RE):
+        return Ending.CUT_SHORT
+    if stage.code == MACHINE_AT_FAULT:
+        return Ending.MACHINE
+    if stage.code != 1 or _SIGNS_OF_A_CRASH.search(stage.stdout):
+        return Ending.CRASHED
+    return Ending.REFUSED
+
+
+def log_of(stage: Stage, limit: int) -> str:
+    """What the compiler printed, at most `limit` characters, printable; and which limit stopped it."""
+    text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
+    return "\n".join(part for part in (text, _stopped(stage)) if part)
+
+
+def _stopped(stage: Stage) -> str:
+    if ending(stage) is not Ending.CUT_SHORT:
+        return ""
+    reasons = {
+        StageStatus.TO: "it took too long",
+        StageStatus.OL: "it printed too much",
+        StageStatus.EL: "it printed too much",
+    }
+    reason = reasons.get(stage.status) if stage.status else None
+    return f"The compiler was stopped: {reason or stage.message or f'killed by {stage.signal}'}."

@@ -1,0 +1,246 @@
+"""An engine without compiler, proctor or processes, for tests of what stands on an engine. Public.
+
+It answers the two kinds of jobs that the package sends:
+
+* A build job ends well. What it "makes" is a file with the bytes of the job's last file, which by convention
+  is the source that the build is about; so a run job's `FakeTest.source` is the submission's code.
+  `compile_errors` says which sources do not compile.
+* A run job is answered as the proctor would, by the plan that the job carries: a line per test, tests skipped
+  whose groups are settled. `outcomes` says what a test gives.
+
+    engine = FakeEngine({0: 1.0, 1: 0.5, 2: "cpu"})
+    engine = FakeEngine(lambda test: 1.0 if "right" in test.source else "signal")
+    engine = FakeEngine(faults=[None, EngineUnavailable("down"), Killed(after=3)])
+
+`engine.jobs` holds every job that came, in order; `builds` and `runs` those of each kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from ioi_eval.errors import EngineError, JobRejected
+from ioi_eval.models import (
+    Blob,
+    Job,
+    JobResult,
+    Profile,
+    Stage,
+    StageStatus,
+    Toolchain,
+    Value,
+)
+from ioi_eval.protocol.proctor import VERSION, Line, Plan, PlanGroup, PlanTest, Start
+
+_ENDS = ("ok", "exit", "signal", "cpu", "wall", "memory", "output")
+_PLAN = msgspec.json.Decoder(Plan)
+
+
+class FakeTest(Value):
+    """What a callable that decides outcomes gets to see of a test."""
+
+    __test__ = False
+
+    index: int  # the test's place in the problem
+    source: str  # the submission's code
+    input: bytes
+    answer: bytes | None
+
+
+class Broken(Value):
+    """An outcome: the judge could not say; `reason` is what the proctor reports."""
+
+    reason: str
+
+
+Outcome = float | str | Broken
+"""A score, or how the submission ended (exit, signal, cpu, wall, memory, output), or Broken."""
+
+
+class Killed(Value):
+    """A fault: the job is killed once `after` tests have their line; `torn` leaves half of one more."""
+
+    after: int = 0
+    torn: bool = False
+
+
+class Fatal(Value):
+    """A fault: the proctor of a run job gives up, or a build job's box fails."""
+
+    reason: str
+
+
+Fault = EngineError | Killed | Fatal | Stage | None
+"""What happens to one job: raised, cut short, given up, answered with this stage as it is, or nothing."""
+
+
+def fake_profile() -> Profile:
+    tools = {
+        name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1.0", identity=f"{name} 1.0 (fake)")
+        for name in ("g++", "python3")
+    }
+    return Profile(
+        name="fake",
+        architecture="x86_64",
+        takes_paths=True,
+        toolchains=tools,
+        runtimes=("ioi_eval",),
+        proctor=Blob.of(b"a fake proctor"),
+    )
+
+
+class FakeEngine:
+    """See the module's text. `outcomes` is a mapping by test index (others score 1) or a callable.
+
+    `faults` are used up one per job, in order; then every job goes well. `delay`: seconds that a job takes.
+    """
+
+    def __init__(
+        self,
+        outcomes: Mapping[int, Outcome] | Callable[[FakeTest], Outcome] | None = None,
+        *,
+        slots: int = 2,
+        profile: Profile | None = None,
+        compile_errors: Callable[[str], str | None] = lambda source: None,
+        faults: Iterable[Fault] = (),
+        delay: float = 0.0,
+    ) -> None:
+        table = outcomes or {}
+        self._outcome = table if callable(table) else lambda test: table.get(test.index, 1.0)
+        self.profile_value = profile or fake_profile()
+        self._compile_error = compile_errors
+        self._faults = iter(faults)
+        self.delay = delay
+        self._room = asyncio.Semaphore(slots)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.slots = slots
+        self.jobs: list[Job] = []
+        self.started = asyncio.Event()  # set when the first job has begun
+        self.running = 0  # jobs at this moment
+        self.peak = 0  # the most there were at a time
+
+    @property
+    def builds(self) -> list[Job]:
+        return [job for job in self.jobs if job.keep]
+
+    @property
+    def runs(self) -> list[Job]:
+        return [job for job in self.jobs if not job.keep]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    async def profile(self) -> Profile:
+        return self.profile_value
+
+    async def execute(self, job: Job) -> JobResult:
+        async with self._room:
+            self.jobs.append(job)
+            fault = next(self._faults, None)
+            self.running += 1
+            self.started.set()
+            self.peak = max(self.peak, self.running)
+            try:
+                await asyncio.sleep(self.delay)
+            finally:
+                self.running -= 1
+            if isinstance(fault, EngineError):
+                raise fault
+            return self._build(job, fault) if job.keep else self._run(job, fault)
+
+    def _build(self, job: Job, fault: Fault) -> JobResult:
+        source = job.files[-1].content.read()
+        if isinstance(fault, Stage):
+            return JobResult(compile=fault, run=fault)
+        if fault is not None:
+            box = Stage(status=StageStatus.XX, message=fault.reason if isinstance(fault, Fatal) else "killed")
+            return JobResult(compile=box, run=box)
+        if (log := self._compile_error(source.decode(errors="replace"))) is not None:
+            failed = Stage(stdout=log, code=1, status=StageStatus.RE)
+            return JobResult(compile=failed, run=failed)
+        kept = {name: self._made(source) for name in job.keep}
+        return JobResult(compile=Stage(code=0), run=Stage(code=0), kept=kept)
+
+    def _made(self, content: bytes) -> str:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="ioi-eval-fake-")
+        path = Path(tempfile.mkdtemp(dir=self._folder.name)) / "artifact"
+        path.write_bytes(content)
+        return str(path)
+
+    def _run(self, job: Job, fault: Fault) -> JobResult:
+        if isinstance(fault, Stage):
+            return JobResult(run=fault)
+        files = {file.name: file.content for file in job.files}
+        if "plan.json" not in files:
+            raise JobRejected("the fake engine runs only jobs with a plan.json")
+        plan = _PLAN.decode(files["plan.json"].read())
+        lines = [Line(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
+        if isinstance(fault, Fatal):
+            lines.append(Line(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
+            return JobResult(run=Stage(stdout=_text(lines), code=2, status=StageStatus.RE))
+        lines += self._judged(plan, files)
+        if isinstance(fault, Killed):
+            whole, cut = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
+            torn = _text(cut)[:25] if fault.torn else ""
+            return JobResult(run=Stage(stdout=_text(whole) + torn, signal="SIGKILL", status=StageStatus.TO))
+        lines.append(Line(v=VERSION, nonce=plan.nonce, done=True))
+        return JobResult(run=Stage(stdout=_text(lines), code=0))
+
+    def _judged(self, plan: Plan, files: Mapping[str, Blob]) -> list[Line]:
+        settled: set[int] = set()
+        return [self._line(plan, test, files, settled) for test in plan.tests]
+
+    def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> Line:
+        if test.groups and settled.issuperset(test.groups):
+            return Line(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
+        line = _line_of(plan.nonce, test.index, self._outcome(_seen(plan, test, files)))
+        settled |= {g for g in test.groups if line.failure is None and _settles(plan.groups[g], line.score)}
+        return line
+
+
+def _seen(plan: Plan, test: PlanTest, files: Mapping[str, Blob]) -> FakeTest:
+    program = next((files[word] for word in plan.submission.argv if word in files), Blob.of(b""))
+    return FakeTest(
+        index=test.index,
+        source=program.read().decode(errors="replace"),
+        input=files[test.input].read(),
+        answer=files[test.answer].read() if test.answer is not None else None,
+    )
+
+
+def _line_of(nonce: str, index: int, outcome: Outcome) -> Line:
+    if isinstance(outcome, Broken):
+        return Line(v=VERSION, nonce=nonce, test=index, failure=outcome.reason)
+    end, score = (outcome, 0.0) if isinstance(outcome, str) else ("ok", float(outcome))
+    if end not in _ENDS:
+        raise ValueError(f"{end!r} is not a way to end: {', '.join(_ENDS)}")
+    code, signal = int(end == "exit"), 11 * (end == "signal")
+    return Line(
+        v=VERSION, nonce=nonce, test=index, end=end, score=score, cpu_us=1000, wall_us=2000, memory=1 << 20,
+        code=code, signal=signal,
+    )  # fmt: skip
+
+
+def _settles(group: PlanGroup, score: float) -> bool:
+    if group.rule == "zero":
+        return score <= 0
+    return group.rule == "threshold" and not 0 < score <= (group.threshold or 0)
+
+
+def _text(lines: Iterable[Line]) -> str:
+    return "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)

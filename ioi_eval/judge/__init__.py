@@ -1,0 +1,9 @@
+"""What a submission is worth: jobs planned, executed, read and scored."""
+
+from __future__ import annotations
+
+from ioi_eval.judge.judge import Judge
+from ioi_eval.judge.options import CheckerLimits, JudgeOptions
+from ioi_eval.judge.scorer import Scorer, score_sync
+
+__all__ = ["CheckerLimits", "Judge", "JudgeOptions", "Scorer", "score_sync"]

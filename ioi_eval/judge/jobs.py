@@ -1,0 +1,139 @@
+"""Run jobs: the proctor, what was built, a plan and a batch of tests in; verdict lines out. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ioi_eval.judge.options import CheckerLimits, JudgeOptions
+from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Profile, Value
+from ioi_eval.plan import PlannedTest, groups
+from ioi_eval.protocol.proctor import (
+    Plan,
+    PlanChecker,
+    PlanLimits,
+    PlanSubmission,
+    PlanTest,
+    encode_plan,
+)
+
+_RUN_SCRIPT = Blob.of("exec ./proctor run plan.json\n")
+_START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and after its last
+_TEST_ALLOWANCE = 0.5  # seconds around each test: starting, reading, comparing
+_UNLIMITED_TEST = 60.0  # what a test without any time limit is reckoned with
+
+
+class Program(Value):
+    """All that one submission's jobs have in common."""
+
+    proctor: Blob
+    submission: PlanSubmission
+    checker: PlanChecker
+    files: tuple[JobFile, ...]  # the artifacts that the two name
+
+
+class Batch(Value):
+    """The tests of one job, each under the index that its line will have."""
+
+    tests: Mapping[int, PlannedTest]
+    nonce: str
+
+    @classmethod
+    def of(cls, problem: Problem, tests: Sequence[PlannedTest], nonce: str) -> Batch:
+        place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
+        return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
+
+
+def run_job(
+    problem: Problem, program: Program, batch: Batch, *, options: JudgeOptions, profile: Profile
+) -> Job:
+    plan = Blob.of(encode_plan(_plan(problem, program, batch, options)))
+    return Job(
+        files=(
+            JobFile(name="run", content=_RUN_SCRIPT),
+            JobFile(name="proctor", content=program.proctor, executable=True),
+            JobFile(name="plan.json", content=plan),
+            *program.files,
+            *_test_files(batch),
+        ),
+        run_timeout=_milliseconds(_job_time(problem, program, len(batch.tests), options, profile)),
+    )
+
+
+def _plan(problem: Problem, program: Program, batch: Batch, options: JudgeOptions) -> Plan:
+    return Plan(
+        nonce=batch.nonce,
+        task_type=problem.task_type.value,
+        submission=program.submission,
+        limits=_plan_limits(problem.limits),
+        input_file=problem.options.input_file,
+        output_file=problem.options.output_file,
+        checker=program.checker,
+        groups=groups(problem, all_tests=options.all_tests),
+        tests=tuple(_plan_test(index, planned) for index, planned in batch.tests.items()),
+        allow_unconfined=options.allow_unconfined,
+    )
+
+
+def _plan_test(index: int, planned: PlannedTest) -> PlanTest:
+    return PlanTest(
+        index=index,
+        input=_input_name(index),
+        answer=_answer_name(index) if planned.test.answer is not None else None,
+        groups=planned.groups,
+    )
+
+
+def _test_files(batch: Batch) -> list[JobFile]:
+    files = []
+    for index, planned in batch.tests.items():
+        files.append(JobFile(name=_input_name(index), content=planned.test.input))
+        if planned.test.answer is not None:
+            files.append(JobFile(name=_answer_name(index), content=planned.test.answer))
+    return files
+
+
+def _input_name(index: int) -> str:
+    return f"t/{index}.in"
+
+
+def _answer_name(index: int) -> str:
+    return f"t/{index}.out"
+
+
+def _plan_limits(limits: Limits) -> PlanLimits:
+    return PlanLimits(
+        cpu_ms=_milliseconds(limits.cpu_time),
+        wall_ms=_milliseconds(limits.wall_time),
+        memory=limits.memory,
+        output=limits.output,
+    )
+
+
+def checker_limits(limits: CheckerLimits) -> PlanLimits:
+    return PlanLimits(
+        cpu_ms=_milliseconds(limits.cpu_time), wall_ms=_milliseconds(limits.wall_time), memory=limits.memory
+    )
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else math.ceil(round(seconds * 1000, 3))
+
+
+# --- how long a job may take -------------------------------------------------------------------------
+
+
+def _job_time(
+    problem: Problem, program: Program, tests: int, options: JudgeOptions, profile: Profile
+) -> float:
+    """The worst case of all its tests, bounded: what does not fit in goes on in a next job."""
+    checker = options.checker.wall_time if program.checker.argv else 0.0
+    worst = _START_ALLOWANCE + tests * (_test_time(problem.limits) + checker + _TEST_ALLOWANCE)
+    bound = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
+    return min(worst, options.max_job_time, bound)
+
+
+def _test_time(limits: Limits) -> float:
+    if limits.wall_time is not None:
+        return limits.wall_time
+    return _UNLIMITED_TEST if limits.cpu_time is None else 2 * limits.cpu_time + 1

@@ -1,0 +1,22 @@
+"""What a judge may be told."""
+
+from __future__ import annotations
+
+from ioi_eval.models import Value
+
+
+class CheckerLimits(Value):
+    """Of a checker on one test. Over them it has failed, which is a judge failure. Seconds and bytes."""
+
+    cpu_time: float = 10.0
+    wall_time: float = 20.0
+    memory: int = 4 << 30
+
+
+class JudgeOptions(Value):
+    all_tests: bool = False  # run tests that can no longer change a score, too
+    allow_unconfined: bool = False  # judge even where the kernel offers no confinement
+    max_tests: int = 500  # in one job; engines may allow fewer
+    max_job_time: float = 3600.0  # seconds; a job that needs longer goes on in a new one
+    attempts: int = 4  # of one job, where the engine and not the job is at fault
+    checker: CheckerLimits = CheckerLimits()

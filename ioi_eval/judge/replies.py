@@ -1,0 +1,71 @@
+"""What the lines of a run job's proctor say. No I/O in here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ioi_eval.errors import BrokenReply, JudgeFailure
+from ioi_eval.judge.jobs import Batch
+from ioi_eval.models import Problem, Stage, TestResult, Value
+from ioi_eval.plan import share
+from ioi_eval.protocol.proctor import Line, decode_lines
+from ioi_eval.verdicts import test_result
+
+
+class Reply(Value):
+    """What one job told. Tests that it skipped, or did not come to, are not in `results`."""
+
+    results: Mapping[str, TestResult]
+    confinement: Mapping[str, Any] = {}
+
+
+def read_reply(problem: Problem, batch: Batch, stage: Stage) -> Reply:
+    """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
+    results: dict[str, TestResult] = {}
+    confinement: Mapping[str, Any] = {}
+    for line in _lines(stage, batch):
+        if line.fatal is not None:
+            raise JudgeFailure(line.fatal, phase=f"judging problem {problem.id}")
+        if line.start is not None:
+            confinement = line.start.confinement
+        if line.test is not None:
+            results |= _results(problem, batch, line.test, line)
+    return Reply(results=results, confinement=confinement)
+
+
+def _lines(stage: Stage, batch: Batch) -> list[Line]:
+    try:
+        return list(decode_lines(stage.stdout, batch.nonce))
+    except BrokenReply as error:
+        raise JudgeFailure(str(error), phase="reading verdict lines") from error
+
+
+def _results(problem: Problem, batch: Batch, index: int, line: Line) -> dict[str, TestResult]:
+    if (planned := batch.tests.get(index)) is None:
+        raise JudgeFailure(f"the proctor judged a test {index} that it was not given", phase="judging")
+    name = planned.test.name
+    if line.failure is not None:
+        raise JudgeFailure(line.failure, phase=f"judging with {checker_name(problem)}", test=name)
+    if line.skipped:
+        return {}
+    return share(planned, test_result(name, line, limits=problem.limits))
+
+
+def checker_name(problem: Problem) -> str:
+    """`cms checker checker/checker.cpp`, or the comparison that is built in."""
+    kind = problem.checker.kind.value
+    sources = problem.checker.sources
+    return f"{kind} checker {sources[0].name}" if sources else kind
+
+
+def without_lines(stage: Stage) -> str:
+    """Why a job that judged nothing may have judged nothing."""
+    ended = f"exit code {stage.code}" if stage.code is not None else f"killed by {stage.signal or 'a signal'}"
+    details = [ended, stage.status and f"status {stage.status.value}", stage.message, _last_words(stage)]
+    return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
+
+
+def _last_words(stage: Stage) -> str:
+    words = " ".join(stage.stderr.split())[-500:]
+    return words if words.isprintable() else ascii(words)

@@ -1,0 +1,121 @@
+"""The library's front door: an engine in, scores out."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ioi_eval.artifacts import Artifacts, BuildOptions
+from ioi_eval.engines import Engine
+from ioi_eval.errors import IoiEvalError
+from ioi_eval.judge.judge import Judge
+from ioi_eval.judge.options import JudgeOptions
+from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.store import Store, private_folder
+
+_STORE_LIMIT = 4 << 30
+
+
+class Scorer:
+    """Scores submissions on an engine, which it opens and closes with itself.
+
+        async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+            result = await scorer.score(problem, submission)
+            print(result.points, [test.status for test in result.tests])
+
+    Without `store`, what is built is remembered for as long as the scorer is open. `score` may be called as
+    often and as concurrently as one likes; the engine's slots bound what runs. In tests, use a `FakeEngine`:
+
+        async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
+            assert (await scorer.score(problem, submission)).tests[1].status == "TLE"
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        store: Store | None = None,
+        options: JudgeOptions | None = None,
+        builds: BuildOptions | None = None,
+    ) -> None:
+        self._engine, self._store, self._options, self._builds = engine, store, options, builds
+        self._open = AsyncExitStack()
+        self._judge: Judge | None = None
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as opening:
+            store = self._store or Store(Path(opening.enter_context(_temporary_folder())))
+            await opening.enter_async_context(self._engine)
+            artifacts = await opening.enter_async_context(Artifacts(self._engine, store, self._builds))
+            self._judge = Judge(self._engine, artifacts, self._options)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._judge = None
+        await self._open.__aexit__(kind, error, trace)
+
+    @property
+    def judge(self) -> Judge:
+        """The judge at work, for who wants `prepare` too, or runs many submissions."""
+        if self._judge is None:
+            raise IoiEvalError("the scorer is not open: use it as `async with Scorer(engine) as scorer`")
+        return self._judge
+
+    async def prepare(self, problem: Problem) -> None:
+        """Builds the problem's checker now. Raises `CheckerBroken` if it does not compile."""
+        await self.judge.prepare(problem)
+
+    async def score(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        """What a submission is worth, with a verdict for every test.
+
+        Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
+        """
+        return await self.judge.judge(problem, submission)
+
+
+def score_sync(
+    problem: Problem,
+    submission: Submission,
+    *,
+    engine: Engine | None = None,
+    store: Store | None = None,
+    options: JudgeOptions | None = None,
+) -> SubmissionResult:
+    """One submission's score, for programs without an event loop.
+
+        result = score_sync(problem, Submission(key="1", problem_id=problem.id, code=source))
+
+    Without `engine`, this machine judges. Without `store`, what is built is remembered in a private folder
+    where temporary files go. For more than a few submissions use a `Scorer`: it keeps all cores busy.
+    """
+    return asyncio.run(_score_one(problem, submission, engine, store, options))
+
+
+async def _score_one(
+    problem: Problem,
+    submission: Submission,
+    engine: Engine | None,
+    store: Store | None,
+    options: JudgeOptions | None,
+) -> SubmissionResult:
+    options = options or JudgeOptions()
+    kept = store or Store(private_folder(), _STORE_LIMIT)
+    async with Scorer(engine or _this_machine(kept, options), store=kept, options=options) as scorer:
+        return await scorer.score(problem, submission)
+
+
+def _this_machine(store: Store, options: JudgeOptions) -> Engine:
+    from ioi_eval.engines.embedded import EmbeddedEngine  # only who judges here loads it
+
+    return EmbeddedEngine(store=store, slots=1, allow_unconfined=options.allow_unconfined)
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)

@@ -1,0 +1,37 @@
+"""Small problems and submissions for the tests of builds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Submission, TaskOptions
+
+HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
+
+
+def named(name: str, text: str = "") -> NamedBlob:
+    return NamedBlob(name=name, content=Blob.of(text))
+
+
+def plain_problem(**changes: Any) -> Problem:
+    return Problem(**{"id": "sum", "source": "problems/sum", **changes})
+
+
+def graded_problem(**changes: Any) -> Problem:
+    files = (
+        named("graders/grader.cpp", '#include "sum.h"\nint main() { return add(1, 2) - 3; }\n'),
+        named("graders/sum.h", "int add(int a, int b);\n"),
+        named("graders/manager.cpp", "int main() {}\n"),
+        named("graders/grader_config.json", "{}"),
+    )
+    options = TaskOptions(with_grader=True)
+    return plain_problem(**{"grader_files": files, "options": options, **changes})
+
+
+def checked_problem(text: str = "int main() {}\n") -> Problem:
+    sources = (named("checker/checker.cpp", text), named("checker/testlib.h", "// none\n"))
+    return plain_problem(checker=Checker(kind=CheckerKind.CMS, sources=sources))
+
+
+def submitted(code: str | None = HELLO, language: str = "c++", key: str = "1") -> Submission:
+    return Submission(key=key, problem_id="sum", code=code, language=language)

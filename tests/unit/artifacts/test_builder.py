@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+import stamina
+from artifact_samples import HELLO, checked_problem, graded_problem, plain_problem, submitted
+
+from ioi_eval.artifacts import Artifacts, BuildOptions, CheckerBroken
+from ioi_eval.engines.fake import FakeEngine, Fatal, Fault, fake_profile
+from ioi_eval.errors import (
+    BrokenReply,
+    EngineOverloaded,
+    EngineUnavailable,
+    InputError,
+    JobRejected,
+    JudgeFailure,
+)
+from ioi_eval.models import Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus
+from ioi_eval.store import Store
+
+
+@pytest.fixture(autouse=True)
+def no_waiting() -> object:
+    with stamina.set_testing(True, attempts=4, cap=True):
+        yield
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, engine: FakeEngine, options: BuildOptions | None = None
+) -> AsyncIterator[Artifacts]:
+    async with engine, Artifacts(engine, Store(folder / "store"), options) as artifacts:
+        yield artifacts
+
+
+def refusing(word: str) -> Callable[[str], str | None]:
+    return lambda source: f"x.cpp:1: error: {word}\n" if word in source else None
+
+
+async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        built = await artifacts.submission(graded_problem(), submitted("code"))
+    (job,) = engine.jobs
+    assert built.ok
+    assert [file.name for file in job.files] == [
+        "compile",
+        "ioi-eval-control.cpp",
+        "graders/grader.cpp",
+        "graders/sum.h",
+        "graders/sum.cpp",
+    ]
+    assert (job.keep, job.stdin, job.args) == (("submission",), "", ())
+    assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (30000, 30000, 2 << 30)
+
+
+async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path: Path) -> None:
+    engine = FakeEngine(delay=0.01)
+    async with opened(tmp_path, engine) as artifacts:
+        builds = [artifacts.submission(plain_problem(), submitted(key=str(key))) for key in range(5)]
+        blobs = {built.artifact for built in await asyncio.gather(*builds)}
+    assert (len(engine.builds), len(blobs)) == (1, 1)
+    later = FakeEngine()
+    async with opened(tmp_path, later) as artifacts:
+        again = await artifacts.submission(plain_problem(), submitted())
+    assert (later.builds, {again.artifact}) == ([], blobs)
+    assert again.artifact is not None
+    assert again.artifact.read().decode() == HELLO
+    assert again.compiler == "g++ 1.0"
+
+
+async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Path) -> None:
+    engine = FakeEngine(compile_errors=refusing("bad"))
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted("bad"))
+        second = await artifacts.submission(plain_problem(), submitted("bad"))
+    assert first == second
+    assert (first.ok, first.artifact, first.log) == (False, None, "x.cpp:1: error: bad")
+    assert len(engine.builds) == 1
+
+
+@pytest.mark.parametrize("status", [StageStatus.TO, StageStatus.OL, StageStatus.SG])
+async def test_a_build_that_was_cut_short_is_not_remembered(tmp_path: Path, status: StageStatus) -> None:
+    engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status)])
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted())
+        second = await artifacts.submission(plain_problem(), submitted())
+    assert (first.ok, second.ok) == (False, True)
+    assert "The compiler was stopped" in first.log
+
+
+CRASH = Stage(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
+
+
+async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> None:
+    engine = FakeEngine(faults=[CRASH])
+    async with opened(tmp_path, engine) as artifacts:
+        assert (await artifacts.submission(plain_problem(), submitted())).ok
+    assert len(engine.builds) == 2
+
+
+async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_path: Path) -> None:
+    engine = FakeEngine(faults=[CRASH, CRASH])
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted())
+        second = await artifacts.submission(plain_problem(), submitted())
+    assert (first.ok, second.ok) == (False, True), "it is not remembered"
+    assert "internal compiler error" in first.log
+
+
+async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Path) -> None:
+    stage = Stage(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
+    async with opened(tmp_path, FakeEngine(faults=[stage])) as artifacts:
+        with pytest.raises(JudgeFailure, match=r"g\+\+ 1\.0 cannot build an empty program.*No space.*doctor"):
+            await artifacts.submission(plain_problem(), submitted())
+
+
+def without_compiler() -> Profile:
+    return msgspec.structs.replace(fake_profile(), toolchains={})
+
+
+async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:
+    async with opened(tmp_path, FakeEngine(profile=without_compiler())) as artifacts:
+        with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
+            await artifacts.submission(plain_problem(), submitted())
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [EngineUnavailable("down"), EngineOverloaded("full"), BrokenReply("half"), Fatal(reason="no room")],
+)
+async def test_a_passing_fault_is_tried_again_and_then_a_judge_failure(tmp_path: Path, fault: Fault) -> None:
+    engine = FakeEngine(faults=[fault, fault, fault])
+    async with opened(tmp_path, engine) as artifacts:
+        assert (await artifacts.submission(plain_problem(), submitted())).ok
+    assert len(engine.jobs) == 4
+    async with opened(tmp_path / "other", FakeEngine(faults=[fault] * 4)) as artifacts:
+        with pytest.raises(JudgeFailure, match="compiling"):
+            await artifacts.submission(plain_problem(), submitted())
+
+
+async def test_a_rejected_job_is_not_tried_again(tmp_path: Path) -> None:
+    engine = FakeEngine(faults=[JobRejected("too many files")])
+    async with opened(tmp_path, engine) as artifacts:
+        with pytest.raises(JudgeFailure, match="too many files"):
+            await artifacts.submission(plain_problem(), submitted())
+    assert len(engine.jobs) == 1
+
+
+# --- what a problem needs ----------------------------------------------------------------------------
+
+
+async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> None:
+    engine = FakeEngine(compile_errors=refusing("oops"))
+    async with opened(tmp_path, engine) as artifacts:
+        with pytest.raises(CheckerBroken) as caught:
+            await artifacts.prepare(checked_problem("oops"))
+    message = str(caught.value)
+    assert message.startswith(
+        "problems/sum: the checker checker/checker.cpp does not compile: x.cpp:1: error"
+    )
+    assert isinstance(caught.value, InputError)
+    assert "error: oops" in caught.value.log
+    assert "\n" not in message
+
+
+async def test_a_checker_is_built_once(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        await artifacts.prepare(checked_problem())
+        first = await artifacts.checker(checked_problem())
+    assert first is not None
+    assert len(engine.builds) == 1
+    assert engine.builds[0].files[-1].name == "checker/checker.cpp"
+
+
+@pytest.mark.parametrize("kind", [CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED])
+async def test_comparisons_that_are_built_in_need_no_build(tmp_path: Path, kind: CheckerKind) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        assert await artifacts.checker(plain_problem(checker=Checker(kind=kind))) is None
+    assert engine.jobs == []
+
+
+async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
+    async with opened(tmp_path, FakeEngine()) as artifacts:
+        with pytest.raises(InputError, match="no source of its checker"):
+            await artifacts.checker(plain_problem(checker=Checker(kind=CheckerKind.CMS)))
+
+
+async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_path: Path) -> None:
+    engine = FakeEngine(profile=msgspec.structs.replace(fake_profile(), proctor=None))
+    async with opened(tmp_path, engine) as artifacts:
+        assert (await artifacts.proctor()).size > 0
+        await artifacts.proctor()
+    (job,) = engine.jobs
+    assert {"plan.cpp", "plan.hpp"} <= {file.name for file in job.files}
+
+
+# --- nothing is left behind --------------------------------------------------------------------------
+
+
+def still_there(path: str) -> bool:
+    return os.path.lexists(path)
+
+
+async def test_what_the_engine_hands_over_is_removed(tmp_path: Path) -> None:
+    handed: list[str] = []
+
+    class Watched(FakeEngine):
+        async def execute(self, job: Job) -> JobResult:
+            result = await super().execute(job)
+            handed.extend(result.kept.values())
+            return result
+
+    async with opened(tmp_path, Watched()) as artifacts:
+        await artifacts.submission(plain_problem(), submitted())
+        assert not still_there(handed[0])
+    assert len(handed) == 1
+
+
+async def test_a_cancelled_build_leaves_no_job_and_can_be_asked_for_again(tmp_path: Path) -> None:
+    engine = FakeEngine(delay=30)
+    async with opened(tmp_path, engine) as artifacts:
+        task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
+        await engine.started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert engine.running == 0
+        engine.delay = 0
+        assert (await artifacts.submission(plain_problem(), submitted())).ok
+
+
+async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted())
+        assert built.artifact is not None
+        assert built.artifact.path is not None
+        os.truncate(built.artifact.path, 3)
+        again = await artifacts.submission(plain_problem(), submitted())
+    assert again.artifact is not None
+    assert again.artifact.read().decode() == HELLO
+    assert len(engine.builds) == 2
+
+
+async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with engine, Artifacts(engine, Store(tmp_path / "store", limit=1)) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted("one"))
+        await artifacts.submission(plain_problem(), submitted("two"))
+        assert first.artifact is not None
+        assert first.artifact.read() == b"one"
+
+
+# --- precompiled headers -----------------------------------------------------------------------------
+
+
+def kinds(engine: FakeEngine) -> list[str]:
+    return [job.keep[0] for job in engine.builds]
+
+
+def uses_header(engine: FakeEngine) -> list[bool]:
+    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
+    return ["ioi-eval-headers/bits/stdc++.h.gch" in name for name in names]
+
+
+async def build_some(artifacts: Artifacts, number: int, start: int = 0) -> None:
+    for index in range(start, start + number):
+        await artifacts.submission(plain_problem(), submitted(f"{HELLO}// {index}\n"))
+        await asyncio.sleep(0.02)  # what goes on in the background comes to its turn
+
+
+async def test_a_header_is_precompiled_once_it_pays(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=3)) as artifacts:
+        await build_some(artifacts, 6)
+    assert kinds(engine).count("header") == 1
+    assert uses_header(engine)[:3] == [False] * 3
+    assert uses_header(engine)[-1] is True
+    script = engine.builds[-1].files[0].content.read().decode()
+    assert "-I ioi-eval-headers" in script
+
+
+async def test_a_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) -> None:
+    async with opened(tmp_path, FakeEngine(), BuildOptions(precompile_after=0)) as artifacts:
+        await build_some(artifacts, 2)
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        await build_some(artifacts, 1, start=10)
+    assert uses_header(engine) == [True]
+
+
+async def test_without_the_option_no_header_is_made(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=None)) as artifacts:
+        await build_some(artifacts, 10)
+    assert set(kinds(engine)) == {"submission"}
+
+
+async def test_a_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+    engine = FakeEngine(
+        compile_errors=lambda source: "no" if source == "#include <bits/stdc++.h>\n" else None
+    )
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
+        await build_some(artifacts, 4)
+    assert kinds(engine).count("header") == 1
+    assert uses_header(engine) == [False] * 4
+
+
+async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
+        engine.delay = 0.01
+        task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
+        while "header" not in kinds(engine):
+            await asyncio.sleep(0.001)
+        engine.delay = 30
+        await task
+    assert engine.running == 0

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import hashlib
+import json
+
+import msgspec
+import pytest
+from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
+
+from ioi_eval.artifacts.recipes import checker_recipe, header_recipe, proctor_recipe, submission_recipe
+from ioi_eval.artifacts.values import BuildLimits
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.models import TaskOptions, Toolchain
+
+LIMITS = BuildLimits()
+TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")
+FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s", "-o", "submission")
+
+
+def test_alone_only_the_submission_is_compiled() -> None:
+    recipe = submission_recipe(plain_problem(), submitted(), LIMITS)
+    assert recipe.command == ("g++", *FLAGS, "graders/sum.cpp")
+    assert [source.name for source in recipe.sources] == ["graders/sum.cpp"]
+    assert recipe.main.content.read().decode() == HELLO
+
+
+def test_the_grader_comes_first_and_headers_lie_beside() -> None:
+    recipe = submission_recipe(graded_problem(), submitted("int add(int a, int b);"), LIMITS)
+    assert recipe.command == ("g++", *FLAGS, "graders/grader.cpp", "graders/sum.cpp")
+    assert {source.name for source in recipe.sources} == {
+        "graders/grader.cpp",
+        "graders/sum.h",
+        "graders/sum.cpp",
+    }
+    assert recipe.main.name == "graders/sum.cpp", "what the build is about comes last"
+
+
+def test_a_submission_takes_the_place_of_a_grader_file_of_its_name() -> None:
+    problem = plain_problem(grader_files=(named("graders/sum.cpp", "theirs"),))
+    recipe = submission_recipe(problem, submitted("ours"), LIMITS)
+    assert [source.content.read() for source in recipe.sources] == [b"ours"]
+
+
+@pytest.mark.parametrize("name", ["1520/B", "-rf", "", "a b", "../up", "x\ny"])
+def test_ids_that_are_no_file_names_give_way(name: str) -> None:
+    recipe = submission_recipe(plain_problem(id=name), submitted(), LIMITS)
+    assert recipe.main.name == "graders/submission.cpp"
+
+
+def test_the_id_is_in_lower_case() -> None:
+    assert submission_recipe(plain_problem(id="Sum"), submitted(), LIMITS).main.name == "graders/sum.cpp"
+
+
+def test_the_problem_and_the_language_choose_the_standard() -> None:
+    old = plain_problem(cpp_standard="gnu++17")
+    assert "-std=gnu++17" in submission_recipe(old, submitted(), LIMITS).command
+    assert "-std=gnu++23" in submission_recipe(old, submitted(language="C++23"), LIMITS).command
+
+
+def test_a_grader_that_is_missing_is_bad_input_and_not_a_compile_error() -> None:
+    problem = plain_problem(options=TaskOptions(with_grader=True))
+    with pytest.raises(InputError, match="problems/sum: the problem's grader is missing"):
+        submission_recipe(problem, submitted(), LIMITS)
+
+
+def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
+    with pytest.raises(JudgeFailure, match="cannot be linked"):
+        submission_recipe(graded_problem(), submitted("print(1)", "python"), LIMITS)
+
+
+@pytest.mark.parametrize("code", ["", "int main() {}\0", "\ud800", "x" * 10_000_000])
+def test_any_text_is_a_source(code: str) -> None:
+    recipe = submission_recipe(plain_problem(), submitted(code), LIMITS)
+    assert recipe.main.content.size >= len(code)
+
+
+def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
+    recipe = checker_recipe(checked_problem(), LIMITS)
+    assert recipe.command[-3:] == ("-o", "checker", "checker/checker.cpp")
+    assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
+    assert recipe.limits.wall_time is not None
+    assert LIMITS.wall_time is not None
+    assert recipe.limits.wall_time > LIMITS.wall_time, "a checker is trusted and built once"
+
+
+def test_the_proctor_is_all_its_units() -> None:
+    recipe = proctor_recipe([named("b.cpp"), named("a.hpp"), named("a.cpp")], LIMITS)
+    assert recipe.command[-2:] == ("a.cpp", "b.cpp")
+
+
+def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:
+    build = submission_recipe(plain_problem(), submitted(), LIMITS)
+    header = header_recipe(build)
+    assert set(FLAGS[:6]) <= set(header.command)
+    assert header.main.content.read() == b"#include <bits/stdc++.h>\n"
+
+
+# --- keys --------------------------------------------------------------------------------------------
+
+
+def test_the_key_is_what_the_protocol_says() -> None:
+    recipe = submission_recipe(plain_problem(), submitted("x"), LIMITS)
+    document = {
+        "v": 1,
+        "kind": "submission",
+        "architecture": "x86_64",
+        "toolchain": "g++ 12.2.0 abc",
+        "command": list(recipe.command),
+        "sources": [["graders/sum.cpp", hashlib.sha256(b"x").hexdigest()]],
+    }
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    assert recipe.key("x86_64", TOOL) == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def test_whatever_can_change_the_artifact_changes_the_key() -> None:
+    recipe = submission_recipe(graded_problem(), submitted("x"), LIMITS)
+    keys = {
+        recipe.key("x86_64", TOOL),
+        recipe.key("aarch64", TOOL),
+        recipe.key("x86_64", msgspec.structs.replace(TOOL, identity="g++ 13")),
+        submission_recipe(graded_problem(), submitted("y"), LIMITS).key("x86_64", TOOL),
+        submission_recipe(plain_problem(), submitted("x"), LIMITS).key("x86_64", TOOL),
+        submission_recipe(graded_problem(cpp_standard="gnu++17"), submitted("x"), LIMITS).key("x86_64", TOOL),
+    }
+    assert len(keys) == 6
+
+
+def test_nothing_else_changes_the_key() -> None:
+    first = submission_recipe(plain_problem(), submitted("x", key="1"), LIMITS)
+    second = submission_recipe(
+        plain_problem(source="elsewhere"), submitted("x", key="2"), BuildLimits(wall_time=9)
+    )
+    elsewhere = msgspec.structs.replace(TOOL, path="/opt/bin/g++")
+    assert first.key("x86_64", TOOL) == second.key("x86_64", elsewhere)

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from artifact_samples import HELLO, named, plain_problem, submitted
+
+from ioi_eval.artifacts.recipes import submission_recipe
+from ioi_eval.artifacts.script import (
+    MACHINE_AT_FAULT,
+    Ending,
+    compile_script,
+    control_command,
+    ending,
+    log_of,
+)
+from ioi_eval.artifacts.values import BuildLimits, Recipe
+from ioi_eval.models import Stage, StageStatus, Toolchain
+
+LIMITS = BuildLimits()
+
+
+def fake_tool(folder: Path, text: str) -> Toolchain:
+    """A compiler in shell, under the name of the real one."""
+    path = folder / "g++"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return Toolchain(command="g++", path=str(path), version="1", identity="1")
+
+
+def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> Recipe:
+    return submission_recipe(plain_problem(), submitted(code, language), limits)
+
+
+def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Stage:
+    """Runs the script as an engine does: in the folder of its files."""
+    box = folder / "box"
+    for file in (recipe.control, *recipe.sources):
+        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (box / file.name).write_bytes(file.content.read())
+    (box / "compile").write_text(compile_script(recipe, tool=tool))
+    done = subprocess.run(["sh", "compile"], cwd=box, capture_output=True, text=True, check=False)
+    status = StageStatus.RE if done.returncode else None
+    return Stage(stdout=done.stdout, stderr=done.stderr, code=done.returncode, status=status)
+
+
+def real(command: str) -> Toolchain:
+    path = shutil.which(command)
+    assert path is not None
+    return Toolchain(command=command, path=path, version="1", identity="1")
+
+
+def test_a_good_source_becomes_an_artifact(tmp_path: Path) -> None:
+    stage = build(tmp_path, recipe_of("int main() {}"), real("g++"))
+    assert (ending(stage), stage.stdout) == (Ending.BUILT, "")
+    assert (tmp_path / "box/submission").stat().st_size > 0
+
+
+def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
+    stage = build(tmp_path, recipe_of("int main() { return x; }"), real("g++"))
+    assert ending(stage) is Ending.REFUSED
+    assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", log_of(stage, 10_000))
+
+
+def test_a_missing_function_is_refused(tmp_path: Path) -> None:
+    stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), real("g++"))
+    assert ending(stage) is Ending.REFUSED
+
+
+def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path) -> None:
+    recipe = submission_recipe(plain_problem(cpp_standard="gnu++99"), submitted("int main() {}"), LIMITS)
+    stage = build(tmp_path, recipe, real("g++"))
+    assert ending(stage) is Ending.MACHINE
+    assert "-std=gnu++99" in stage.stderr
+
+
+@pytest.mark.parametrize(("code", "end"), [("print(1)", Ending.BUILT), ("print(", Ending.REFUSED)])
+def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: Ending) -> None:
+    stage = build(tmp_path, recipe_of(code, language="python"), real("python3"))
+    assert ending(stage) is end
+    if end is Ending.BUILT:
+        assert (tmp_path / "box/submission").read_text() == code
+
+
+def test_a_compiler_that_is_gone_is_the_machines_fault(tmp_path: Path) -> None:
+    gone = Toolchain(command="g++", path="/nowhere/g++", version="1", identity="1")
+    assert ending(build(tmp_path, recipe_of(), gone)) is Ending.MACHINE
+
+
+def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
+    tool = fake_tool(
+        tmp_path, "echo 'fatal error: error writing to x.s: No space left on device' >&2; exit 1"
+    )
+    stage = build(tmp_path, recipe_of(), tool)
+    assert ending(stage) is Ending.MACHINE
+    assert "No space left" in stage.stderr
+
+
+WORKS_FOR_CONTROL = "for name; do case $name in *control.cpp) exit 0;; esac; done"
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("echo 'error: no' >&2; exit 1", Ending.REFUSED),
+        ("exit 4", Ending.CRASHED),
+        ("kill -SEGV $$", Ending.CRASHED),
+        ("echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1", Ending.CRASHED),
+        ("echo 'cannot execute cc1plus' >&2; exit 1", Ending.CRASHED),
+    ],
+)
+def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: Ending) -> None:
+    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
+    assert ending(build(tmp_path, recipe_of(), tool)) is end
+
+
+def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:
+    tool = fake_tool(
+        tmp_path, "i=0; while [ $i -lt 20000 ]; do echo warning $i; i=$((i+1)); done; : > submission"
+    )
+    stage = build(tmp_path, recipe_of(limits=BuildLimits(log=1000)), tool)
+    assert (ending(stage), len(stage.stdout)) == (Ending.BUILT, 1000)
+
+
+def test_names_are_quoted(tmp_path: Path) -> None:
+    problem = plain_problem(grader_files=(named("graders/it's; touch owned .h", "int x;"),))
+    recipe = submission_recipe(
+        problem, submitted('#include "it\'s; touch owned .h"\nint main() { return x; }'), LIMITS
+    )
+    assert ending(build(tmp_path, recipe, real("g++"))) is Ending.BUILT
+    assert not list(tmp_path.rglob("owned*"))
+
+
+def test_the_control_program_takes_the_place_of_all_sources() -> None:
+    recipe = recipe_of()
+    control = control_command(recipe)
+    assert control[:-2] == recipe.command[:-2]
+    assert control[-1] == recipe.control.name
+    assert "submission" not in control
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (StageStatus.TO, "it took too long"),
+        (StageStatus.OL, "it printed too much"),
+        (StageStatus.SG, "Memory limit exceeded"),
+    ],
+)
+def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> None:
+    stage = Stage(stdout="half a ", signal="SIGKILL", status=status, message="Memory limit exceeded")
+    assert ending(stage) is Ending.CUT_SHORT
+    assert log_of(stage, 100) == f"half a \nThe compiler was stopped: {words}."
+
+
+def test_the_log_is_printable_and_bounded() -> None:
+    stage = Stage(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1, status=StageStatus.RE)
+    assert log_of(stage, 20) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
+
+
+def test_no_compilers_own_code_is_ours() -> None:
+    assert MACHINE_AT_FAULT not in {0, 1, 2, 4, 126, 127, *range(129, 166)}

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from judge_samples import problem
+
+from ioi_eval.engines.fake import fake_profile
+from ioi_eval.judge.jobs import Batch, Program, run_job
+from ioi_eval.judge.options import JudgeOptions
+from ioi_eval.models import (
+    Blob,
+    Job,
+    JobFile,
+    Limits,
+    Problem,
+    Profile,
+    ScoreType,
+    Subtask,
+    TaskOptions,
+    Test,
+)
+from ioi_eval.plan import live
+from ioi_eval.protocol.proctor import Plan, PlanChecker, PlanGroup, PlanSubmission
+
+PROGRAM = Program(
+    proctor=Blob.of("proctor"),
+    submission=PlanSubmission(argv=("submission",)),
+    checker=PlanChecker(kind="white-diff"),
+    files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
+)
+CHECKED = msgspec.structs.replace(PROGRAM, checker=PlanChecker(kind="cms", argv=("checker",)))
+
+
+def job_of(
+    problem: Problem,
+    options: JudgeOptions | None = None,
+    profile: Profile | None = None,
+    program: Program = PROGRAM,
+) -> Job:
+    options = options or JudgeOptions()
+    batch = Batch.of(problem, live(problem, {}, all_tests=options.all_tests), "f00")
+    return run_job(problem, program, batch, options=options, profile=profile or fake_profile())
+
+
+def plan_of(job: Job) -> Plan:
+    (file,) = (file for file in job.files if file.name == "plan.json")
+    return msgspec.json.decode(file.content.read(), type=Plan)
+
+
+def test_a_job_holds_what_the_proctor_needs_and_nothing_else() -> None:
+    job = job_of(problem(2))
+    assert {file.name: file.executable for file in job.files} == {
+        "run": False,
+        "proctor": True,
+        "plan.json": False,
+        "submission": True,
+        "t/0.in": False,
+        "t/0.out": False,
+        "t/1.in": False,
+        "t/1.out": False,
+    }
+    assert (job.keep, job.run_memory_limit, job.runtime) == ((), None, "ioi_eval")
+    run = next(file for file in job.files if file.name == "run")
+    assert run.content.read() == b"exec ./proctor run plan.json\n"
+
+
+def test_the_plan_says_what_the_problem_says() -> None:
+    limits = Limits(cpu_time=0.35, wall_time=1.7, memory=1000, output=2000)
+    options = TaskOptions(input_file="in.txt", output_file="out.txt")
+    plan = plan_of(job_of(problem(1, limits=limits, options=options), JudgeOptions(allow_unconfined=True)))
+    assert (plan.limits.cpu_ms, plan.limits.wall_ms) == (350, 1700)
+    assert (plan.limits.memory, plan.limits.output) == (1000, 2000)
+    assert (plan.input_file, plan.output_file, plan.task_type) == ("in.txt", "out.txt", "Batch")
+    assert (plan.nonce, plan.allow_unconfined) == ("f00", True)
+    assert plan.groups == (PlanGroup(rule="zero"),)
+
+
+def test_no_limit_stays_no_limit() -> None:
+    plan = plan_of(job_of(problem(1, limits=Limits(output=None))))
+    assert (plan.limits.cpu_ms, plan.limits.wall_ms, plan.limits.memory, plan.limits.output) == (None,) * 4
+
+
+def test_a_test_keeps_the_index_of_its_first_place_in_the_problem() -> None:
+    first = Test(name="a", input=Blob.of("big" * 1000), answer=Blob.of("x"))
+    second = Test(name="b", input=Blob.of("1"))
+    twin = Test(name="c", input=Blob.of("big" * 1000), answer=Blob.of("x"))
+    job = job_of(problem(tests=(first, second, twin), subtasks=()))
+    plan = plan_of(job)
+    assert {test.index: (test.input, test.answer) for test in plan.tests} == {
+        0: ("t/0.in", "t/0.out"),
+        1: ("t/1.in", None),
+    }
+    assert {file.name for file in job.files if file.name.startswith("t/")} == {"t/0.in", "t/0.out", "t/1.in"}
+
+
+def test_with_all_tests_nothing_stops() -> None:
+    assert plan_of(job_of(problem(1), JudgeOptions(all_tests=True))).groups == (PlanGroup(rule="never"),)
+
+
+def test_a_threshold_is_in_the_plan() -> None:
+    part = Subtask(name="s", points=1, tests=("t0",), score_type=ScoreType.GROUP_THRESHOLD, threshold=0.5)
+    assert plan_of(job_of(problem(1, subtasks=(part,)))).groups == (
+        PlanGroup(rule="threshold", threshold=0.5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "limits", "program", "seconds"),
+    [
+        (1, Limits.contest(1.0, None), PROGRAM, 10 + 3.5),
+        (10, Limits.contest(1.0, None), PROGRAM, 10 + 35),
+        (10, Limits.contest(1.0, None), CHECKED, 10 + 235),
+        (1, Limits(cpu_time=2.0), PROGRAM, 10 + 5.5),
+        (1, Limits(), PROGRAM, 10 + 60.5),
+        (400, Limits.contest(10.0, None), CHECKED, 3600),
+    ],
+)
+def test_a_job_gets_the_time_of_its_worst_case(
+    number: int, limits: Limits, program: Program, seconds: float
+) -> None:
+    assert job_of(problem(number, limits=limits), program=program).run_timeout == seconds * 1000
+
+
+def test_a_job_gets_no_more_time_than_the_engine_gives() -> None:
+    profile = msgspec.structs.replace(fake_profile(), max_run_time=9000)
+    assert job_of(problem(10), profile=profile).run_timeout == 9000

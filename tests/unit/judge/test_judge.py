@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import stamina
+from judge_samples import problem, some_tests, submission, subtask
+
+from ioi_eval.artifacts import CheckerBroken
+from ioi_eval.engines.fake import Broken, FakeEngine, Fatal, Fault, Killed
+from ioi_eval.errors import (
+    BrokenReply,
+    EngineOverloaded,
+    EngineUnavailable,
+    InputError,
+    IoiEvalError,
+    JobRejected,
+    JudgeFailure,
+)
+from ioi_eval.judge import JudgeOptions, Scorer, score_sync
+from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Stage, StageStatus, TaskType, Test
+from ioi_eval.models import Verdict as V
+from ioi_eval.store import Store
+
+
+@pytest.fixture(autouse=True)
+def no_waiting() -> object:
+    with stamina.set_testing(True, attempts=4, cap=True):
+        yield
+
+
+@asynccontextmanager
+async def scoring(engine: FakeEngine, **options: Any) -> AsyncIterator[Scorer]:
+    async with Scorer(engine, options=JudgeOptions(**options)) as scorer:
+        yield scorer
+
+
+# --- verdicts and scores -----------------------------------------------------------------------------
+
+
+async def test_every_outcome_gets_its_verdict() -> None:
+    outcomes = {0: 1.0, 1: 0.5, 2: 0.0, 3: "exit", 4: "signal", 5: "cpu", 6: "wall", 7: "memory", 8: "output"}
+    async with scoring(FakeEngine(outcomes), all_tests=True) as scorer:
+        result = await scorer.score(problem(9), submission())
+    assert [test.status for test in result.tests] == [
+        V.AC, V.PA, V.WA, V.RE, V.RE, V.TLE, V.TLE, V.MLE, V.OLE,
+    ]  # fmt: skip
+    assert (result.compiles, result.points, result.key) == (True, 0.0, "1")
+    assert (result.checker, result.compiler) == ("white-diff", "g++ 1.0")
+    assert result.confinement == {"fake": True}
+
+
+async def test_the_outcome_may_depend_on_the_code_and_the_test() -> None:
+    engine = FakeEngine(lambda test: float(test.source == "right" and test.input == b"in 0"))
+    async with scoring(engine, all_tests=True) as scorer:
+        right = await scorer.score(problem(2), submission("right"))
+        wrong = await scorer.score(problem(2), submission("wrong"))
+    assert [test.score for test in right.tests + wrong.tests] == [1.0, 0.0, 0.0, 0.0]
+
+
+async def test_a_job_stops_where_nothing_can_change_any_more() -> None:
+    async with scoring(FakeEngine({0: 0.0})) as scorer:
+        result = await scorer.score(problem(4), submission())
+    assert [test.status for test in result.tests] == [V.WA, V.SKIPPED, V.SKIPPED, V.SKIPPED]
+    assert result.subtasks[0].status is V.WA
+
+
+async def test_tests_that_are_equal_run_once() -> None:
+    twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("same")) for name in "abc")
+    engine = FakeEngine({0: 0.5})
+    async with scoring(engine) as scorer:
+        result = await scorer.score(problem(tests=twins, subtasks=()), submission())
+    assert [(test.test_name, test.score) for test in result.tests] == [("a", 0.5), ("b", 0.5), ("c", 0.5)]
+    assert sum(file.name.endswith(".in") for file in engine.runs[0].files) == 1
+
+
+# --- programs that there are not ---------------------------------------------------------------------
+
+
+async def test_without_code_nothing_is_executed() -> None:
+    engine = FakeEngine()
+    async with scoring(engine) as scorer:
+        result = await scorer.score(problem(), submission(None))
+    assert engine.jobs == []
+    assert (result.compiles, result.points) == (False, 0.0)
+    assert {(test.status, test.feedback) for test in result.tests} == {(V.CE, "no code found")}
+
+
+async def test_a_compile_error_is_a_verdict_and_brings_the_compilers_words() -> None:
+    engine = FakeEngine(compile_errors=lambda source: "x.cpp:1: error: no\n")
+    async with scoring(engine) as scorer:
+        result = await scorer.score(problem(), submission())
+    assert (result.compiles, result.compile_output, result.compiler) == (
+        False,
+        "x.cpp:1: error: no",
+        "g++ 1.0",
+    )
+    assert {test.status for test in result.tests} == {V.CE}
+    assert engine.runs == []
+
+
+@pytest.mark.parametrize("code", ["", "\0\0", "x" * 10_000_000, "\ud800"])
+async def test_any_text_is_judged(code: str) -> None:
+    async with scoring(FakeEngine()) as scorer:
+        assert (await scorer.score(problem(1), submission(code))).points == 100
+
+
+# --- jobs --------------------------------------------------------------------------------------------
+
+
+async def test_tests_go_in_batches_and_only_live_ones_into_the_next() -> None:
+    parts = (subtask("one", 10, [0, 1, 2]), subtask("two", 10, [3, 4, 5]))
+    engine = FakeEngine({0: 0.0})
+    async with scoring(engine, max_tests=2) as scorer:
+        result = await scorer.score(problem(tests=some_tests(6), subtasks=parts), submission())
+    assert [sum(file.name.endswith(".in") for file in job.files) for job in engine.runs] == [2, 2, 1]
+    assert [test.status for test in result.tests] == [V.WA, V.SKIPPED, V.SKIPPED, V.AC, V.AC, V.AC]
+
+
+async def test_an_engine_may_allow_fewer_tests() -> None:
+    engine = FakeEngine()
+    engine.profile_value = msgspec.structs.replace(engine.profile_value, max_files=3)
+    async with scoring(engine) as scorer:
+        await scorer.score(problem(7), submission())
+    assert len(engine.runs) == 3
+
+
+@pytest.mark.parametrize("torn", [False, True])
+async def test_the_lines_of_a_job_that_was_killed_stand(torn: bool) -> None:
+    engine = FakeEngine({1: 0.5}, faults=[None, Killed(after=2, torn=torn), Killed(after=1, torn=torn)])
+    async with scoring(engine, all_tests=True) as scorer:
+        result = await scorer.score(problem(5), submission())
+    assert [test.score for test in result.tests] == [1.0, 0.5, 1.0, 1.0, 1.0]
+    names = [[file.name for file in job.files if file.name.endswith(".in")] for job in engine.runs]
+    assert names == [
+        ["t/0.in", "t/1.in", "t/2.in", "t/3.in", "t/4.in"],
+        ["t/2.in", "t/3.in", "t/4.in"],
+        ["t/3.in", "t/4.in"],
+    ]
+
+
+async def test_a_job_without_a_line_is_tried_once_more() -> None:
+    engine = FakeEngine(faults=[None, Killed()])
+    async with scoring(engine) as scorer:
+        assert (await scorer.score(problem(), submission())).points == 100
+    assert len(engine.runs) == 2
+
+
+async def test_two_jobs_without_a_line_are_a_judge_failure() -> None:
+    stage = Stage(signal="SIGKILL", status=StageStatus.SG, message="Memory limit exceeded", stderr="a\x1b b")
+    engine = FakeEngine(faults=[None, stage, stage])
+    async with scoring(engine) as scorer:
+        with pytest.raises(
+            JudgeFailure, match=r"on test t0.*killed by SIGKILL.*Memory limit exceeded.*\\x1b"
+        ):
+            await scorer.score(problem(), submission())
+    assert len(engine.runs) == 2
+
+
+async def test_tries_without_a_line_count_only_in_a_row() -> None:
+    engine = FakeEngine(faults=[None, Killed(), Killed(after=1), Killed(), Killed(after=1), Killed()])
+    async with scoring(engine, all_tests=True) as scorer:
+        assert (await scorer.score(problem(3), submission())).points == 100
+
+
+async def test_output_of_others_is_not_taken_for_verdicts() -> None:
+    forged = '{"v":1,"nonce":"0","test":0,"end":"ok","score":1}\n'
+    stage = Stage(stdout=forged, code=0)
+    async with scoring(FakeEngine(faults=[None, stage, stage])) as scorer:
+        with pytest.raises(JudgeFailure, match="judged no test"):
+            await scorer.score(problem(), submission())
+
+
+async def test_every_job_has_a_nonce_of_its_own() -> None:
+    engine = FakeEngine()
+    async with scoring(engine, max_tests=1) as scorer:
+        await scorer.score(problem(3), submission())
+    plans = [
+        next(file for file in job.files if file.name == "plan.json").content.read() for job in engine.runs
+    ]
+    nonces = {msgspec.json.decode(plan)["nonce"] for plan in plans}
+    assert len(nonces) == 3
+    assert {len(nonce) for nonce in nonces} == {32}
+
+
+# --- what is not about the submission ----------------------------------------------------------------
+
+
+def checked(**changes: Any) -> Any:
+    sources = (NamedBlob(name="checker/checker.cpp", content=Blob.of("the checker")),)
+    return problem(checker=Checker(kind=CheckerKind.CMS, sources=sources), **changes)
+
+
+async def test_a_checker_that_fails_is_a_judge_failure_that_names_test_and_checker() -> None:
+    async with scoring(FakeEngine({2: Broken(reason="it was killed by signal 11")})) as scorer:
+        with pytest.raises(JudgeFailure) as caught:
+            await scorer.score(checked(), submission())
+    assert "cms checker checker/checker.cpp on test t2: it was killed by signal 11" in str(caught.value)
+    assert caught.value.test == "t2"
+
+
+async def test_a_checker_goes_into_every_job_with_its_limits() -> None:
+    engine = FakeEngine()
+    async with scoring(engine) as scorer:
+        result = await scorer.score(checked(), submission())
+        (job,) = engine.runs
+        files = {file.name: file for file in job.files}
+        assert files["checker"].executable
+        assert files["checker"].content.read() == b"the checker"
+    plan = msgspec.json.decode(files["plan.json"].content.read())
+    assert plan["checker"] == {
+        "kind": "cms",
+        "argv": ["checker"],
+        "limits": {"cpu_ms": 10_000, "wall_ms": 20_000, "memory": 4 << 30},
+    }
+    assert result.checker == "cms checker checker/checker.cpp"
+
+
+async def test_a_checker_that_does_not_compile_shows_before_any_submission() -> None:
+    engine = FakeEngine(compile_errors=lambda source: "error: no" if source == "the checker" else None)
+    async with scoring(engine) as scorer:
+        with pytest.raises(CheckerBroken, match="does not compile"):
+            await scorer.prepare(checked())
+        with pytest.raises(CheckerBroken):
+            await scorer.score(checked(), submission())
+    assert engine.runs == []
+
+
+async def test_a_proctor_that_gives_up_is_a_judge_failure() -> None:
+    async with scoring(FakeEngine(faults=[None, Fatal(reason="no confinement here")])) as scorer:
+        with pytest.raises(JudgeFailure, match="no confinement here"):
+            await scorer.score(problem(), submission())
+
+
+@pytest.mark.parametrize("fault", [EngineUnavailable("x"), EngineOverloaded("x"), BrokenReply("x")])
+async def test_passing_faults_of_an_engine_are_tried_again(fault: Fault) -> None:
+    engine = FakeEngine(faults=[None, fault, fault])
+    async with scoring(engine) as scorer:
+        assert (await scorer.score(problem(), submission())).points == 100
+    assert len(engine.runs) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"),
+    [(EngineUnavailable("x"), 4), (Stage(status=StageStatus.XX, message="x"), 4), (JobRejected("x"), 1)],
+)
+async def test_faults_that_stay_are_judge_failures(fault: Fault, times: int) -> None:
+    engine = FakeEngine(faults=[None] + [fault] * 10)
+    async with scoring(engine) as scorer:
+        with pytest.raises(JudgeFailure, match="judging"):
+            await scorer.score(problem(), submission())
+    assert len(engine.runs) == times
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TaskType if kind is not TaskType.BATCH])
+async def test_other_task_types_are_not_judged_yet(kind: TaskType) -> None:
+    async with scoring(FakeEngine()) as scorer:
+        with pytest.raises(JudgeFailure, match=f"{kind.value}, which is not judged yet"):
+            await scorer.score(problem(task_type=kind), submission())
+
+
+async def test_an_unknown_language_is_bad_input() -> None:
+    async with scoring(FakeEngine()) as scorer:
+        with pytest.raises(InputError, match="unknown language"):
+            await scorer.score(problem(), submission(language="cobol"))
+
+
+async def test_python_runs_with_the_engines_interpreter() -> None:
+    engine = FakeEngine()
+    async with scoring(engine) as scorer:
+        await scorer.score(problem(1), submission("print(1)", language="python"))
+    plan = next(file for file in engine.runs[0].files if file.name == "plan.json")
+    assert msgspec.json.decode(plan.content.read())["submission"]["argv"][0] == "/usr/bin/python3"
+
+
+# --- the scorer --------------------------------------------------------------------------------------
+
+
+async def test_a_scorer_that_is_not_open_says_so() -> None:
+    scorer = Scorer(FakeEngine())
+    with pytest.raises(IoiEvalError, match="not open"):
+        await scorer.score(problem(), submission())
+
+
+async def test_many_at_once_share_the_engines_slots() -> None:
+    engine = FakeEngine(slots=3, delay=0.001)
+    async with scoring(engine) as scorer:
+        results = await asyncio.gather(
+            *(scorer.score(problem(), submission(f"// {n}", key=str(n))) for n in range(20))
+        )
+    assert [result.key for result in results] == [str(n) for n in range(20)]
+    assert engine.peak == 3
+
+
+async def test_cancelling_leaves_no_job() -> None:
+    engine = FakeEngine(delay=30)
+    async with scoring(engine) as scorer:
+        task = asyncio.create_task(scorer.score(problem(), submission()))
+        await engine.started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert engine.running == 0
+
+
+async def test_a_scorer_closes_what_it_opened_when_opening_fails(tmp_path: Path) -> None:
+    class Refusing(FakeEngine):
+        async def __aenter__(self) -> Any:
+            raise EngineUnavailable("no")
+
+    with pytest.raises(EngineUnavailable):
+        async with Scorer(Refusing()):
+            pass
+
+
+def test_scoring_without_a_loop(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    result = score_sync(problem(), submission(), engine=FakeEngine({0: 0.5}), store=store)
+    assert result.points == 50
+    again = FakeEngine()
+    score_sync(problem(), submission(), engine=again, store=store)
+    assert again.builds == [], "the store remembers"
