@@ -1,0 +1,53 @@
+"""Problems and rows that the tests of dumps share."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ioi_eval.models import Blob, NamedBlob, Problem, Subtask
+from ioi_eval.problems import Problems
+
+CODE = "#include <cstdio>\nint main() {}\n"
+
+
+def problem(problem_id: str, year: int | None = None) -> Problem:
+    subtasks = tuple(Subtask(name=name, points=50, tests=("1",)) for name in ("01-small", "02-full"))
+    header = NamedBlob(name=f"graders/{problem_id}.h", content=Blob.of("int f();"))
+    return Problem(id=problem_id, year=year, subtasks=subtasks, grader_files=(header,))
+
+
+PROBLEMS = Problems([problem("sum", 2023), problem("tree"), problem("old", 2020), problem("old", 2021)])
+
+
+def row(**columns: Any) -> dict[str, Any]:
+    return {"problem_id": "sum", "code": CODE, **columns}
+
+
+def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:
+    path.write_text("".join(json.dumps(item) + "\n" for item in rows))
+    return path
+
+
+def write_json(path: Path, rows: Sequence[Any]) -> Path:
+    path.write_text(json.dumps(rows, indent=1))
+    return path
+
+
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    pq.write_table(pa.Table.from_pylist(list(rows)), path, row_group_size=2)
+    return path

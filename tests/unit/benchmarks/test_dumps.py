@@ -1,0 +1,343 @@
+"""Rows become submissions, and every row that cannot is found before the first submission comes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_rows import (
+    CODE,
+    PROBLEMS,
+    row,
+    write_csv,
+    write_json,
+    write_jsonl,
+    write_parquet,
+)
+
+from ioi_eval.benchmarks import DumpOptions, Selection, check_dump, open_dump, read_dump
+from ioi_eval.errors import InputError
+from ioi_eval.extraction import Repairs
+from ioi_eval.models import Problem, Submission
+from ioi_eval.problems import Problems
+
+ANSWER = "<think>maybe\n```cpp\nint wrong;\n```\n</think>\nHere:\n```cpp\nint main() { return 0; }\n```\n"
+EXTRACTED = "int main() { return 0; }\n"
+
+
+def read(path: Path, **options: Any) -> list[Submission]:
+    return list(read_dump([path], problems=PROBLEMS, options=DumpOptions(**options)))
+
+
+def one(tmp_path: Path, columns: dict[str, Any], **options: Any) -> Submission:
+    (submission,) = read(write_jsonl(tmp_path / "x.jsonl", [columns]), **options)
+    return submission
+
+
+def failing(tmp_path: Path, *rows: Any, **options: Any) -> InputError:
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    with pytest.raises(InputError) as caught:
+        read(path, **options)
+    assert caught.value.where == str(path)
+    assert caught.value.remedy
+    return caught.value
+
+
+# --- a row -------------------------------------------------------------------------------------------
+
+
+def test_a_published_row(tmp_path: Path) -> None:
+    columns = {
+        "uuid": "u-1",
+        "problem_id": "sum",
+        "subtask": "02-full",
+        "prompt": "Write",
+        "generation": ANSWER,
+        "code": CODE,
+        "language": "cpp",
+        "solution_number": 3,
+        "model_kwargs": {"seed": 7},
+        "metadata": {"usage": None, "timestamp": "2025-01-01"},
+    }
+    submission = one(tmp_path, columns)
+    assert submission == Submission(
+        key="u-1",
+        problem_id="sum",
+        code=CODE,
+        language="cpp",
+        year=2023,
+        target_subtask="02-full",
+        row=columns,
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "code"),
+    [
+        ({"code": CODE, "generation": ANSWER}, {}, CODE),
+        ({"code": CODE, "generation": ANSWER}, {"always_extract": True}, EXTRACTED),
+        ({"code": None, "generation": ANSWER}, {}, EXTRACTED),
+        ({"code": " \n", "generation": ANSWER}, {}, EXTRACTED),
+        ({"generation": ANSWER}, {}, EXTRACTED),
+        ({"generation": "I give up."}, {}, None),
+        ({"code": None, "generation": None}, {}, None),
+        ({"code": None}, {}, None),
+        ({"code": ""}, {}, None),
+    ],
+)
+def test_where_code_comes_from(
+    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], code: str | None
+) -> None:
+    assert one(tmp_path, {"problem_id": "sum", **columns}, **options).code == code
+
+
+def test_repairs_are_options_and_recorded(tmp_path: Path) -> None:
+    bare = one(tmp_path, row(code="int f() { return 1; }\n"))
+    assert bare.repairs == ()
+    repairs = Repairs(add_includes=True, add_header=True)
+    mended = one(tmp_path, row(code="int f() { return 1; }\n"), repairs=repairs)
+    assert mended.repairs == ("add_includes", "add_header")
+    assert mended.code == '#include <bits/stdc++.h>\n#include "sum.h"\nint f() { return 1; }\n'
+
+
+@pytest.mark.parametrize(
+    ("columns", "year"),
+    [
+        ({}, 2023),
+        ({"year": None}, 2023),
+        ({"year": ""}, 2023),
+        ({"year": 2023}, 2023),
+        ({"year": "2023"}, 2023),
+        ({"year": 2023.0}, 2023),
+        ({"problem_id": "tree", "year": 2019}, 2019),
+        ({"problem_id": "tree"}, None),
+    ],
+)
+def test_years(tmp_path: Path, columns: dict[str, Any], year: int | None) -> None:
+    assert one(tmp_path, row(**columns)).year == year
+
+
+def test_a_problem_of_several_years_goes_by_its_label(tmp_path: Path) -> None:
+    submission = one(tmp_path, row(problem_id="old", year=2021))
+    assert submission.problem_id == "old@2021"
+    assert PROBLEMS[submission.problem_id].year == 2021
+
+
+@pytest.mark.parametrize("name", ["01-small", "small"])
+def test_subtasks_with_and_without_their_number(tmp_path: Path, name: str) -> None:
+    assert one(tmp_path, row(subtask=name)).target_subtask == "01-small"
+
+
+@pytest.mark.parametrize("empty", [{}, {"subtask": None}, {"subtask": ""}])
+def test_no_subtask_is_no_target(tmp_path: Path, empty: dict[str, Any]) -> None:
+    assert one(tmp_path, row(**empty)).target_subtask is None
+
+
+def test_the_language_is_the_rows_or_the_default(tmp_path: Path) -> None:
+    assert one(tmp_path, row()).language == "c++"
+    assert one(tmp_path, row(), language="python").language == "python"
+    assert one(tmp_path, row(language="C++17"), language="python").language == "C++17"
+    assert one(tmp_path, row(language=None)).language == "c++"
+
+
+def test_half_a_surrogate_pair_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"problem_id": "sum", "code": "// \\ud83d\\nint x;", "prompt": "\\udc00"}\n')
+    (submission,) = read(path)
+    assert submission.code == "// \ufffd\nint x;"
+    json.dumps(dict(submission.row), ensure_ascii=False).encode()
+
+
+# --- keys --------------------------------------------------------------------------------------------
+
+
+def test_keys_are_the_ids_where_there_are_any(tmp_path: Path) -> None:
+    rows = [row(id=1, uuid="a", name="x"), row(id=2, uuid="b", name="y")]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    assert [submission.key for submission in read(path)] == ["a", "b"]
+    assert [submission.key for submission in read(path, id_column="id")] == ["1", "2"]
+    assert [submission.key for submission in read(path, id_column="name")] == ["x", "y"]
+    ids = write_jsonl(tmp_path / "y.jsonl", [row(id=1), row(id=2)])
+    assert [submission.key for submission in read(ids)] == ["1", "2"]
+
+
+def test_other_keys_are_content_and_place(tmp_path: Path) -> None:
+    rows = [row(uuid="a"), row(uuid="b"), row(uuid="b")]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    keys = [submission.key for submission in read(path, id_column="")]
+    assert len(set(keys)) == 3
+    moved = write_jsonl(tmp_path / "moved.jsonl", rows)
+    assert [submission.key for submission in read(moved, id_column="")] == keys
+    changed = write_jsonl(tmp_path / "changed.jsonl", [row(uuid="c"), *rows])
+    assert not {submission.key for submission in read(changed, id_column="")} & set(keys)
+
+
+def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
+    error = failing(tmp_path, row(uuid="a"), row(uuid="b"), row(uuid="a"))
+    assert (error.row, error.field) == (3, "uuid")
+    assert "'a' is there twice" in str(error)
+
+
+def test_an_id_that_is_there_in_two_files(tmp_path: Path) -> None:
+    first = write_jsonl(tmp_path / "1.jsonl", [row(uuid="a")])
+    second = write_csv(tmp_path / "2.csv", [row(uuid="b"), row(uuid="a")])
+    with pytest.raises(InputError, match="there twice") as caught:
+        check_dump([first, second], problems=PROBLEMS)
+    assert caught.value.where == str(second)
+
+
+def test_a_file_that_is_named_twice(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [row()])
+    with pytest.raises(InputError, match="the same content as"):
+        check_dump([path, path], problems=PROBLEMS)
+
+
+# --- files together ----------------------------------------------------------------------------------
+
+
+def test_all_formats_of_a_folder_together(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "1.jsonl", [row(uuid="a", year=None), row(uuid="b", year=2023)])
+    write_json(tmp_path / "2.json", [row(uuid="c")])
+    write_csv(tmp_path / "3.csv", [row(uuid="d", subtask=""), row(uuid="e", subtask="01-small")])
+    write_parquet(tmp_path / "4.parquet", [row(uuid=name, n=[1]) for name in "fghij"])
+    dump = open_dump([tmp_path], problems=PROBLEMS)
+    submissions = list(dump)
+    assert [submission.key for submission in submissions] == list("abcdefghij")
+    assert {submission.code for submission in submissions} == {CODE}
+    assert submissions[4].target_subtask == "01-small"
+    assert submissions[9].row == row(uuid="j", n=[1])
+    assert (len(dump), dump.info.rows, dump.info.keys) == (10, 10, tuple("abcdefghij"))
+    assert submissions[0] in dump
+    assert list(dump) == submissions
+
+
+def test_the_hash_is_of_contents_only(tmp_path: Path) -> None:
+    first, second = (write_jsonl(tmp_path / f"{name}.jsonl", [row(uuid=name)]) for name in "ab")
+    there = check_dump([first, second], problems=PROBLEMS).sha256
+    assert check_dump([second, first], problems=PROBLEMS).sha256 == there
+    assert check_dump([tmp_path], problems=PROBLEMS).sha256 == there
+    assert check_dump([first], problems=PROBLEMS).sha256 != there
+    write_jsonl(second, [row(uuid="b", more=1)])
+    assert check_dump([first, second], problems=PROBLEMS).sha256 != there
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [row(uuid="a")])
+    dump = open_dump([path], problems=PROBLEMS)
+    write_jsonl(path, [row(uuid="a"), row(uuid="b")])
+    with pytest.raises(InputError, match="changed while it was being scored"):
+        list(dump)
+
+
+def test_an_empty_file_beside_others_is_no_fault(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").touch()
+    with pytest.raises(InputError, match="no rows in it"):
+        check_dump([tmp_path], problems=PROBLEMS)
+    write_jsonl(tmp_path / "c.jsonl", [row()])
+    assert check_dump([tmp_path], problems=PROBLEMS).rows == 1
+
+
+# --- selection ---------------------------------------------------------------------------------------
+
+
+def selected(tmp_path: Path, **selection: Any) -> list[str]:
+    rows = [
+        row(uuid="a"),
+        row(uuid="b", problem_id="elsewhere"),
+        row(uuid="c", problem_id="tree"),
+        row(uuid="d"),
+    ]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    chosen = Selection(**{"problems": frozenset({"sum", "tree"}), **selection})
+    dump = open_dump([path], problems=PROBLEMS, selection=chosen)
+    keys = [submission.key for submission in dump]
+    assert keys == list(dump.info.keys)
+    assert (len(dump), dump.info.rows) == (len(keys), 4)
+    return keys
+
+
+def test_selections(tmp_path: Path) -> None:
+    assert selected(tmp_path) == ["a", "c", "d"]
+    assert selected(tmp_path, problems=frozenset({"sum"})) == ["a", "d"]
+    assert selected(tmp_path, limit=2) == ["a", "c"]
+    assert selected(tmp_path, limit=0) == []
+    assert selected(tmp_path, keys=frozenset({"d"})) == ["d"]
+    assert selected(tmp_path, keys=frozenset({"c", "d"}), limit=1) == ["c"]
+    with pytest.raises(InputError, match="no row with the key 'zzz'"):
+        selected(tmp_path, keys=frozenset({"a", "zzz"}))
+
+
+# --- what is wrong -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "field", "words"),
+    [
+        ({"problem_id": "summ"}, "problem_id", "Did you mean 'sum'?"),
+        ({"problem_id": None}, "problem_id", "None is not a name"),
+        ({"problem_id": ""}, "problem_id", "is not a name"),
+        ({"problem_id": ["sum"]}, "problem_id", "is not a name"),
+        ({"problem_id": "old"}, "year", "one for each of 2020, 2021"),
+        ({"problem_id": "old", "year": 2022}, "year", "no problem 'old' of 2022"),
+        ({"year": 2024}, "year", "no problem 'sum' of 2024"),
+        ({"year": "soon"}, "year", "'soon' is not a year"),
+        ({"year": 2023.5}, "year", "2023.5 is not a year"),
+        ({"year": "inf"}, "year", "is not a year"),
+        ({"year": True}, "year", "is not a year"),
+        ({"subtask": "03-none"}, "subtask", "There are: 01-small, 02-full"),
+        ({"language": "cobol"}, "language", "unknown language 'cobol'"),
+        ({"language": 5}, "language", "5 is not a text"),
+        ({"code": 5}, "code", "5 is not a text"),
+        ({"code": None, "generation": [1]}, "generation", "[1] is not a text"),
+    ],
+)
+def test_a_wrong_value_is_named(tmp_path: Path, columns: dict[str, Any], field: str, words: str) -> None:
+    error = failing(tmp_path, row(), row(**columns))
+    assert (error.row, error.field) == (2, field)
+    assert words in str(error)
+
+
+def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+    error = failing(tmp_path, {"problem": "sum", "code": CODE})
+    assert "missing column `problem_id`. The columns are: problem, code" in str(error)
+    error = failing(tmp_path, {"problem_id": "sum", "text": CODE})
+    assert "missing column `code` or `generation`. The columns are: problem_id, text" in str(error)
+    assert "missing column `generation`" in str(failing(tmp_path, row(), always_extract=True))
+    assert "missing column `name`" in str(failing(tmp_path, row(), id_column="name"))
+    assert "missing column `uuid`" in str(failing(tmp_path, row(uuid="a"), row()))
+    assert "None is not a name" in str(failing(tmp_path, row(uuid="a"), row(uuid=None)))
+
+
+def test_an_unknown_default_language(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="unknown language 'cobol'"):
+        read(write_jsonl(tmp_path / "x.jsonl", [row()]), language="cobol")
+
+
+def test_a_subtask_of_a_problem_that_has_none(tmp_path: Path) -> None:
+    bare = Problems([Problem(id="sum")])
+    path = write_jsonl(tmp_path / "x.jsonl", [row(subtask="01-small")])
+    with pytest.raises(InputError, match="There are: none"):
+        check_dump([path], problems=bare)
+
+
+def test_nothing_comes_before_everything_is_known_to_be_usable(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [row()] * 500 + [row(problem_id="nothing")])
+    came = []
+    with pytest.raises(InputError) as caught:
+        came.extend(read_dump([path], problems=PROBLEMS))
+    assert caught.value.row == 501
+    assert came == []
+
+
+def test_submissions_stream(tmp_path: Path) -> None:
+    """The second pass holds neither the file nor all of its rows: what is cut off behind its back is missed."""
+    path = write_jsonl(tmp_path / "x.jsonl", [row(prompt="x" * 10_000) for _ in range(300)])
+    submissions = iter(open_dump([path], problems=PROBLEMS))
+    assert next(submissions).code == CODE
+    with path.open("r+") as stream:
+        stream.truncate(2_000_000)  # of three million: the rest is still to be read
+    with pytest.raises(InputError, match="broken JSON"):
+        list(submissions)

@@ -1,0 +1,255 @@
+"""Rows come out of every format as they went in, and damage is named with its place."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from dump_rows import write_csv, write_json, write_jsonl, write_parquet
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioi_eval.benchmarks import formats, json_list
+from ioi_eval.benchmarks.formats import dump_files, read_rows, scan
+from ioi_eval.errors import InputError
+
+Writer = Callable[[Path, Any], Path]
+WRITERS: dict[str, Writer] = {
+    "x.jsonl": write_jsonl,
+    "x.json": write_json,
+    "x.csv": write_csv,
+    "x.parquet": write_parquet,
+}
+ROWS = [
+    {"id": "a", "text": "one"},
+    {"id": "b", "text": 'two\nlines, a comma and a "quote"'},
+    {"id": "c", "text": "Zürich \u2028 日本 😀"},
+    {"id": "d", "text": ""},
+    {"id": "e", "text": "x" * 3_000_000},
+]
+
+
+def failing(path: Path) -> InputError:
+    with pytest.raises(InputError) as caught:
+        scan(path)
+        list(read_rows(path))
+    assert caught.value.where == str(path)
+    assert caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_rows_arrive_as_they_were_written(tmp_path: Path, name: str) -> None:
+    path = WRITERS[name](tmp_path / name, ROWS)
+    assert scan(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert [row.columns for row in read_rows(path)] == ROWS
+
+
+def test_objects_per_line_under_the_other_suffix(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.json", ROWS)
+    assert [row.columns for row in read_rows(path)] == ROWS
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
+def test_byte_order_marks_and_windows_line_ends(tmp_path: Path, name: str) -> None:
+    rows = [{"id": "a", "text": "b"}, {"id": "c", "text": "d"}]
+    path = WRITERS[name](tmp_path / name, rows)
+    text = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + text)
+    assert [row.columns for row in read_rows(path)] == rows
+
+
+def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
+    jsonl = tmp_path / "x.jsonl"
+    jsonl.write_text('{"a": 1}\n\n  \n{"a": 2}')
+    assert [row.line for row in read_rows(jsonl)] == [1, 4]
+    as_list = tmp_path / "x.json"
+    as_list.write_text('[\n{"a":\n1},\n\n{"a": 2}\n]\n')
+    assert [row.line for row in read_rows(as_list)] == [2, 5]
+    table = tmp_path / "x.csv"
+    table.write_text('a\n"two\nlines"\n\nlast\n')
+    assert [row.line for row in read_rows(table)] == [2, 5]
+
+
+def test_parquet_keeps_types(tmp_path: Path) -> None:
+    rows = [{"when": datetime.datetime(2024, 9, 1), "n": [1, 2], "m": {"seed": 7}, "none": None}]
+    assert next(read_rows(write_parquet(tmp_path / "x.parquet", rows))).columns == rows[0]
+
+
+# --- damage ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', '{"a" 1}', "nonsense", '{"a": "\t"}', '{"a": 1} {"b": 2}'])
+def test_a_broken_line_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1}\n' * 16 + text + "\n" + '{"a": 1}\n')
+    error = failing(path)
+    assert error.row == 17
+    assert "broken JSON" in str(error)
+
+
+def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1}\n{"a": ' + "[" * 200_000 + "\n")
+    assert failing(path).row == 2
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
+@pytest.mark.parametrize("value", [5, "text", [1], None])
+def test_a_row_that_is_no_object(tmp_path: Path, name: str, value: Any) -> None:
+    error = failing(WRITERS[name](tmp_path / name, [{"a": 1}, value]))
+    assert "a row is an object of columns" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('[\n{"a": 1},\n{"a" 2}\n]', 3, "Expecting ':'"),
+        ('[\n{"a": 1}\n{"a": 2}\n]', 3, "expected ','"),
+        ('[\n{"a": 1},\n]', 3, "comma with nothing behind"),
+        ('[\n{"a": 1}\n', 3, "ends too early"),
+        ('[\n{"a": 1},\n{"a": "', 3, "Unterminated string"),
+        ('[{"a": 1}]\n\nmore', 3, "behind the end"),
+        ("", 1, "ends too early"),
+        ("5", 1, "expected '['"),
+    ],
+)
+def test_a_broken_list_is_named_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    error = failing(path)
+    assert error.row == line
+    assert words in str(error)
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
+@pytest.mark.parametrize(
+    ("damage", "words"), [(b"\xff", "not UTF-8"), (b"\0", "NUL"), (b"\xe2\x82", "not UTF-8")]
+)
+def test_bytes_that_are_no_text(
+    tmp_path: Path, name: str, damage: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_CHUNK", 7)  # so that damage and line ends fall on both sides of a piece
+    path = tmp_path / name
+    path.write_bytes("zwölf\n".encode() * 4 + b"here " + damage)
+    error = failing(path)
+    assert (error.row, words in str(error)) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("a,b\n1,2\n3\n", 3, "1 fields where the header has 2"),
+        ('a,b\n1,2\n"x,2\n3,4\n', 4, "broken CSV"),
+        ('a,b\n1,2\n"x"y,2\n', 3, "broken CSV"),
+        ("a,a\n1,2\n", 1, "two columns are called 'a'"),
+    ],
+)
+def test_a_broken_table(tmp_path: Path, text: str, line: int, words: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    error = failing(path)
+    assert error.row == line
+    assert words in str(error)
+
+
+@pytest.mark.parametrize("keep", [0, 3, 40, -1])
+def test_a_cut_off_parquet(tmp_path: Path, keep: int) -> None:
+    path = write_parquet(tmp_path / "x.parquet", ROWS)
+    path.write_bytes(path.read_bytes()[:keep])
+    assert "not a parquet file" in str(failing(path))
+
+
+def test_a_parquet_with_text_that_is_none(tmp_path: Path) -> None:
+    raw = pa.array([b"fine", b"\xff\xfe"], type=pa.binary())
+    pq.write_table(pa.table({"text": raw.view(pa.string())}), tmp_path / "x.parquet")
+    assert "not UTF-8" in str(failing(tmp_path / "x.parquet"))
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+
+def test_folders_are_searched(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    wanted = [tmp_path / "a.jsonl", tmp_path / "b" / "c.parquet", tmp_path / "d.CSV"]
+    for path in (*wanted, tmp_path / ".hidden" / "x.json", tmp_path / ".y.json", tmp_path / "README.md"):
+        path.touch()
+    assert dump_files([tmp_path]) == wanted
+    assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [wanted[2], wanted[1]]
+
+
+def test_paths_that_are_no_dumps(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").touch()
+    for path, words in (
+        ("x.txt", "format"),
+        ("absent.jsonl", "no such file"),
+        ("", "no dump in this folder"),
+    ):
+        with pytest.raises(InputError, match=words):
+            dump_files([tmp_path / path])
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    script = "import sys, ioi_eval.benchmarks; print({'pyarrow', 'pandas', 'datasets'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+# --- any content -------------------------------------------------------------------------------------
+
+TEXTS = st.text(alphabet="ab \\\"'\n\t\r,é😀\u2028[]{}", max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+OBJECTS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=4)
+
+
+@settings(deadline=None)
+@given(rows=OBJECTS, chunk=st.integers(1, 30), indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans())
+def test_any_list_in_any_pieces(
+    tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, indent: int | None, ascii_only: bool
+) -> None:
+    path = tmp_path_factory.mktemp("list") / "x.json"
+    path.write_text(json.dumps(rows, indent=indent, ensure_ascii=ascii_only), newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_list, "_CHUNK", chunk)
+        assert [row.columns for row in read_rows(path)] == rows
+
+
+@settings(deadline=None)
+@given(rows=OBJECTS.filter(bool), chunk=st.integers(1, 30), cut=st.integers(1, 40))
+def test_any_cut_off_list_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("list") / "x.json"
+    text = json.dumps(rows)
+    path.write_text(text[: max(1, len(text) - cut)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_list, "_CHUNK", chunk)
+        with pytest.raises(InputError):
+            list(read_rows(path))
+
+
+CELLS = st.text(alphabet="ab ,\"'\n\ré", max_size=10)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
+def test_any_table(tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, str]]) -> None:
+    path = tmp_path_factory.mktemp("table") / "x.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *cells])
+    assert [tuple(row.columns.values()) for row in read_rows(path)] == cells
