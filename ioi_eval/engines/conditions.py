@@ -1,0 +1,215 @@
+"""What this machine has and lacks for judging with the embedded engine: what `ioi-eval doctor` tells."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, why_not_in_memory
+from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary
+from ioi_eval.engines.embedded.toolchains import (
+    STAGE_PATH,
+    find_compiler,
+    find_python,
+)
+from ioi_eval.errors import EngineUnavailable
+from ioi_eval.models import Toolchain, Value
+from ioi_eval.resources import graders
+from ioi_eval.store import Store
+
+_STANDARDS = ("gnu++26", "gnu++23", "gnu++20", "gnu++17")
+_CONTEST_STANDARD = "gnu++20"  # what recent olympiads compile with
+_EMPTY_PROGRAM = "int main() {}\n"
+_SECONDS = 60.0
+_NOTHING_CONFINES = "Use a kernel with Landlock (5.13 or newer) or allow user namespaces"
+_INSTALL_PYTHON = "apt-get install python3"
+
+
+class Condition(Value):
+    """One line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    remedy: str = ""
+
+
+async def conditions(store: Store, *, boxes: Path | None = None) -> list[Condition]:
+    """All of them, what others depend on first. The proctor is built where it is not yet."""
+    found = await asyncio.to_thread(find_compiler)
+    ask: list[Callable[[], list[Condition]]] = [
+        lambda: compiler(found),
+        lambda: newest_standard(found),
+        lambda: static_libraries(found),
+        interpreter,
+        lambda: boxes_folder(boxes),
+        machine,
+    ]
+    answers = await asyncio.gather(*(asyncio.to_thread(question) for question in ask))
+    return [*(condition for answer in answers for condition in answer), *await confinement(found, store)]
+
+
+def compiler(found: Toolchain | None) -> list[Condition]:
+    if found is not None:
+        return [Condition(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
+    elsewhere = shutil.which("g++")
+    detail = f"no g++ in {STAGE_PATH}"
+    if elsewhere:
+        detail += f"; {elsewhere} cannot be seen from inside a box"
+    return [Condition(name="C++ compiler", ok=False, detail=detail, remedy=INSTALL_COMPILER)]
+
+
+def newest_standard(found: Toolchain | None) -> list[Condition]:
+    """By trying: what a compiler calls its newest standard changes from version to version."""
+    if found is None:
+        return []
+    newest = next((name for name in _STANDARDS if not _complaints(found, f"-std={name}")), None)
+    if newest is None:
+        detail = f"{found.path} takes none of {', '.join(_STANDARDS)}"
+        return [Condition(name="C++ standard", ok=False, detail=detail, remedy="Install a newer g++")]
+    enough = newest >= _CONTEST_STANDARD
+    return [
+        Condition(
+            name="C++ standard",
+            ok=True if enough else None,
+            detail=f"up to {newest}",
+            remedy="" if enough else f"Recent contests use {_CONTEST_STANDARD}: install a newer g++",
+        )
+    ]
+
+
+def static_libraries(found: Toolchain | None) -> list[Condition]:
+    if found is None:
+        return []
+    complaints = _complaints(found, "-static")
+    remedy = "Install the static C and C++ libraries (Fedora: glibc-static libstdc++-static)"
+    return [
+        Condition(
+            name="static linking",
+            ok=not complaints,
+            detail=_last_line(complaints) or "works",
+            remedy=remedy if complaints else "",
+        )
+    ]
+
+
+def interpreter() -> list[Condition]:
+    """The one for submissions; the one that runs us may be another."""
+    found = find_python()
+    if found is not None:
+        detail = f"python {found.version} ({found.path})"
+        return [Condition(name="Python for submissions", ok=True, detail=detail)]
+    detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
+    return [Condition(name="Python for submissions", ok=None, detail=detail, remedy=_INSTALL_PYTHON)]
+
+
+def boxes_folder(chosen: Path | None = None) -> list[Condition]:
+    base = chosen or choose_base()
+    room = shutil.disk_usage(base).free >> 20
+    reason = None if chosen else why_not_in_memory()
+    detail = f"{base}, {room} MB free" + (f" on a disk: {reason}" if reason else "")
+    remedy = f"Give {IN_MEMORY} more room, without noexec (in a container: --shm-size=1g)" if reason else ""
+    return [Condition(name="folder for boxes", ok=None if reason else True, detail=detail, remedy=remedy)]
+
+
+def machine() -> list[Condition]:
+    cores = len(os.sched_getaffinity(0))
+    detail = f"{cores} of {os.cpu_count()}" if cores != os.cpu_count() else str(cores)
+    return [
+        Condition(name="cores", ok=True, detail=detail),
+        Condition(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
+    ]
+
+
+async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:
+    """What the proctor finds when it confines itself here."""
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+        try:
+            binary = await proctor_binary(found, graders() / "proctor", store, Path(folder))
+        except EngineUnavailable as error:
+            return [Condition(name="confinement", ok=False, detail=str(error), remedy="See the lines above")]
+        return await asyncio.to_thread(_probe, binary, Path(folder))
+
+
+def _probe(binary: bytes, folder: Path) -> list[Condition]:
+    folder.chmod(0o711)  # for the uid that it turns into when we are root
+    proctor = folder / "proctor"
+    proctor.write_bytes(binary)
+    proctor.chmod(0o755)
+    done = _run([str(proctor), "probe"])
+    try:
+        return described(msgspec.json.decode(done.stdout, type=dict[str, Any]))
+    except msgspec.DecodeError:
+        words = done.stderr.decode(errors="replace").strip() or f"the proctor ended with {done.returncode}"
+        return [Condition(name="confinement", ok=False, detail=words, remedy=_NOTHING_CONFINES)]
+
+
+def described(report: Mapping[str, Any]) -> list[Condition]:
+    """A confinement report (docs/protocol.md) as lines: what is in force, and each layer that is not."""
+    layers = _layers(report)
+    confined = bool(report.get("landlock") or report.get("namespaces"))
+    whole = Condition(
+        name="confinement",
+        ok=confined,
+        detail="; ".join(layers) or "none",
+        remedy="" if confined else _NOTHING_CONFINES,
+    )
+    lacking = [
+        Condition(name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence))
+        for sentence in report.get("missing", ())
+    ]
+    return [whole, *lacking]
+
+
+def _layers(report: Mapping[str, Any]) -> Sequence[str]:
+    spaces = report.get("namespaces")
+    named = {
+        f"Landlock ABI {report.get('landlock')}": report.get("landlock"),
+        "seccomp": report.get("seccomp"),
+        f"namespaces {', '.join(spaces or ())}": spaces,
+        f"/proc {report.get('proc')}": report.get("proc"),
+        f"uid {report.get('uid')}": "uid" in report,
+    }
+    return [name for name, there in named.items() if there]
+
+
+def _remedy(sentence: str) -> str:
+    """Judging works without the layer, so this is advice."""
+    if "namespace" in sentence:
+        return "Judging goes on without; an administrator may allow user namespaces (sysctl, AppArmor)"
+    if "landlock" in sentence.lower():
+        return "Judging goes on without; a kernel of 5.13 or newer, started with lsm=landlock,..., has it"
+    return "Judging goes on without"
+
+
+def _complaints(found: Toolchain, *flags: str) -> str:
+    """What the compiler says against an empty program; empty when it takes it."""
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+        source = Path(folder, "empty.cpp")
+        source.write_text(_EMPTY_PROGRAM)
+        done = _run([found.path, *flags, "-o", str(Path(folder, "empty")), str(source)])
+    if done.returncode == 0:
+        return ""
+    return done.stderr.decode(errors="replace").strip() or f"{found.path} ended with {done.returncode}"
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False, cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, -1, b"", str(error).encode())
+
+
+def _last_line(text: str) -> str:
+    return text.splitlines()[-1] if text else ""

@@ -1,0 +1,139 @@
+"""Where boxes lie: a folder per engine, in memory where possible, that no crash leaves behind for good.
+
+The engine holds a lock on the file `owner` in its folder for as long as it lives. A folder whose lock is free
+belongs to an engine that was killed: whoever starts next removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from ioi_eval.engines.embedded.toolchains import everybody_may_enter
+from ioi_eval.engines.embedded.trees import remove_tree
+from ioi_eval.errors import EngineError, EngineUnavailable
+
+IN_MEMORY = Path("/dev/shm")
+ROOM_NEEDED = 256 << 20  # containers often have a shared memory of 64 MB: too little for outputs
+_OWNER = "owner"
+_ENTER_ONLY = 0o711  # a box that runs under another uid gets through, and sees no names
+
+
+def choose_base() -> Path:
+    """Memory, unless what lies there cannot be started or is too little."""
+    return IN_MEMORY if why_not_in_memory() is None else Path(tempfile.gettempdir())
+
+
+def why_not_in_memory(folder: Path = IN_MEMORY) -> str | None:
+    """None when boxes can lie in that folder, otherwise the reason."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"{folder} is not there or cannot be written"
+    facts = os.statvfs(folder)
+    if facts.f_flag & os.ST_NOEXEC:
+        return f"{folder} is mounted noexec"
+    room = facts.f_bavail * facts.f_frsize
+    return None if room >= ROOM_NEEDED else f"{folder} has only {room >> 20} MB left"
+
+
+class Boxes:
+    """The folder of one engine. `open` and `close` do the work; between them boxes come and go."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        self._base = base
+        self._folder: Path | None = None
+        self._lock = -1
+
+    @property
+    def folder(self) -> Path:
+        assert self._folder is not None, "boxes are open"
+        return self._folder
+
+    def open(self) -> None:
+        base = self._base or choose_base()
+        if os.geteuid() == 0 and not everybody_may_enter(base):
+            raise EngineUnavailable(
+                f"{base} cannot hold boxes: started as root, they run under other uids, which may not pass"
+                f" through it. Give another folder or add the right with chmod o+x"
+            )
+        try:
+            sweep(base)
+            while not self._take(base):
+                pass  # a sweeper was faster than our lock
+            (self.folder / "kept").mkdir(mode=0o700)
+        except OSError as error:
+            raise EngineUnavailable(f"no folder for boxes can be made in {base}: {error}") from error
+
+    def _take(self, base: Path) -> bool:
+        folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
+        folder.chmod(_ENTER_ONLY)
+        lock = _locked(folder / _OWNER)
+        if lock is None:
+            return False
+        self._folder, self._lock = folder, lock
+        return True
+
+    def make(self, uid: int | None) -> Path:
+        """A new, empty box that only `uid` (None: we) may enter."""
+        box = self.folder / f"box-{secrets.token_hex(8)}"
+        box.mkdir(mode=0o700)
+        if uid is not None:
+            os.chown(box, uid, uid)
+        return box
+
+    def place_to_keep(self) -> Path:
+        """A path with nothing at it, for a file that outlives its box."""
+        return self.folder / "kept" / secrets.token_hex(8)
+
+    def close(self) -> None:
+        """Removes all of it. May be called again, and before `open`."""
+        folder, self._folder = self._folder, None
+        lock, self._lock = self._lock, -1
+        try:
+            if folder is not None:
+                remove_tree(folder)
+        except OSError as error:
+            raise EngineError(f"{folder} could not be removed: {error}") from error
+        finally:
+            if lock >= 0:
+                os.close(lock)
+
+
+def sweep(base: Path) -> None:
+    """Removes this user's folders whose engine is dead."""
+    for folder in base.glob(f"{_prefix()}*"):
+        # Somebody else's under our name, or one that vanishes meanwhile: not ours to worry about.
+        with contextlib.suppress(OSError):
+            if folder.lstat().st_uid == os.geteuid() and folder.is_dir():
+                _sweep_one(folder)
+
+
+def _sweep_one(folder: Path) -> None:
+    lock = _locked(folder / _OWNER)
+    if lock is None:
+        return
+    try:
+        remove_tree(folder)
+    finally:
+        os.close(lock)
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor with the lock on the file, which is made where it is missing; None: another has it."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:  # the folder has gone
+        return None
+    with contextlib.suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.stat().st_ino == os.fstat(lock).st_ino:  # not one that was removed before we had it
+            return lock
+    os.close(lock)
+    return None
+
+
+def _prefix() -> str:
+    return f"ioi-eval-{os.geteuid()}-"

@@ -1,0 +1,162 @@
+"""The embedded engine: what a Piston server does, in this process and without Docker or root."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from ioi_eval.engines.embedded.box import Caps
+from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.embedded.job import ENDPOINT, Ground, drop, run_job
+from ioi_eval.engines.embedded.leash import Leash
+from ioi_eval.engines.embedded.proctor import proctor_binary
+from ioi_eval.engines.embedded.stages import RUNTIMES, JobPlan, plan_of
+from ioi_eval.engines.embedded.threads import to_its_end
+from ioi_eval.engines.embedded.toolchains import toolchains
+from ioi_eval.engines.embedded.uids import Uids
+from ioi_eval.errors import EngineOverloaded, EngineUnavailable
+from ioi_eval.models import Blob, Job, JobResult, Profile, Toolchain
+from ioi_eval.resources import graders
+from ioi_eval.store import Store
+
+
+class _Running(msgspec.Struct, frozen=True):
+    """What there is between entering the engine and leaving it."""
+
+    ground: Ground
+    profile: Profile
+    threads: ThreadPoolExecutor
+    free: asyncio.LifoQueue[int | None]  # a uid for every free slot
+    leashes: set[Leash]  # of the jobs under way
+
+
+class EmbeddedEngine:
+    """Runs jobs on this machine, every stage confined by the proctor.
+
+        async with EmbeddedEngine(store=store) as engine:
+            result = await engine.execute(job)
+
+    A job takes a slot and a thread. Whoever cancels `execute` gets control back when the job's processes are
+    dead, its files are gone and its slot is free.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        slots: int | None = None,
+        boxes: Path | None = None,
+        layers: tuple[str, ...] | None = None,
+        allow_unconfined: bool = False,
+        max_stdout: int = 64 << 20,
+        max_stderr: int = 16 << 20,
+        max_file: int = 1 << 30,
+        max_processes: int = 256,
+    ) -> None:
+        """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md."""
+        if slots is not None and slots < 1:
+            raise ValueError(f"slots must be at least 1, not {slots}")
+        self._slots = slots or len(os.sched_getaffinity(0))
+        self._store, self._boxes = store, boxes
+        self._layers, self._allow_unconfined = layers, allow_unconfined
+        self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
+        self._max_file, self._max_processes = max_file, max_processes
+        self._held = AsyncExitStack()
+        self._running: _Running | None = None
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    async def profile(self) -> Profile:
+        return self._entered().profile
+
+    async def execute(self, job: Job) -> JobResult:
+        running = self._entered()
+        plan = plan_of(job, file_size=self._max_file, processes=self._max_processes)
+        uid = await running.free.get()
+        try:
+            if self._running is not running:
+                raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
+            return await _execute(running, job, plan, uid)
+        finally:
+            running.free.put_nowait(uid)
+
+    def _entered(self) -> _Running:
+        if self._running is None:
+            raise EngineUnavailable("the embedded engine works inside `async with` only")
+        return self._running
+
+    # --- coming and going ----------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        if self._running is not None:
+            raise EngineUnavailable("the embedded engine is in use already")
+        try:
+            self._running = await self._open()
+        except BaseException:
+            await self._held.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        running, self._running = self._running, None
+        for leash in tuple(running.leashes if running else ()):
+            leash.cut()
+        await self._held.aclose()
+
+    async def _open(self) -> _Running:
+        """Whatever is taken here is given back, in reverse, by `_held`, also when this is cut short."""
+        boxes, uids = Boxes(self._boxes), Uids()
+        self._held.push_async_callback(to_its_end, boxes.close)
+        await to_its_end(boxes.open)
+        tools = await to_its_end(toolchains)
+        proctor = boxes.folder / "proctor"
+        proctor.write_bytes(
+            await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
+        )
+        proctor.chmod(0o755)
+        self._held.callback(uids.release)
+        free: asyncio.LifoQueue[int | None] = asyncio.LifoQueue()
+        for uid in uids.reserve(self._slots):
+            free.put_nowait(uid)
+        threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
+        self._held.push_async_callback(to_its_end, threads.shutdown)
+        ground = Ground(boxes, proctor, self._caps, self._layers, self._allow_unconfined)
+        return _Running(ground, self._profile(tools, proctor), threads, free, set())
+
+    def _profile(self, tools: Mapping[str, Toolchain], proctor: Path) -> Profile:
+        return Profile(
+            name=ENDPOINT,
+            architecture=platform.machine(),
+            takes_paths=True,
+            toolchains=tools,
+            runtimes=RUNTIMES,
+            proctor=Blob.of_file(proctor),
+            max_output=self._caps.stdout,
+        )
+
+
+async def _execute(running: _Running, job: Job, plan: JobPlan, uid: int | None) -> JobResult:
+    try:
+        leash = Leash()
+    except OSError as error:
+        raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
+    running.leashes.add(leash)
+    try:
+        work = partial(run_job, running.ground, job, plan, uid, leash)
+        return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
+    finally:
+        running.leashes.discard(leash)

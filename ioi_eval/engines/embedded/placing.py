@@ -1,0 +1,157 @@
+"""Files into a box before anything runs in it, and out of it when everything in it is dead."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from ioi_eval.engines.embedded.spec import BoxFile
+from ioi_eval.errors import EngineOverloaded, JobRejected
+from ioi_eval.models import JobFile
+
+_NAME_BYTES, _PATH_BYTES = 255, 1024
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def check_names(names: Iterable[str]) -> None:
+    seen = set[str]()
+    for name in names:
+        if not _stays_inside(name):
+            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
+        if name in seen:
+            raise JobRejected(f"{name!r} is there twice")
+        seen.add(name)
+
+
+def _stays_inside(name: str) -> bool:
+    parts = name.split("/")
+    return (
+        "\0" not in name
+        and len(os.fsencode(name)) <= _PATH_BYTES
+        and not any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_BYTES for part in parts)
+    )
+
+
+def fill(box: Path, files: Iterable[JobFile], uid: int | None) -> tuple[BoxFile, ...]:
+    """Writes what the job holds and gives what the box shall open by itself."""
+    return tuple(file for file in [_place(box, file, uid) for file in files] if file is not None)
+
+
+def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
+    target = box / file.name
+    _make_folders(box, target.parent, uid)
+    source = file.content.path
+    if source is not None and file.content.data is None:
+        if _can_be_linked(source, file.executable, uid):
+            return BoxFile(name=file.name, path=source)
+        shutil.copyfile(source, target)
+    else:
+        with target.open("xb") as stream:
+            stream.write(file.content.data or b"")
+    target.chmod(0o755 if file.executable else 0o644)
+    if uid is not None:
+        os.chown(target, uid, uid)
+    return None
+
+
+def _can_be_linked(path: str, executable: bool, uid: int | None) -> bool:
+    """Whether a descriptor of the file serves inside: it keeps the file's own mode."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError as error:
+        raise JobRejected(f"{path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(mode):
+        raise JobRejected(f"{path} is not a regular file")
+    needed = 0o5 if executable else 0o4
+    return mode & needed == needed or (uid is None and not executable)
+
+
+def _make_folders(box: Path, folder: Path, uid: int | None) -> None:
+    if folder == box or folder.is_dir():
+        return
+    _make_folders(box, folder.parent, uid)
+    folder.mkdir(mode=0o755)
+    if uid is not None:
+        os.chown(folder, uid, uid)
+
+
+@contextlib.contextmanager
+def room_for_files() -> Iterator[None]:
+    """Tells apart whose fault it is that files cannot be made: names that clash are the job's."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise JobRejected(f"{error.filename} is a file and a folder at once") from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise EngineOverloaded(f"no room for the job's files: {error.strerror}") from error
+        raise
+
+
+def unlink(box: Path, files: Iterable[BoxFile]) -> tuple[BoxFile, ...]:
+    """Removes the links of a stage, for the next to have its own; leaves out what the programs replaced."""
+    return tuple(file for file in files if _removed(box, file.name))
+
+
+def _removed(box: Path, name: str) -> bool:
+    with _opened_parent(box, name) as (place, last):
+        if place is None or not _is(stat.S_ISLNK, last, place):
+            return False
+        os.unlink(last, dir_fd=place)
+        return True
+
+
+def take_out(box: Path, name: str, target: Path) -> bool:
+    """Moves a regular file out of the box; False when there is none under that name."""
+    with _opened_parent(box, name) as (place, last):
+        if place is None or not _is(stat.S_ISREG, last, place):
+            return False
+        os.rename(last, target, src_dir_fd=place)
+    return _made_ours(target)
+
+
+@contextlib.contextmanager
+def _opened_parent(box: Path, name: str) -> Iterator[tuple[int | None, str]]:
+    """The folder that a name of the box is in, and the name's last part; None where there is no such folder.
+
+    The programs are dead, but what they left is not to be trusted: no link is followed on the way.
+    """
+    *folders, last = name.split("/")
+    with contextlib.ExitStack() as opened:
+        place: int | None = None
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            handle = os.open(box, _FOLDER)
+            opened.callback(os.close, handle)
+            for folder in folders:
+                handle = os.open(folder, _FOLDER, dir_fd=handle)
+                opened.callback(os.close, handle)
+            place = handle
+        yield place, last
+
+
+def _is(kind: Callable[[int], bool], name: str, place: int) -> bool:
+    try:
+        return kind(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode)
+    except (FileNotFoundError, PermissionError):
+        return False
+
+
+def _made_ours(path: Path) -> bool:
+    """Owner and mode of a file that only we can reach now, whatever mode it was left with."""
+    handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
+        if not stat.S_ISREG(mode):
+            path.unlink()
+            return False
+        os.chown(itself, os.geteuid(), os.getegid())
+        Path(itself).chmod(0o755 if mode & stat.S_IXUSR else 0o644)
+        return True
+    finally:
+        os.close(handle)
