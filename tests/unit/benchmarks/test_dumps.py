@@ -333,7 +333,7 @@ def test_nothing_comes_before_everything_is_known_to_be_usable(tmp_path: Path) -
 
 
 def test_submissions_stream(tmp_path: Path) -> None:
-    """The second pass holds neither the file nor all of its rows: what is cut off behind its back is missed."""
+    """The second pass holds neither the file nor all of its rows: what is cut off meanwhile is missed."""
     path = write_jsonl(tmp_path / "x.jsonl", [row(prompt="x" * 10_000) for _ in range(300)])
     submissions = iter(open_dump([path], problems=PROBLEMS))
     assert next(submissions).code == CODE
