@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.models import Value
+from ioi_eval.rows import plain
 
 _SHOWN = 12  # characters of a hash
 
@@ -41,18 +42,13 @@ def _differences(
     what: str, old: Mapping[str, Any], new: Mapping[str, Any], show: Callable[[Any], str]
 ) -> Iterator[str]:
     for name in sorted({*old, *new}):
-        before, after = _plain(old.get(name)), _plain(new.get(name))
+        before, after = plain(old.get(name)), plain(new.get(name))  # a tuple is a list in run.json
         if before != after:
             yield f"{what} {name}: {show(before)} -> {show(after)}"
 
 
 def _shared(these: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
     return {name: these[name] for name in these if name in others}
-
-
-def _plain(value: Any) -> Any:
-    """As it comes back from run.json: a tuple and a list of the same values are the same option."""
-    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _hash(value: Any) -> str:

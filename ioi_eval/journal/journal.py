@@ -22,6 +22,7 @@ from ioi_eval.journal.reading import (
     decoded,
     read_info,
 )
+from ioi_eval.rows import plain
 
 _LOCK = ".lock"
 _DERIVED = ("summary.json", "report.md", "report.html")  # made of the rows, so they go when the rows go
@@ -58,7 +59,7 @@ class Journal:
         """Locks the folder, reads what is done. `fresh` gives an earlier run up once there is a new row."""
         made = _make(folder)
         lock = Lock(folder / _LOCK).__enter__()
-        journal = cls(folder, RunInfo(fingerprint=fingerprint, settings=dict(settings or {})), lock)
+        journal = cls(folder, _info(fingerprint, settings or {}), lock)
         journal._made = made
         try:
             journal._read(fresh)
@@ -230,6 +231,14 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
+    """Paths, dates and odd bytes of a command line as JSON can hold them."""
+    options = plain(fingerprint.options)
+    return RunInfo(
+        fingerprint=msgspec.structs.replace(fingerprint, options=options), settings=plain(settings)
+    )
 
 
 def _encoded(row: Mapping[str, Any]) -> bytes:

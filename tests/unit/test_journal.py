@@ -120,6 +120,15 @@ def test_going_on_without_anything_new_leaves_every_byte(scored: Path) -> None:
     assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == before
 
 
+def test_settings_may_be_anything(folder: Path) -> None:
+    options = {"path": Path("x"), "odd": "\udcff", "nan": float("nan")}
+    for _ in range(2):
+        with Journal.open(folder, Fingerprint(dump="d", options=options), settings=options) as journal:
+            journal.record(row(f"a{len(journal.done)}"))
+    info = read_info(folder)
+    assert info is not None and info.settings == {"path": "x", "odd": "\ufffd", "nan": None}
+
+
 # --- failures ----------------------------------------------------------------------------------------
 
 

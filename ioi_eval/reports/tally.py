@@ -1,0 +1,82 @@
+"""Counters that results run through one by one; the order does not show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from ioi_eval.models import SubmissionResult, Verdict
+from ioi_eval.scoring import pass_rate, submission_status
+from ioi_eval.verdicts import STATUS_ORDER
+
+_MAX_DISTINCT = 20  # machines and repairs that a report names
+
+
+class Tally:
+    """What became of the submissions of one model for one problem."""
+
+    def __init__(self) -> None:
+        self.scored = self.unscored = self.compiled = self.solved = 0
+        self.verdicts: Counter[Verdict] = Counter()
+        self.best_pass_rate: float | None = None
+        self._points = Fraction()  # exact, so that the order of adding does not show
+
+    def add(self, result: SubmissionResult) -> None:
+        status = submission_status(result)
+        self.scored += 1
+        self.compiled += result.compiles
+        self.solved += status is Verdict.AC
+        self.verdicts[status] += 1
+        self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
+        self._points += Fraction(result.points)
+
+    @property
+    def mean_points(self) -> float | None:
+        return float(self._points / self.scored) if self.scored else None
+
+
+class Facts:
+    """What the rows say about how they were made."""
+
+    def __init__(self) -> None:
+        self._compilers: Counter[str] = Counter()
+        self._repairs: Counter[str] = Counter()
+        self._checkers: dict[str, set[str]] = {}
+        self._confinements: set[bytes] = set()
+
+    def add(self, result: SubmissionResult) -> None:
+        self._compilers[result.compiler] += 1
+        self._repairs.update(set(result.repairs))
+        self._checkers.setdefault(result.problem_id, set()).add(result.checker)
+        if result.confinement:
+            same = {name: value for name, value in result.confinement.items() if name != "uid"}
+            self._confinements.add(msgspec.json.encode(same, order="sorted"))
+
+    def compilers_by_name(self) -> dict[str, int]:
+        return _by_number(self._compilers)
+
+    def repairs_by_name(self) -> dict[str, int]:
+        return _by_number(self._repairs)
+
+    def checkers_by_problem(self) -> dict[str, tuple[str, ...]]:
+        return {problem: tuple(sorted(found - {""})) for problem, found in sorted(self._checkers.items())}
+
+    def confinements(self) -> tuple[Mapping[str, Any], ...]:
+        """Distinct ones; boxes differ by their uid only, which says nothing."""
+        return tuple(msgspec.json.decode(one) for one in sorted(self._confinements)[:_MAX_DISTINCT])
+
+
+def _by_number(counter: Counter[str]) -> dict[str, int]:
+    ranked = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {name: number for name, number in ranked if name}
+
+
+def worst_first(counters: Iterable[Mapping[Verdict, int]]) -> dict[Verdict, int]:
+    total: Counter[Verdict] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return {status: total[status] for status in STATUS_ORDER if total[status]}

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from run_samples import SUM, judged, problem, result, submission, texts
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Verdict
+from ioi_eval.reports import markdown, summary
+from ioi_eval.reports.text import NOTHING, Markdown, bar, block, inline, number, share, table, visible
+from ioi_eval.rows import failure_row, result_row
+
+HOSTILE = [
+    "a | b",
+    "`code` ``more``",
+    "</td></table><script>alert(1)</script>",
+    "[link](https://example.org) ![image](x.png)",
+    "https://example.org and www.example.org",
+    "*bold* __bold__ _it_ ~~gone~~ $x$",
+    "# heading\n\n- item\n| table |\n|---|",
+    "\x1b[31mred\x1b[0m \x07 \u202ebackwards\u2028line",
+    "&lt;b&gt; &#60;",
+    "back\\slash \\| \\",
+    "\ud800 half",
+]
+
+
+def parse(page: str) -> list[Token]:
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+
+
+def text_of(token: Token) -> str:
+    """The text that a piece shows; fails where it is more than text."""
+    for child in token.children or ():
+        assert child.type == "text" or child.type == "text_special", child
+    return "".join(child.content for child in token.children or ())
+
+
+def page(
+    folder: Path, rows: list[Any], failures: Sequence[Any] = (), settings: dict[str, Any] | None = None
+) -> str:
+    with Journal.open(folder, Fingerprint(dump="d" * 64), settings=settings) as journal:
+        journal.begin()
+        for row in rows:
+            journal.record(row)
+        for row in failures:
+            journal.fail(row)
+    return markdown(summary(folder))
+
+
+def cells(page: str) -> list[list[list[str]]]:
+    """Tables, rows, cells. Every row of a table is as long as its head, or something broke out."""
+    tables: list[list[list[str]]] = []
+    for before, token in itertools.pairwise([Token("", "", 0), *parse(page)]):
+        if token.type == "table_open":
+            tables.append([])
+        elif token.type == "tr_open":
+            tables[-1].append([])
+        elif token.type == "inline" and before.type in ("th_open", "td_open"):
+            tables[-1][-1].append(text_of(token))
+    return tables
+
+
+# --- text of others ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_is_shown_and_not_obeyed(text: str) -> None:
+    assert cells(table(["Head", "Other"], [[text, "x"]], "ll"))[0][1] == [visible(text), "x"]
+    (heading,) = [token for token in parse(f"## {inline(text)}") if token.type == "inline"]
+    assert text_of(heading) == visible(text)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=3))
+def test_any_text_stays_in_its_cell(rows: list[tuple[str, str]]) -> None:
+    found = cells(table(["A", "B"], rows, "lr"))[0]
+    assert found == [["A", "B"], *[[visible(a), visible(b)] for a, b in rows]]
+
+
+@given(texts)
+def test_visible_text_is_one_line_that_a_terminal_prints(text: str) -> None:
+    shown = visible(text)
+    assert shown.isprintable() and shown == visible(shown)
+
+
+def test_links_are_not_made() -> None:
+    """Some readers make links of bare addresses; a backslash stops them."""
+    assert inline("see https://a.b or www.a.b") == "see https\\://a.b or www\\.a.b"
+    assert inline("snake_case 1-a sum.cpp: a:b") == "snake_case 1-a sum.cpp: a:b"
+
+
+def test_long_text_is_cut() -> None:
+    assert len(inline("x" * 5000)) == 300
+
+
+@given(st.text(st.sampled_from("`\n a~")))
+def test_a_command_stays_in_its_block(text: str) -> None:
+    (fence,) = parse(block(text))
+    assert fence.type == "fence" and fence.content == "\n".join(map(visible, text.split("\n"))) + "\n"
+
+
+def test_markdown_is_not_escaped_twice() -> None:
+    assert inline(Markdown("**x**")) == "**x**"
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (number(100.0), "100"),
+        (number(30.5), "30.5"),
+        (number(100 / 3), "33.33"),
+        (number(0.0), "0"),
+        (number(None), NOTHING),
+        (share(1, 3), "33.3 %"),
+        (share(1, 0), NOTHING),
+        (bar(1, 4, 8), "██░░░░░░"),
+        (bar(0, 0, 4), "░░░░"),
+    ],
+)
+def test_numbers(made: str, shown: str) -> None:
+    assert made == shown
+
+
+def test_a_table_can_be_read_in_its_source() -> None:
+    assert table(["Name", "N"], [["a", 1], ["longer", 100]], "lr").splitlines() == [
+        "| Name   |   N |",
+        "| ------ | --: |",
+        "| a      |   1 |",
+        "| longer | 100 |",
+    ]
+
+
+# --- the page ----------------------------------------------------------------------------------------
+
+
+def test_the_page_of_two_models(tmp_path: Path) -> None:
+    rows, plain = [], problem("plain", subtasks=False)
+    for n, model in enumerate(["m1", "m2"]):
+        of = submission(f"s{n}", row={"model": model})
+        rows.append(result_row(of, SUM, result(of, {"3-a": Verdict.TLE} if n else {}, compiler="g++ 12")))
+        of = submission(f"p{n}", problem_id="plain", row={"model": model})
+        rows.append(result_row(of, plain, result(of, {"3-a": Verdict.WA}, problem=plain)))
+    failures = [failure_row(submission("f", row={"model": "m2"}), JudgeFailure("it broke", remedy="Mend it"))]
+    text = page(tmp_path / "run", rows, failures, {"command": "ioi-eval score x", "engine": "embedded"})
+    models, by_problem, verdicts, *_ = tables = cells(text)
+    assert models[1:] == [
+        ["m1", "100", "100", "████████████ 100.0 %", "1 of 2 problems", "2", "100.0 %", "0"],
+        ["m2", "50.5", "100", "██████░░░░░░ 50.5 %", "0 of 2 problems", "3", "100.0 %", "1"],
+    ]
+    assert by_problem == [
+        ["Problem", "of", "m1", "m2"],
+        ["plain", "tests", "75.0 %", "75.0 %"],
+        ["sum", "100", "100", "50.5"],
+    ]
+    assert verdicts == [
+        ["Model", "AC", "TLE", "WA", "Unscored"],
+        ["m1", "1", "0", "1", "0"],
+        ["m2", "0", "1", "1", "1"],
+        ["All", "1", "1", "2", "1"],
+    ]
+    assert ["", "03-all", "0", "49.5", "TLE", NOTHING] in tables[6]
+    assert ["1", "sum", NOTHING, "it broke", "Mend it", "f"] in tables[7]
+    assert ["Engine", "embedded"] in tables[8] and ["Compiled with", "g++ 12 (2 submissions)"] in tables[8]
+    assert "**1 submission could not be judged.**" in text
+    assert "```sh\nioi-eval score x\n```" in text
+
+
+def test_the_page_of_one_model_without_a_name(tmp_path: Path) -> None:
+    of = submission("a")
+    text = page(tmp_path / "run", [result_row(of, SUM, result(of))])
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert headings == [
+        "# Scores of 1 submission",
+        "## Total",
+        "## Verdicts",
+        "## Problems",
+        "### Best of each subtask",
+        "## Settings",
+        "## How to get the same again",
+    ]
+    assert "could not be judged" not in text and "\n\n\n" not in text
+
+
+def test_the_page_of_nothing(tmp_path: Path) -> None:
+    assert page(tmp_path / "run", []).startswith("# Scores of 0 submissions\n")
+
+
+def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
+    of = submission("a")
+    confinement = {
+        "v": 1,
+        "landlock": 0,
+        "seccomp": True,
+        "namespaces": [],
+        "missing": ["Landlock: not there"],
+    }
+    text = page(tmp_path / "run", [result_row(of, SUM, result(of, confinement=confinement))])
+    assert "- Not confined as it could be: Landlock: not there\n\n## " in text
+    assert ["Confinement", "no Landlock, seccomp, no namespaces"] in cells(text)[-1]
+
+
+@given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
+def test_nothing_of_a_submission_breaks_the_page(
+    tmp_path_factory: pytest.TempPathFactory, cases: list[Any], reasons: list[str]
+) -> None:
+    failures = [
+        failure_row(submission(f"f{n}", row={"model": why}), JudgeFailure(why, remedy=why))
+        for n, why in enumerate(reasons + HOSTILE)
+    ]
+    rows = [result_row(*case) for case in cases]
+    text = page(
+        tmp_path_factory.mktemp("page") / "run", rows, failures, {"engine": HOSTILE[2], "dumps": HOSTILE}
+    )
+    for found in cells(text):
+        assert {len(row) for row in found} == {len(found[0])}
+    allowed = {
+        "heading",
+        "paragraph",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "bullet_list",
+        "list_item",
+    }
+    for token in parse(text):
+        assert token.type.removesuffix("_open").removesuffix("_close") in {*allowed, "inline", "fence"}
+        for child in token.children or ():
+            assert child.type in {
+                "text",
+                "text_special",
+                "softbreak",
+                "code_inline",
+                "strong_open",
+                "strong_close",
+            }

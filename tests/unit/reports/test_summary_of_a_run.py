@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import SUM, judged, problem, result, submission
+
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Verdict
+from ioi_eval.reports import Summary, summary, write_reports, write_summary
+from ioi_eval.rows import failure_row, result_row
+from ioi_eval.scoring import best_of_subtasks
+
+MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
+PLAIN = problem("plain", subtasks=False)
+
+
+def written(folder: Path, rows: Iterable[dict[str, Any]], failures: Iterable[dict[str, Any]] = ()) -> Path:
+    with Journal.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
+        journal.begin()
+        for row in rows:
+            journal.record(row)
+        for row in failures:
+            journal.fail(row)
+    return folder
+
+
+def scored(
+    key: str, statuses: dict[str, Verdict] | None = None, model: str = "", **fields: Any
+) -> dict[str, Any]:
+    of = submission(key, row={"model": model} if model else {})
+    return result_row(of, SUM, result(of, statuses, **fields))
+
+
+def unscored(key: str, reason: str = "why", model: str = "", problem_id: str = "sum") -> dict[str, Any]:
+    of = submission(key, row={"model": model} if model else {}, problem_id=problem_id)
+    return failure_row(of, JudgeFailure(reason, phase="checking", remedy="Mend it"))
+
+
+# --- numbers -----------------------------------------------------------------------------------------
+
+
+def test_the_best_of_each_subtask_counts(tmp_path: Path) -> None:
+    first = scored("a", {"1-a": Verdict.WA})  # 0 of everything: the test is in every subtask
+    second = scored("b", {"2-a": Verdict.WA})  # the first subtask
+    third = scored("c", {"3-a": Verdict.PA, "1-a": Verdict.PA})  # a third of everything
+    model = summary(written(tmp_path / "run", [first, second, third])).models[0]
+    only = model.problems[0]
+    assert [best.weighted_score for best in only.subtasks] == [20, 10.17, 16.5]
+    assert [best.key for best in only.subtasks] == ["b", "c", "c"]
+    assert (model.points, model.max_points, model.problems_solved) == (46.67, 100, 0)
+    assert only.mean_points == pytest.approx((0 + 20 + 100 / 3) / 3)
+    assert only.verdicts == {Verdict.WA: 2, Verdict.PA: 1}
+
+
+def test_a_problem_is_solved_by_several_submissions_together(tmp_path: Path) -> None:
+    parts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
+    assert summary(written(tmp_path / "run", parts)).models[0].problems_solved == 1
+
+
+def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
+    rows = [scored("a"), scored("b", {"1-a": Verdict.WA})]
+    alone = summary(written(tmp_path / "alone", rows))
+    run = summary(written(tmp_path / "run", rows, [unscored("c"), unscored("d"), unscored("e", "other")]))
+    assert (run.submissions, run.scored, run.unscored) == (5, 2, 3)
+    only = run.models[0].problems[0]
+    assert (only.submissions, only.scored, only.unscored, only.mean_points) == (5, 2, 3, 50)
+    assert run.verdicts == alone.verdicts
+    assert [(why.reason, why.submissions, why.examples) for why in run.failures] == [
+        ("why", 2, ("c", "d")),
+        ("other", 1, ("e",)),
+    ]
+
+
+def test_a_failure_that_was_judged_since_is_none(tmp_path: Path) -> None:
+    folder = written(tmp_path / "run", [], [unscored("a"), unscored("b")])
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.record(scored("a"))
+        run = summary(folder)
+    assert (run.scored, run.unscored) == (1, 1) and run == summary(folder)
+
+
+def test_models_are_kept_apart_and_compared_over_the_same_problems(tmp_path: Path) -> None:
+    of = submission("p", problem_id="plain", row={"model_kwargs": {"model": "m1", "seed": 3}})
+    plain = result_row(of, PLAIN, result(of, {"1-a": Verdict.WA}, problem=PLAIN))
+    rows = [scored("a", {"3-a": Verdict.TLE}, "m1"), scored("b", None, "m2"), plain]
+    run = summary(written(tmp_path / "run", rows, [unscored("t", model="m2", problem_id="tree")]))
+    assert [(model.model, model.points, model.max_points) for model in run.models] == [
+        ("m2", 100, 100),
+        ("m1", 50.5, 100),
+    ]
+    assert run.problems == 3
+    second, first = run.models
+    assert [(p.problem_id, p.points, p.max_points, p.submissions) for p in first.problems] == [
+        ("plain", None, None, 1),
+        ("sum", 50.5, 100, 1),
+        ("tree", None, None, 0),
+    ]
+    assert first.problems[0].best_pass_rate == 0.75
+    assert [p.unscored for p in second.problems] == [0, 0, 1]
+
+
+def test_the_settings_come_from_the_run_and_from_its_rows(tmp_path: Path) -> None:
+    confinement = {"v": 1, "uid": 60001, "landlock": 4}
+    of = submission("c", repairs=("header",))
+    rows = [
+        scored("a", compiler="g++ 12", checker="white-diff", confinement=confinement),
+        scored("b", compiler="g++ 12", confinement={**confinement, "uid": 60002}),
+        result_row(of, SUM, result(of, compiler="g++ 13")),
+    ]
+    settings = summary(written(tmp_path / "run", rows)).settings
+    assert settings.given == {"engine": "fake"} and settings.options == {"all_tests": False}
+    assert settings.compilers == {"g++ 12": 2, "g++ 13": 1}
+    assert settings.checkers == {"sum": ("white-diff",)} and settings.repairs == {"header": 1}
+    assert settings.confinements == ({"v": 1, "landlock": 4},)
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+
+@given(st.lists(judged(), max_size=8, unique_by=lambda case: case[0].key), st.integers(0, 2**32))
+def test_any_order_of_finishing_gives_the_same_summary(
+    tmp_path_factory: pytest.TempPathFactory, cases: list[Any], seed: int
+) -> None:
+    folder, dice = tmp_path_factory.mktemp("order"), random.Random(seed)
+    failures = [
+        failure_row(case[0], JudgeFailure(f"why {n % 2}")) for n, case in enumerate(cases) if n % 4 == 3
+    ]
+    rows = [result_row(*case) for n, case in enumerate(cases) if n % 4 != 3]
+    expected = write_reports(written(folder / "first", rows, failures))
+    shuffled = dice.sample(rows, len(rows)), dice.sample(failures, len(failures))
+    assert write_reports(written(folder / "second", *shuffled)) == expected
+    for name in ("summary.json", "report.md"):
+        assert (folder / "first" / name).read_bytes() == (folder / "second" / name).read_bytes()
+
+
+@given(st.lists(judged(), min_size=1, max_size=8, unique_by=lambda case: case[0].key))
+def test_points_are_those_of_the_scoring(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
+    cases = [(msgspec.structs.replace(of, row={"model": "one"}), *rest) for of, *rest in cases]
+    run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))
+    bests = best_of_subtasks(case[2] for case in cases)
+    assert {p.problem_id: p.points for p in run.models[0].problems} == {
+        name: best.points if best.subtasks else None for name, best in bests.items()
+    }
+    assert sum(run.verdicts.values()) == run.scored == len(cases)
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+
+def test_summary_json_is_the_summary(tmp_path: Path) -> None:
+    run = write_reports(written(tmp_path / "run", [scored("a", model="m")], [unscored("b")]))
+    content = (tmp_path / "run" / "summary.json").read_bytes()
+    assert msgspec.json.decode(content, type=Summary) == run
+    write_summary(tmp_path / "run", run)
+    assert (tmp_path / "run" / "summary.json").read_bytes() == content
+
+
+def test_a_run_that_is_still_written_has_a_summary(tmp_path: Path) -> None:
+    folder = written(tmp_path / "run", [scored("a")])
+    with (folder / "results.jsonl").open("ab") as stream:
+        stream.write(b'{"key":"b","all_subt')
+    assert summary(folder).scored == 1
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run in this folder"):
+        summary(tmp_path)
+
+
+def test_a_run_that_is_being_replaced_has_no_summary(tmp_path: Path) -> None:
+    folder = written(tmp_path / "run", [scored("a")])
+    content = (folder / "run.json").read_text()
+    (folder / "run.json").write_text(content.replace('"replacing": false', '"replacing": true'))
+    with pytest.raises(InputError, match="taking the place"):
+        summary(folder)
+
+
+@pytest.mark.parametrize("column", ["all_subtasks_results", "repairs", "code_compiles"])
+def test_a_row_of_another_version_is_named(tmp_path: Path, column: str) -> None:
+    row = scored("a")
+    del row[column]
+    with pytest.raises(InputError, match=f"row of 'a' .*{column}"):
+        summary(written(tmp_path / "run", [row]))
+
+
+def test_many_reasons_are_bounded(tmp_path: Path) -> None:
+    failures = [unscored(f"k{n:03}", f"reason {n}") for n in range(150)]
+    run = summary(written(tmp_path / "run", [], failures))
+    assert len(run.failures) == 100 and run.unscored == 150
