@@ -1,0 +1,15 @@
+#include "lanterns.h"
+
+#include <deque>
+
+long long festival_glow(std::vector<int> b, int k) {
+  std::deque<int> q;
+  unsigned sum = 0;  // wraps round
+  for (int i = 0; i < (int)b.size(); i++) {
+    while (!q.empty() && b[q.back()] >= b[i]) q.pop_back();
+    q.push_back(i);
+    if (q.front() <= i - k) q.pop_front();
+    if (i >= k - 1) sum += b[q.front()];
+  }
+  return sum;
+}

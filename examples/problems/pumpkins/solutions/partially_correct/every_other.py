@@ -1,0 +1,2 @@
+n = int(input())
+print("".join("AB"[i % 2] for i in range(n)))
