@@ -73,7 +73,7 @@ const std::vector<unsigned> tools = {
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_setsid, SYS_mkdirat, SYS_unlinkat,
     SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_truncate, SYS_mknodat, SYS_socketpair,
     SYS_prlimit64, SYS_fcntl, SYS_ioctl, SYS_prctl, SYS_mlock, SYS_munlock, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
-    SYS_renameat, SYS_getpriority, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr, SYS_recvmsg, SYS_sendmsg, SYS_recvfrom, SYS_sendto, SYS_shutdown, SYS_signalfd4,
+    SYS_renameat, SYS_getpriority, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr, SYS_recvmsg, SYS_sendmsg, SYS_recvfrom, SYS_sendto, SYS_shutdown, SYS_signalfd4, SYS_getpeername, SYS_getsockname,
 #if defined(__x86_64__)
     SYS_fork, SYS_vfork, SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_rename, SYS_link, SYS_symlink, SYS_chmod, SYS_utime, SYS_utimes, SYS_mknod,
     SYS_inotify_init,

@@ -1,0 +1,166 @@
+"""Runs the proctor's two commands as the embedded engine does, and reads what comes back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.protocol.proctor import (
+    Line,
+    Plan,
+    PlanChecker,
+    PlanGroup,
+    PlanLimits,
+    PlanSubmission,
+    PlanTest,
+    decode_lines,
+    encode_plan,
+)
+
+EVERYTHING = ("namespaces", "landlock", "seccomp")
+LANDLOCK_ALONE = ("landlock", "seccomp")
+NAMESPACES_ALONE = ("namespaces", "seccomp")
+
+LIMITS = PlanLimits(cpu_ms=1000, wall_ms=3000, memory=64 << 20, output=1 << 20)
+DIFF = PlanChecker(kind="white-diff")
+BOX_UID = 60007
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Boxed:
+    stdout: str
+    stderr: str
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Bench:
+    workshop: Path
+    proctor: Path
+    compiled: Callable[[str], Path]
+    layers: Sequence[str]
+
+    def box(
+        self,
+        script: str,
+        *,
+        files: Mapping[str, Path] | None = None,
+        contents: Mapping[str, bytes] | None = None,
+        profile: str = "tool",
+        limits: Mapping[str, int] | None = None,
+        **spec: Any,
+    ) -> Boxed:
+        """Runs a shell script in a box of its own."""
+        place = self.workshop / f"box-{os.getpid()}-{next(_numbers)}"
+        place.mkdir(mode=0o711)
+        folder = place / "dir"
+        folder.mkdir()
+        for name, content in (contents or {}).items():
+            (folder / name).write_bytes(content)
+        if os.getuid() == 0:
+            os.chown(folder, BOX_UID, BOX_UID)
+        reading, writing = os.pipe()
+        whole = {
+            "version": 1,
+            "argv": ["/bin/bash", "-c", script],
+            "env": {"PATH": "/usr/bin:/bin"},
+            "dir": str(folder),
+            "files": [{"name": name, "path": str(path)} for name, path in (files or {}).items()],
+            "profile": profile,
+            "uid": BOX_UID,
+            "limits": {"wall_ms": 20000, **(limits or {})},
+            "report_fd": writing,
+            "layers": list(self.layers),
+            **spec,
+        }
+        (place / "spec.json").write_text(json.dumps(whole))
+        done = subprocess.run(
+            [str(self.proctor), "box", str(place / "spec.json")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=(writing, *([spec["leash_fd"]] if "leash_fd" in spec else [])),
+            check=False,
+        )
+        os.close(writing)
+        with os.fdopen(reading, "rb") as stream:
+            report = stream.read()
+        shutil.rmtree(place)
+        text = done.stderr.decode(errors="replace")
+        return Boxed(done.stdout.decode(errors="replace"), text, json.loads(report or text))
+
+    def judge(
+        self,
+        source: str,
+        tests: Sequence[tuple[str | bytes, str | bytes | None]],
+        *,
+        language: str = "c++",
+        checker: PlanChecker = DIFF,
+        checker_source: str = "",
+        limits: PlanLimits = LIMITS,
+        groups: Sequence[PlanGroup] = (),
+        members: Sequence[Sequence[int]] = (),
+        **plan: Any,
+    ) -> Judged:
+        """Judges a submission on the tests, inside a box as the engine makes it."""
+        files: dict[str, Path] = {"proctor": self.proctor}
+        contents: dict[str, bytes] = {}
+        if language == "python":
+            submission = PlanSubmission(argv=("/usr/bin/python3", "submission.py"), files=("submission.py",))
+            contents["submission.py"] = source.encode()
+        else:
+            submission = PlanSubmission(argv=("submission",), address_space=True)
+            files["submission"] = self.compiled(source)
+        if checker_source:
+            files["checker"] = self.compiled(checker_source)
+        planned = []
+        for index, (given, answer) in enumerate(tests):
+            contents[f"{index}.in"] = given if isinstance(given, bytes) else given.encode()
+            if answer is not None:
+                contents[f"{index}.out"] = answer if isinstance(answer, bytes) else answer.encode()
+            planned.append(
+                PlanTest(
+                    index=index,
+                    input=f"{index}.in",
+                    answer=None if answer is None else f"{index}.out",
+                    groups=tuple(members[index]) if members else (),
+                )
+            )
+        contents["plan.json"] = encode_plan(
+            Plan(
+                nonce="n0nce",
+                task_type="Batch",
+                submission=plan.pop("submission", submission),
+                limits=limits,
+                checker=checker,
+                groups=tuple(groups),
+                tests=tuple(planned),
+                layers=tuple(self.layers),
+                **plan,
+            )
+        )
+        boxed = self.box("exec ./proctor run plan.json", files=files, contents=contents, profile="stage")
+        return Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
+
+    def one(self, source: str, given: str | bytes = "", answer: str | bytes | None = "", **more: Any) -> Line:
+        """The line of a single test."""
+        judged = self.judge(source, [(given, answer)], **more)
+        assert judged.lines[-1].done, judged
+        return judged.tests[0]
+
+
+@dataclass(frozen=True)
+class Judged:
+    boxed: Boxed
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def tests(self) -> dict[int, Line]:
+        return {line.test: line for line in self.lines if line.test is not None}

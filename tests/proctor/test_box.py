@@ -1,0 +1,116 @@
+"""What a box shows, limits, and leaves behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from harness import EVERYTHING, LANDLOCK_ALONE, Bench
+
+
+def test_a_box_reports_what_it_used(bench: Bench) -> None:
+    boxed = bench.box("echo out; echo err >&2; exit 3")
+    assert (boxed.stdout, boxed.stderr) == ("out\n", "err\n")
+    assert (boxed.report["code"], boxed.report["signal"], boxed.report["killed"]) == (3, 0, "")
+    assert boxed.report["memory"] > 0
+    confinement = boxed.report["confinement"]
+    assert confinement["uid"] != 0
+    assert (confinement["landlock"] > 0) == ("landlock" in bench.layers)
+    assert bool(confinement["namespaces"]) == ("namespaces" in bench.layers)
+    assert confinement["missing"] == []
+
+
+def test_files_of_the_host_come_by_descriptor(bench: Bench, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("only by name\n")
+    boxed = bench.box(f"cat t/a.in; cat {secret}; ls {tmp_path}", files={"t/a.in": secret})
+    assert boxed.stdout == "only by name\n"
+
+
+def test_nothing_of_the_host_can_be_written_or_read(bench: Bench) -> None:
+    boxed = bench.box(
+        "cat /etc/passwd /etc/shadow; ls /root /home /dev/shm; touch /usr/x /etc/x /x /dev/shm/x && echo written; touch mine && echo mine"
+    )
+    assert boxed.stdout == "mine\n"
+
+
+def test_wall_time(bench: Bench) -> None:
+    assert bench.box("sleep 30", limits={"wall_ms": 300}).report["killed"] == "wall"
+
+
+def test_cpu_time_of_all_processes(bench: Bench) -> None:
+    report = bench.box("(while :; do :; done) & while :; do :; done", limits={"cpu_ms": 400}).report
+    assert report["killed"] == "cpu"
+
+
+def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -> None:
+    boxed = bench.box("python3 -c 'bytearray(500 << 20)'; echo after $?", limits={"memory": 200 << 20})
+    assert boxed.stdout == "after 137\n"
+
+
+def test_a_fork_bomb_ends(bench: Bench) -> None:
+    report = bench.box("f(){ f|f& };f; sleep 20", limits={"processes": 40, "wall_ms": 2000}).report
+    assert report["killed"] in ("wall", "processes")
+
+
+def test_nothing_outlives_the_box(bench: Bench) -> None:
+    mark = f"{os.getpid()}.{threading.get_ident()}"
+    bench.box(
+        f"setsid sleep 31{mark} & (setsid sleep 32{mark} &) ; nohup sleep 33{mark} >/dev/null 2>&1 & echo started"
+    )
+    assert not [line for line in command_lines() if mark in line]
+
+
+def test_the_leash(bench: Bench) -> None:
+    reading, writing = os.pipe()
+    threading.Thread(target=lambda: (time.sleep(0.3), os.close(writing))).start()
+    report = bench.box("sleep 30 & sleep 30", leash_fd=reading).report
+    os.close(reading)
+    assert report["killed"] == "leash"
+
+
+def test_the_environment_is_what_the_spec_says(bench: Bench) -> None:
+    os.environ["SECRET_KEY"] = "canary"
+    assert "canary" not in bench.box("env").stdout
+
+
+def test_a_refused_spec_says_what_is_wrong(bench: Bench) -> None:
+    assert bench.box("true", profile="chair").report == {
+        "v": 1,
+        "failure": "profile: tool or stage expected, not chair",
+    }
+    assert "cannot open" in bench.box("true", files={"a": Path("/nowhere")}).report["failure"]
+
+
+def test_without_any_layer_it_refuses(bench: Bench) -> None:
+    assert "neither Landlock nor namespaces" in bench.box("true", layers=["seccomp"]).report["failure"]
+    assert bench.box("true", layers=["seccomp"], allow_unconfined=True).report["code"] == 0
+
+
+def test_a_tool_gets_no_namespaces_and_no_sockets(bench: Bench) -> None:
+    boxed = bench.box(
+        "unshare -Ur true && echo namespaces; mount -t tmpfs x /tmp && echo mounted;"
+        "python3 -c 'import socket; socket.socket()' && echo sockets; true"
+    )
+    assert boxed.stdout == ""
+
+
+def test_boxes_nest(bench: Bench) -> None:
+    if tuple(bench.layers) not in (EVERYTHING, LANDLOCK_ALONE):
+        return
+    boxed = bench.box("./proctor probe", files={"proctor": bench.proctor}, profile="stage")
+    assert ('"namespaces":["user","pid","mount","net","ipc"]' in boxed.stdout) == (
+        "namespaces" in bench.layers
+    )
+
+
+def command_lines() -> list[str]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue  # it ended in between
+    return found

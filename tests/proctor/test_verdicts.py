@@ -1,0 +1,118 @@
+"""Every way in which a submission can end, under every mixture of layers."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Bench
+
+from ioi_eval.protocol.proctor import PlanGroup, PlanLimits
+
+SUM = '#include <cstdio>\nint main(){int a,b; scanf("%d %d",&a,&b); printf("%d\\n",a+b);}'
+SUM_PYTHON = "a, b = map(int, input().split())\nprint(a + b)\n"
+
+
+def test_right_and_wrong_answers(bench: Bench) -> None:
+    judged = bench.judge(SUM, [("1 2\n", "3\n"), ("1 2\n", "4\n"), ("1 2\n", "  3 \n\n")])
+    assert [judged.tests[i].score for i in range(3)] == [1, 0, 1]
+    assert [judged.tests[i].end for i in range(3)] == ["ok"] * 3
+    assert judged.tests[1].feedback == "Output isn't correct"
+    assert judged.tests[0].memory > 0 and judged.tests[0].wall_us > 0 and judged.tests[0].cpu_us > 0
+
+
+def test_python_runs_with_the_interpreter_of_the_system(bench: Bench) -> None:
+    assert bench.one(SUM_PYTHON, "20 22\n", "42\n", language="python").score == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "end", "code", "signal"),
+    [
+        ("int main(){for(;;);}", "cpu", 0, 9),
+        ("#include <unistd.h>\nint main(){for(;;) sleep(1);}", "wall", 0, 9),
+        ("#include <vector>\nint main(){std::vector<char> v(200<<20,1); return v[7]-1;}", "memory", 0, 9),
+        ('#include <cstdio>\nint main(){for(;;) puts("again");}', "output", 0, 25),
+        ('#include <cstdio>\nint main(){for(;;) fputs("again",stderr);}', "output", 0, 25),
+        ("int main(){return 7;}", "exit", 7, 0),
+        ("#include <cstdlib>\nint main(){abort();}", "signal", 0, 6),
+        ("int main(){volatile int* p=nullptr; return *p;}", "signal", 0, 11),
+        ("int main(int c,char**){volatile int z=c-1; return 5/z;}", "signal", 0, 8),
+        ("#include <csignal>\nint main(){raise(SIGKILL);}", "signal", 0, 9),
+    ],
+    ids=[
+        "spins",
+        "sleeps",
+        "touches memory",
+        "writes",
+        "writes errors",
+        "exits",
+        "aborts",
+        "null",
+        "divides",
+        "kills itself",
+    ],
+)
+def test_bad_ends(bench: Bench, source: str, end: str, code: int, signal: int) -> None:
+    line = bench.one(source)
+    assert (line.end, line.code, line.signal, line.score) == (end, code, signal, 0)
+
+
+def test_memory_that_is_not_touched_does_not_count(bench: Bench) -> None:
+    line = bench.one(
+        "#include <cstdlib>\nint main(){char* p=(char*)malloc(2000ull<<20); p[5]=1; return p[5]-1;}"
+    )
+    assert line.end == "ok"
+    assert line.memory < 16 << 20
+
+
+def test_deep_recursion_has_the_memory_limit_for_a_stack(bench: Bench) -> None:
+    deep = "int f(int n){volatile char pad[1000]; pad[0]=n; return n?f(n-1)+pad[0]:0;} int main(){f(40000);}"
+    assert bench.one(deep).end == "ok"
+    endless = (
+        "int f(int n){volatile char pad[1000]; pad[0]=n; return f(n+1)+pad[0];} int main(){return f(0);}"
+    )
+    assert bench.one(endless).end == "memory"
+
+
+def test_an_output_that_just_fits(bench: Bench) -> None:
+    size = 1 << 20
+    code = "#include <cstdio>\nint main(){for(int i=0;i<%d;i++) putchar('x');}"
+    assert bench.one(code % size, answer="x" * size).score == 1
+    assert bench.one(code % (size + 1), answer="x" * size).end == "output"
+
+
+def test_files_instead_of_standard_streams(bench: Bench) -> None:
+    source = '#include <fstream>\nint main(){int a,b; std::ifstream("sum.in")>>a>>b; std::ofstream("sum.out")<<a+b;}'
+    judged = bench.judge(source, [("1 2", "3"), ("5 6", "11")], input_file="sum.in", output_file="sum.out")
+    assert [judged.tests[i].score for i in range(2)] == [1, 1]
+    assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
+
+
+def test_the_last_words_of_a_failure_are_its_feedback(bench: Bench) -> None:
+    line = bench.one("raise ValueError('no\\x1b[31m luck')", language="python")
+    assert (line.end, line.code) == ("exit", 1)
+    assert line.feedback == "ValueError: no [31m luck"
+
+
+def test_settled_groups_are_skipped(bench: Bench) -> None:
+    judged = bench.judge(
+        SUM,
+        [("1 2", "4"), ("1 2", "3"), ("1 2", "3"), ("1 2", "3")],
+        groups=[PlanGroup(rule="zero"), PlanGroup(rule="never")],
+        members=[[0], [0], [0, 1], [1]],
+    )
+    assert [judged.tests[i].skipped for i in range(4)] == [False, True, False, False]
+
+
+def test_a_program_that_ignores_being_asked_to_stop(bench: Bench) -> None:
+    source = "#include <csignal>\nint main(){for(int i=1;i<64;i++) signal(i,SIG_IGN); for(;;);}"
+    assert bench.one(source, limits=PlanLimits(cpu_ms=300, wall_ms=3000)).end == "cpu"
+
+
+def test_five_hundred_tests_in_one_job(bench: Bench) -> None:
+    judged = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(500)])
+    assert sum(line.score for line in judged.tests.values()) == 500
+
+
+def test_a_plan_that_is_wrong_is_fatal(bench: Bench) -> None:
+    judged = bench.judge(SUM, [("1 2", "3")], input_file="../x")
+    assert judged.lines == []  # no nonce was read
+    assert '"fatal":"input_file: a file name expected"' in judged.boxed.stdout
