@@ -13,6 +13,7 @@ from ioi_eval.languages import Language, find
 from ioi_eval.models import Blob, NamedBlob, Problem, Submission
 
 CHECKER, PROCTOR, HEADER = "checker", "proctor", "header"
+_CHECKER_PROGRAM = "checker.out"  # packages have a folder called checker
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 GRADER = "graders/grader.cpp"
 _WRAPPER = "wrapper.hpp"
@@ -52,8 +53,8 @@ def checker_recipe(problem: Problem, limits: BuildLimits) -> Recipe:
     language = find(problem.checker.language, where=problem.source or problem.id, field="checker")
     return Recipe(
         kind=CHECKER,
-        output=CHECKER,
-        command=language.build([first.name], CHECKER, _standard(problem, language)),
+        output=_CHECKER_PROGRAM,
+        command=language.build([first.name], _CHECKER_PROGRAM, _standard(problem, language)),
         sources=(*others, first),
         control=_control(language),
         limits=limits.at_least(TRUSTED_SECONDS),
