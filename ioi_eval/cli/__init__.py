@@ -54,7 +54,7 @@ for _command in (score, report, problems, doctor, examples):
 
 
 def main() -> NoReturn:
-    """The entry point: errors that we raise on purpose become one line, all others are bugs and show as such."""
+    """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
     try:
         app(prog_name="ioi-eval")
     except IoiEvalError as error:

@@ -10,6 +10,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from ioi_eval.reports.text import counted, visible
+
+__all__ = ["counted", "visible"]
+
 WIDTH = 100  # columns, at most
 
 # Exit codes. 0: everything is scored.
@@ -34,8 +38,8 @@ def tell(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """What is wrong, in one line however long the cause's own text is."""
-    tell("error: " + " ".join(text.split()))
+    """What is wrong, in one line, without anything in it that the terminal would obey."""
+    tell("error: " + visible(text))
 
 
 def terminal_width() -> int:

@@ -18,7 +18,7 @@ def open_store() -> Store:
 
 
 def cache_folder() -> Path:
-    """The folder that the user names, else the usual one, else, where HOME cannot be written, a private one."""
+    """The folder that the user names, else the usual one; where HOME cannot be written, a private one."""
     named = os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named).expanduser().absolute()

@@ -14,7 +14,7 @@ from ioi_eval.errors import InputError
 
 
 def examples(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there yet, or is empty.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder, new or empty.")],
 ) -> None:
     """Copy example problems and a dump of generations to DIR.
 
