@@ -76,7 +76,7 @@ def test_any_text_is_a_source(code: str) -> None:
 
 def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
     recipe = checker_recipe(checked_problem(), LIMITS)
-    assert recipe.command[-3:] == ("-o", "checker", "checker/checker.cpp")
+    assert recipe.command[-3:] == ("-o", "checker.out", "checker/checker.cpp")
     assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
     assert recipe.limits.wall_time is not None
     assert LIMITS.wall_time is not None
