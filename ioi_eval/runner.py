@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Set
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Set, Sized
 from typing import Any, Protocol
 
 import msgspec
@@ -103,7 +103,7 @@ async def run(
 ) -> RunSummary:
     """Judges every submission that the journal has no result of.
 
-    `submissions` with a length are looked through once before anything is judged: an unknown problem, a key
+    `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
     that is there twice, or a problem whose sources `prepare` finds unusable then ends the run before it
     wrote anything. Cancelled at any moment, the journal holds whole results and the next run continues.
     """
@@ -158,7 +158,7 @@ class _Run:
 
     def survey(self, submissions: Iterable[Submission]) -> list[Problem]:
         """Looks through all that can be looked through twice; returns the problems that have work to do."""
-        if not isinstance(submissions, Collection):
+        if not isinstance(submissions, Sized):
             self._tell(RunStarted(total=None, skipped=len(self._journal.done)))
             return []
         total = skipped = 0

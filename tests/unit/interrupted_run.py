@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +19,18 @@ from ioi_eval.runner import run
 FINGERPRINT = Fingerprint(
     dump="d1", problems={"sum": "p1"}, options={"all_tests": False}, versions={"c++": "12"}
 )
+
+
+def start(folder: Path, number: int) -> subprocess.Popen[str]:
+    """This script as a process of its own."""
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        [sys.executable, __file__, str(folder), str(number)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
 
 
 def submissions(number: int) -> list[Submission]:

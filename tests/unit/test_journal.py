@@ -5,8 +5,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -396,24 +394,14 @@ def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, nu
 NUMBER, ROUNDS = 1200, 22
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
-    script = Path(interrupted_run.__file__)
-    root = script.parents[2]
-    return subprocess.Popen(
-        [sys.executable, str(script), str(folder), str(NUMBER)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
-    )
-
-
 def run_for(folder: Path, seconds: float | None) -> int:
-    with start(folder) as process:
+    with interrupted_run.start(folder, NUMBER) as process:
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
         if seconds is not None:
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
-        return process.wait()
+        process.communicate()
+        return process.returncode
 
 
 def run_to_the_end(folder: Path) -> list[dict[str, Any]]:

@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -339,14 +336,7 @@ def test_cancelled_at_any_moment_the_next_call_completes_it(
 
 @pytest.mark.parametrize("signals", [1, 2])
 def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
-    script = Path(interrupted_run.__file__)
-    with subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / "run"), "20000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(script.parents[2])},
-    ) as process:
+    with interrupted_run.start(tmp_path / "run", 20000) as process:
         while not (tmp_path / "run" / "results.jsonl").exists():
             assert process.poll() is None, process.communicate()
         for _ in range(signals):
