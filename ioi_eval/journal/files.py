@@ -35,6 +35,12 @@ def replace(path: Path, pieces: Iterable[bytes]) -> None:
         draft.unlink(missing_ok=True)
 
 
+def sweep_drafts(path: Path) -> None:
+    """Takes away what `replace` left when it was killed. Only for the one process that writes the file."""
+    for draft in path.parent.glob(f".{path.name}.*.tmp"):
+        draft.unlink(missing_ok=True)
+
+
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Offset and content of every whole line. A last line without its newline was not written to its end."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.errors import InputError
-from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, refused, replace
+from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, refused, replace, sweep_drafts
 from ioi_eval.journal.fingerprint import Fingerprint, changes
 from ioi_eval.journal.reading import (
     FAILURES,
@@ -89,6 +89,8 @@ class Journal:
         return row
 
     def _read(self, fresh: bool) -> None:
+        for name in (RUN, FAILURES):
+            sweep_drafts(self._folder / name)
         self._old = read_info(self._folder)
         if self._old is None:
             self._refuse_foreign_rows()

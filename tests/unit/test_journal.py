@@ -367,6 +367,14 @@ def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
 
 
+def test_drafts_of_a_killed_writer_are_swept(scored: Path) -> None:
+    (scored / ".failures.jsonl.123.tmp").write_text("half")
+    (scored / ".own.tmp").write_text("the user's own")
+    with Journal.open(scored, MADE_OF):
+        pass
+    assert [path.name for path in scored.glob(".*.tmp")] == [".own.tmp"]
+
+
 @pytest.mark.parametrize("number", range(12))
 def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, number: int) -> None:
     with Journal.open(scored, MADE_OF) as journal:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -139,6 +140,14 @@ def test_any_order_of_finishing_gives_the_same_summary(
     assert write_reports(written(folder / "second", *shuffled)) == expected
     for name in ("summary.json", "report.md"):
         assert (folder / "first" / name).read_bytes() == (folder / "second" / name).read_bytes()
+
+
+def test_not_even_the_last_digit_of_a_mean_depends_on_the_order(tmp_path: Path) -> None:
+    rows = [{**scored(f"k{n}"), "all_subtasks_points": n / 10} for n in (1, 2, 3)]
+    means = set()
+    for n, order in enumerate(itertools.permutations(rows)):
+        means.add(summary(written(tmp_path / f"run-{n}", order)).models[0].problems[0].mean_points)
+    assert len(means) == 1
 
 
 @given(st.lists(judged(), min_size=1, max_size=8, unique_by=lambda case: case[0].key))
