@@ -146,11 +146,15 @@ def _probe(binary: bytes, folder: Path) -> list[Condition]:
     proctor.write_bytes(binary)
     proctor.chmod(0o755)
     done = _run([str(proctor), "probe"])
+    return _probe_answer(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
+
+
+def _probe_answer(stdout: bytes, words: str, code: int) -> list[Condition]:
     try:
-        return described(msgspec.json.decode(done.stdout, type=dict[str, Any]))
+        return described(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:
-        words = done.stderr.decode(errors="replace").strip() or f"the proctor ended with {done.returncode}"
-        return [Condition(name="confinement", ok=False, detail=words, remedy=_NOTHING_CONFINES)]
+        detail = words or f"the proctor ended with {code}"
+        return [Condition(name="confinement", ok=False, detail=detail, remedy=_NOTHING_CONFINES)]
 
 
 def described(report: Mapping[str, Any]) -> list[Condition]:

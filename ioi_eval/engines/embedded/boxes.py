@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import stat
 import tempfile
 from pathlib import Path
 
@@ -54,12 +55,8 @@ class Boxes:
 
     def open(self) -> None:
         base = self._base or choose_base()
-        if os.geteuid() == 0 and not everybody_may_enter(base):
-            raise EngineUnavailable(
-                f"{base} cannot hold boxes: started as root, they run under other uids, which may not pass"
-                f" through it. Give another folder or add the right with chmod o+x"
-            )
         try:
+            _check(base)
             sweep(base)
             while not self._take(base):
                 pass  # a sweeper was faster than our lock
@@ -102,12 +99,21 @@ class Boxes:
                 os.close(lock)
 
 
+def _check(base: Path) -> None:
+    if os.geteuid() == 0 and not everybody_may_enter(base):
+        raise EngineUnavailable(
+            f"{base} cannot hold boxes: started as root, they run under other uids, which may not pass"
+            f" through it. Give another folder or add the right with chmod o+x"
+        )
+
+
 def sweep(base: Path) -> None:
     """Removes this user's folders whose engine is dead."""
     for folder in base.glob(f"{_prefix()}*"):
         # Somebody else's under our name, or one that vanishes meanwhile: not ours to worry about.
         with contextlib.suppress(OSError):
-            if folder.lstat().st_uid == os.geteuid() and folder.is_dir():
+            facts = folder.lstat()
+            if facts.st_uid == os.geteuid() and stat.S_ISDIR(facts.st_mode):
                 _sweep_one(folder)
 
 

@@ -1,0 +1,29 @@
+"""What the engines' tests share. Being here also lets them import `engine_helpers` beside it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.engines.embedded.trees import remove_tree
+from ioi_eval.store import Store
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One for all tests: the proctor is built once, or once per worker where several run at a time."""
+    base = tmp_path_factory.getbasetemp()
+    return Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "engine-store")
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A folder for boxes that other users may pass through, as boxes started by root need it."""
+    folder = Path(tempfile.mkdtemp(prefix="ioi-eval-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    remove_tree(folder)

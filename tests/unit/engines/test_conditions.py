@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval.engines import conditions as doctor
+from ioi_eval.engines.conditions import Condition, conditions, described
+from ioi_eval.models import Toolchain
+from ioi_eval.store import Store
+
+WHOLE: dict[str, Any] = {
+    "v": 1,
+    "uid": 1000,
+    "landlock": 7,
+    "seccomp": True,
+    "namespaces": ["user", "pid"],
+    "proc": "own",
+    "missing": [],
+}
+
+
+async def test_this_machine(store: Store) -> None:
+    found = {condition.name: condition for condition in await conditions(store)}
+    for name in ("C++ compiler", "C++ standard", "static linking", "Python for submissions", "confinement"):
+        assert found[name].ok, found[name]
+    assert {"folder for boxes", "cores", "kernel"} <= set(found)
+    assert all(condition.remedy or condition.ok for condition in found.values())
+
+
+async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "find_compiler", lambda: None)
+    found = {condition.name: condition for condition in await conditions(store)}
+    assert found["C++ compiler"].ok is False
+    assert found["C++ compiler"].remedy == "apt-get install g++"
+    assert found["confinement"].ok is False
+    assert "static linking" not in found
+
+
+def compiler(tmp_path: Path, text: str) -> Toolchain:
+    path = tmp_path / "g++"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return Toolchain(command="g++", path=str(path), version="8.3", identity="")
+
+
+@pytest.mark.parametrize(
+    ("taken", "ok", "detail"),
+    [
+        ("gnu++26", True, "up to gnu++26"),
+        ("gnu++20", True, "up to gnu++20"),
+        ("gnu++17", None, "up to gnu++17"),
+    ],
+)
+def test_newest_standard(tmp_path: Path, taken: str, ok: bool | None, detail: str) -> None:
+    fake = compiler(tmp_path, f'[ "$1" = -std={taken} ]')
+    [condition] = doctor.newest_standard(fake)
+    assert (condition.ok, condition.detail) == (ok, detail)
+
+
+def test_a_compiler_that_takes_nothing(tmp_path: Path) -> None:
+    broken = compiler(tmp_path, "echo cannot find -lc >&2; exit 1")
+    [standard], [static] = doctor.newest_standard(broken), doctor.static_libraries(broken)
+    assert standard.ok is False
+    assert (static.ok, static.detail) == (False, "cannot find -lc")
+    assert static.remedy
+
+
+def test_all_layers_in_force() -> None:
+    [condition] = described(WHOLE)
+    expected = "Landlock ABI 7; seccomp; namespaces user, pid; /proc own; uid 1000"
+    assert condition == Condition(name="confinement", ok=True, detail=expected)
+
+
+def test_layers_that_the_kernel_refused() -> None:
+    missing = ["namespaces: user: not permitted", "landlock: this kernel has none"]
+    whole, *lacking = described({**WHOLE, "namespaces": [], "landlock": 0, "missing": missing})
+    assert whole.ok is False and whole.remedy
+    assert [condition.detail for condition in lacking] == missing
+    assert all(condition.ok is None and condition.remedy for condition in lacking)
+
+
+def test_one_of_the_two_is_enough() -> None:
+    assert described({**WHOLE, "namespaces": [], "missing": ["namespaces: refused"]})[0].ok is True
+    assert described({**WHOLE, "landlock": 0})[0].ok is True
+
+
+def test_a_probe_that_breaks() -> None:
+    [condition] = doctor._probe_answer(b"", "no capability", 2)
+    assert (condition.ok, condition.detail) == (False, "no capability")
+    assert condition.remedy
+
+
+def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [chosen] = doctor.boxes_folder(base)
+    assert chosen.ok is True and str(base) in chosen.detail
+    monkeypatch.setattr(doctor, "why_not_in_memory", lambda: "/dev/shm is mounted noexec")
+    [disk] = doctor.boxes_folder()
+    assert disk.ok is None and "noexec" in disk.detail and disk.remedy

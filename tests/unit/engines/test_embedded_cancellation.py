@@ -1,0 +1,122 @@
+"""Whatever is cancelled, closed or killed, and whenever: no process, no box and no slot stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from engine_helpers import alive, boxes, file, inside, mark, script, stays, until
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.models import Job
+from ioi_eval.store import Store
+
+LAYERS = [None, ("landlock", "seccomp")]
+
+
+@pytest.mark.parametrize("layers", LAYERS, ids=["all", "without-namespaces"])
+async def test_cancelled_at_any_point(store: Store, base: Path, layers: tuple[str, ...] | None) -> None:
+    chance = random.Random(7)
+    marked = mark()
+    jobs = [script(stays(marked)), Job(files=(file("compile", stays(marked)),), keep=("x",)), script("true")]
+    async with EmbeddedEngine(store=store, slots=2, boxes=base, layers=layers) as engine:
+        for _ in range(40):
+            tasks = [asyncio.create_task(engine.execute(chance.choice(jobs))) for _ in range(3)]
+            await asyncio.sleep(chance.choice([0, chance.uniform(0, 0.03)]))
+            for task in tasks:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(
+                getattr(outcome, "run", None) or isinstance(outcome, asyncio.CancelledError)
+                for outcome in outcomes
+            )
+            assert alive(marked) == []
+            assert boxes(base) == []
+        results = await asyncio.gather(*(engine.execute(script("echo free")) for _ in range(4)))
+        assert [result.run.stdout for result in results] == ["free\n"] * 4
+    assert alive(str(base)) == []
+    assert inside(base) == []
+
+
+async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
+    marked = mark()
+    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+        task = asyncio.create_task(engine.execute(script(stays(marked))))
+        await until(lambda: bool(alive(marked)))
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+        assert task.cancelled()
+        assert alive(marked) == []
+        assert (await engine.execute(script("echo free"))).run.stdout == "free\n"
+
+
+async def test_entering_can_be_cancelled(store: Store, base: Path) -> None:
+    async def enter() -> None:
+        async with EmbeddedEngine(store=store, slots=1, boxes=base):
+            await asyncio.sleep(60)
+
+    for step in range(15):
+        task = asyncio.create_task(enter())
+        await asyncio.sleep(step * 0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert inside(base) == []
+
+
+async def test_timeouts_of_the_caller(store: Store, base: Path) -> None:
+    marked = mark()
+    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await engine.execute(script(stays(marked)))
+        assert alive(marked) == []
+
+
+CLIENT = """
+import asyncio, sys
+from pathlib import Path
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.models import Blob, Job, JobFile
+from ioi_eval.store import Store
+
+async def main(store, base, layers):
+    job = Job(files=(JobFile(name="run", content=Blob.of(sys.stdin.read())),))
+    chosen = tuple(layers.split(",")) if layers else None
+    async with EmbeddedEngine(store=Store(Path(store)), slots=2, boxes=Path(base), layers=chosen) as engine:
+        await asyncio.gather(*(engine.execute(job) for _ in range(3)))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("layers", ["", "landlock,seccomp"], ids=["all", "without-namespaces"])
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
+async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, kind: signal.Signals) -> None:
+    marked = mark()
+    arguments = [str(store.root), str(base), layers]
+    client = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert client.stdin is not None
+    client.stdin.write(stays(marked).encode())  # not an argument: by those the job's processes are found
+    client.stdin.close()
+    try:
+        await until(lambda: bool(alive(marked)))
+        client.send_signal(kind)
+        await client.wait()
+    finally:
+        if client.returncode is None:
+            client.kill()
+    await until(lambda: not alive(marked, str(base)))
+    assert bool(inside(base)) is (kind == signal.SIGKILL)
+    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+        assert len(inside(base)) == 1
+        assert (await engine.execute(script("echo next"))).run.stdout == "next\n"
+    assert inside(base) == []

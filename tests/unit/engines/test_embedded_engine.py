@@ -1,0 +1,289 @@
+"""The embedded engine with real boxes: what a job sees, what it leaves, and how its ends are told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays, until
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.embedded.toolchains import everybody_may_start
+from ioi_eval.errors import EngineUnavailable, JobRejected
+from ioi_eval.models import Blob, Job, Stage
+from ioi_eval.store import Store
+
+LAYERS = [None, ("landlock", "seccomp"), ("namespaces",)]
+
+
+@pytest.fixture(params=LAYERS, ids=["all", "without-namespaces", "namespaces-alone"])
+def layers(request: pytest.FixtureRequest) -> tuple[str, ...] | None:
+    chosen: tuple[str, ...] | None = request.param
+    return chosen
+
+
+@pytest.fixture
+async def engine(store: Store, base: Path, layers: tuple[str, ...] | None) -> AsyncIterator[EmbeddedEngine]:
+    async with EmbeddedEngine(
+        store=store, slots=2, boxes=base, layers=layers, max_stdout=100_000, max_stderr=1000, max_file=1 << 20
+    ) as entered:
+        yield entered
+        assert boxes(base) == []
+    assert inside(base) == []
+
+
+async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Stage:
+    return (await engine.execute(script(text, *others, **fields))).run
+
+
+def ending(stage: Stage) -> tuple[Any, ...]:
+    return (stage.code, stage.signal, stage.status, stage.message)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "expected"),
+    [
+        ("true", {}, (0, None, None, None)),
+        ("exit 3", {}, (3, None, "RE", "Exited with error status 3")),
+        ("kill -SEGV $$", {}, (None, "SIGSEGV", "SG", "Caught fatal signal 11")),
+        ("kill -SEGV $$", {"runtime": "bash"}, (139, None, "RE", "Exited with error status 139")),
+        ("sleep 60", {"run_timeout": 200}, (None, "SIGKILL", "TO", "Time limit exceeded (wall clock)")),
+        ("while :; do :; done", {"run_cpu_time": 200}, (None, "SIGKILL", "TO", "Time limit exceeded")),
+        (
+            "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 60",
+            {"run_memory_limit": 50_000_000},
+            (None, "SIGKILL", "SG", "Memory limit exceeded"),
+        ),
+        ("yes", {}, (None, "SIGKILL", "OL", "stdout length exceeded")),
+        ("yes >&2", {}, (None, "SIGKILL", "EL", "stderr length exceeded")),
+        ("head -c 100001 /dev/zero", {}, (None, "SIGKILL", "OL", "stdout length exceeded")),
+        ("head -c 100000 /dev/zero", {}, (0, None, None, None)),
+    ],
+)
+async def test_endings(
+    engine: EmbeddedEngine, text: str, fields: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    assert ending(await run(engine, text, **fields)) == expected
+
+
+async def test_output_before_the_end_is_there(engine: EmbeddedEngine) -> None:
+    stage = await run(engine, "echo partial; echo oops >&2; printf '\\377\\303\\244'; exit 3")
+    assert (stage.stdout, stage.stderr, stage.code) == ("partial\n\ufffdä", "oops\n", 3)
+    stage = await run(engine, "echo before; sleep 60", run_timeout=300)
+    assert (stage.stdout, stage.status) == ("before\n", "TO")
+    stage = await run(engine, "yes x")
+    assert stage.stdout == "x\n" * 50_000
+
+
+async def test_measures(engine: EmbeddedEngine) -> None:
+    stage = await run(engine, "x=$(head -c 30000000 /dev/zero | tr '\\0' x); sleep 0.1")
+    assert stage.memory is not None and stage.memory > 30_000_000
+    assert stage.wall_time is not None and stage.wall_time >= 100
+    assert stage.cpu_time is not None and stage.cpu_time > 0
+
+
+async def test_args_stdin_and_environment(engine: EmbeddedEngine) -> None:
+    stage = await run(engine, 'echo "args: $*"; cat', args=("a", "b c"), stdin="no newline")
+    assert stage.stdout == "args: run a b c\nno newline\n"
+    stage = await run(engine, 'echo "args: $*"; cat', args=("a", "b c"), stdin="x", runtime="bash")
+    assert stage.stdout == "args: a b c\nx\n"
+    stage = await run(engine, "env")
+    variables = dict(line.split("=", 1) for line in stage.stdout.splitlines())
+    assert (
+        variables.items()
+        >= {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}.items()
+    )
+    assert set(variables) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "_", "TMPDIR"}
+
+
+async def test_files_of_every_kind(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    shown, closed, tool = tmp_path / "shown", tmp_path / "closed", tmp_path / "tool"
+    shown.write_text("shown\n")
+    shown.chmod(0o644)
+    closed.write_text("closed\n")
+    closed.chmod(0o600)
+    tool.write_text("#!/bin/sh\necho tool\n")
+    tool.chmod(0o644)
+    stage = await run(
+        engine,
+        "cat a/b/deep shown closed t/again; ./tool; ./own; stat -c %a own a/b/deep",
+        file("a/b/deep", "deep\n"),
+        file("own", "#!/bin/sh\necho own\n", executable=True),
+        path_file("shown", shown),
+        path_file("t/again", shown),
+        path_file("closed", closed),
+        path_file("tool", tool, executable=True),
+    )
+    assert stage.stderr == ""
+    assert stage.stdout == "deep\nshown\nclosed\nshown\ntool\nown\n755\n644\n"
+    assert shown.read_text() == "shown\n"
+
+
+async def test_compile_then_run(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    host.write_text("from the host\n")
+    host.chmod(0o644)
+    result = await engine.execute(
+        script(
+            "cat made host replaced; cat",
+            file("compile", "echo $*; cat > /dev/null; cat host > made; rm replaced; echo new > replaced"),
+            path_file("host", host),
+            path_file("replaced", host),
+            stdin="in",
+        )
+    )
+    assert result.compile is not None
+    assert result.compile.stdout == "run compile\n"
+    assert result.run.stdout == "from the host\nfrom the host\nnew\nin\n"
+    assert (result.language, result.endpoint) == ("ioi_eval", "embedded")
+
+
+@pytest.mark.parametrize(
+    ("compile", "fields", "status"),
+    [("echo no >&2; exit 1", {}, "RE"), ("sleep 60", {"compile_timeout": 200}, "TO"), ("yes", {}, "OL")],
+)
+async def test_run_repeats_a_compile_that_failed(
+    engine: EmbeddedEngine, compile: str, fields: dict[str, Any], status: str
+) -> None:
+    result = await engine.execute(script("echo ran", file("compile", compile), **fields))
+    assert result.compile is not None and result.compile.status == status
+    assert result.run == result.compile
+
+
+async def test_builds_with_the_compiler(engine: EmbeddedEngine) -> None:
+    source = '#include <cstdio>\nint main() { puts("compiled"); }\n'
+    build = "g++ -O2 -static -o program main.cpp"
+    job = Job(files=(file("main.cpp", source), file("compile", build)), keep=("program", "nothing"))
+    result = await engine.execute(job)
+    assert result.run == result.compile
+    assert (result.run.code, result.run.stderr) == (0, "")
+    assert set(result.kept) == {"program"}
+    kept = Path(result.kept["program"])
+    assert mode(kept) == 0o755
+    assert (
+        await run(engine, "./program", path_file("program", kept, executable=True))
+    ).stdout == "compiled\n"
+
+
+async def test_only_regular_files_are_kept(engine: EmbeddedEngine) -> None:
+    names = ("link", "pipe", "folder", "f/hosts", "file")
+    text = "ln -s /etc/passwd link; mkfifo pipe; mkdir folder; ln -s /etc f; echo x > file; chmod 0 file"
+    result = await engine.execute(script(text, keep=names))
+    assert set(result.kept) == {"file"}
+    kept = Path(result.kept["file"])
+    assert Blob.of_file(kept).sha256 == Blob.of("x\n").sha256
+    assert mode(kept) == 0o644
+
+
+async def test_what_hostile_programs_leave_is_removed(engine: EmbeddedEngine, base: Path) -> None:
+    deep = "import os; [(os.mkdir('folder'), os.chdir('folder')) for _ in range(3000)]"
+    closed = "mkdir -p closed/inner; touch closed/inner/x; chmod 0 closed/inner closed ."
+    stage = await run(engine, f'python3 -c "{deep}" && {closed} && echo done')
+    assert (stage.stdout, stage.stderr) == ("done\n", "")
+    assert boxes(base) == []
+
+
+async def test_a_file_cannot_grow_without_end(engine: EmbeddedEngine) -> None:
+    result = await engine.execute(script("head -c 2000000 /dev/zero > big", keep=("big",)))
+    assert Blob.of_file(Path(result.kept["big"])).size == 1 << 20
+
+
+async def test_nothing_of_a_job_outlives_it(engine: EmbeddedEngine) -> None:
+    marked = mark()
+    stage = await run(engine, f"(setsid sleep {marked} > /dev/null 2>&1 &); sleep {marked} & exit 0")
+    assert stage.code == 0
+    assert alive(marked) == []
+
+
+async def test_boxes_of_root_have_their_own_uids(engine: EmbeddedEngine) -> None:
+    stages = await asyncio.gather(run(engine, "id -u; cat", stdin="x"), run(engine, "id -u; cat", stdin="x"))
+    uids = {int(stage.stdout.splitlines()[0]) for stage in stages}
+    if os.geteuid() == 0:
+        assert len(uids) == 2 and min(uids) >= 60578
+    else:
+        assert uids == {os.geteuid()}
+
+
+async def test_other_boxes_cannot_be_seen(engine: EmbeddedEngine, base: Path) -> None:
+    marked = mark()
+    task = asyncio.create_task(run(engine, f"echo secret > s; sleep {marked}"))
+    await until(lambda: bool(alive(marked)))
+    [box] = boxes(base)
+    folder = box.parent
+    stage = await run(engine, f"cat {box}/s; ls {folder} {folder}/kept; kill -9 -1; cat /proc/*/cmdline")
+    assert "secret" not in stage.stdout and box.name not in stage.stdout
+    assert alive(marked) != []
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_refusals_take_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.write_text("x")
+    missing = path_file("missing", gone)
+    gone.unlink()
+    for job in [
+        script("true", runtime="nope"),
+        script("true", file("../x", "")),
+        script("true", missing),
+    ] * 2:
+        with pytest.raises(JobRejected):
+            await engine.execute(job)
+    assert (await run(engine, "echo fine")).stdout == "fine\n"
+
+
+async def test_profile(engine: EmbeddedEngine) -> None:
+    profile = await engine.profile()
+    assert engine.slots == 2
+    assert profile.takes_paths and profile.architecture == os.uname().machine
+    assert {"g++", "python3"} <= set(profile.toolchains)
+    assert {"ioi_eval", "bash", "cms_ioi"} <= set(profile.runtimes)
+    assert profile.proctor is not None and profile.proctor.path is not None
+    assert everybody_may_start(Path(profile.proctor.path))
+
+
+# --- coming and going --------------------------------------------------------------------------------
+
+
+async def test_works_inside_async_with_only(store: Store, base: Path) -> None:
+    engine = EmbeddedEngine(store=store, boxes=base)
+    for _ in range(2):
+        with pytest.raises(EngineUnavailable, match="async with"):
+            await engine.execute(script("true"))
+        async with engine:
+            assert (await run(engine, "echo x")).stdout == "x\n"
+            with pytest.raises(EngineUnavailable, match="in use already"):
+                await engine.__aenter__()
+    assert inside(base) == []
+
+
+async def test_leaving_ends_what_runs_and_what_waits(store: Store, base: Path) -> None:
+    marked = mark()
+    async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
+        tasks = [asyncio.create_task(engine.execute(script(stays(marked)))) for _ in range(3)]
+        await until(lambda: bool(alive(marked)))
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [EngineUnavailable] * 3
+    assert alive(marked, str(base)) == []
+    assert inside(base) == []
+
+
+async def test_an_entry_that_fails_leaves_nothing(
+    store: Store, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", dict)
+    with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
+        async with EmbeddedEngine(store=store, boxes=base):
+            pass
+    assert inside(base) == []
+
+
+def test_slots(store: Store) -> None:
+    assert EmbeddedEngine(store=store).slots == len(os.sched_getaffinity(0))
+    with pytest.raises(ValueError, match="at least 1"):
+        EmbeddedEngine(store=store, slots=0)

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from engine_helpers import file, path_file
+
+from ioi_eval.engines.embedded.placing import check_names, fill, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.spec import BoxFile
+from ioi_eval.errors import EngineOverloaded, JobRejected
+
+SOMEBODY = 60577
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    folder = tmp_path / "box"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        "a//b",
+        "a/",
+        "./a",
+        "a/.",
+        "..",
+        "a\0b",
+        "x" * 256,
+        "a/" * 600 + "b",
+    ],
+)
+def test_names_that_are_refused(name: str) -> None:
+    with pytest.raises(JobRejected, match="cannot be a file's name"):
+        check_names([name])
+
+
+def test_names_that_are_fine() -> None:
+    check_names(["a", "a/b/c.txt", "..a", ".hidden", "a\nb", "ä" * 127, "-rf"])
+
+
+def test_a_name_twice() -> None:
+    with pytest.raises(JobRejected, match="twice"):
+        check_names(["a", "b", "a"])
+
+
+def test_data_is_written_with_its_modes(box: Path) -> None:
+    files = [file("a/b/text", "hi"), file("tool", b"\xff\x00", executable=True), file("empty", "")]
+    assert fill(box, files, None) == ()
+    assert (box / "a/b/text").read_text() == "hi"
+    assert (box / "tool").read_bytes() == b"\xff\x00"
+    assert (box / "empty").read_bytes() == b""
+    assert [(box / name).stat().st_mode & 0o777 for name in ("tool", "a/b/text")] == [0o755, 0o644]
+
+
+def test_a_file_by_path_is_not_copied(box: Path, tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    host.write_text("x")
+    host.chmod(0o644)
+    assert fill(box, [path_file("t/0.in", host)], SOMEBODY if os.geteuid() == 0 else None) == (
+        BoxFile(name="t/0.in", path=str(host)),
+    )
+    assert list((box / "t").iterdir()) == []
+
+
+@pytest.mark.parametrize(("mode", "copied"), [(0o644, True), (0o755, False)])
+def test_a_program_by_path_is_copied_where_it_could_not_start(
+    box: Path, tmp_path: Path, mode: int, copied: bool
+) -> None:
+    host = tmp_path / "host"
+    host.write_text("x")
+    host.chmod(mode)
+    linked = fill(box, [path_file("tool", host, executable=True)], None)
+    assert bool(linked) is not copied
+    assert (box / "tool").exists() is copied
+    if copied:
+        assert (box / "tool").stat().st_mode & 0o777 == 0o755
+        assert host.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another uid")
+def test_a_box_of_another_uid_owns_its_files(box: Path, tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    host.write_text("x")
+    host.chmod(0o600)
+    assert fill(box, [file("a/b", "x"), path_file("secret", host)], SOMEBODY) == ()
+    assert [(box / name).stat().st_uid for name in ("a", "a/b", "secret")] == [SOMEBODY] * 3
+    assert (box / "secret").read_text() == "x"
+    assert host.stat().st_uid == 0
+
+
+def test_a_path_that_is_no_file(box: Path, tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    host.write_text("x")
+    job_file = path_file("x", host)
+    host.unlink()
+    with pytest.raises(JobRejected, match="cannot be read"):
+        fill(box, [job_file], None)
+    host.mkdir()
+    with pytest.raises(JobRejected, match="not a regular file"):
+        fill(box, [job_file], None)
+
+
+@pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a")])
+def test_a_name_that_is_file_and_folder(box: Path, names: tuple[str, str]) -> None:
+    with pytest.raises(JobRejected, match="at once"), room_for_files():
+        fill(box, [file(name, "x") for name in names], None)
+
+
+def test_no_room_is_not_the_jobs_fault() -> None:
+    with pytest.raises(EngineOverloaded, match="No space left"), room_for_files():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match="Input/output"), room_for_files():
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_takes_out_a_regular_file(box: Path, tmp_path: Path) -> None:
+    (box / "out").mkdir()
+    made = box / "out" / "program"
+    made.write_text("x")
+    made.chmod(0o4100)
+    assert take_out(box, "out/program", tmp_path / "kept")
+    assert (tmp_path / "kept").read_text() == "x"
+    assert (tmp_path / "kept").stat().st_mode & 0o7777 == 0o755
+    assert not made.exists()
+
+
+def test_takes_out_nothing_else(box: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("x")
+    (box / "link").symlink_to(outside / "precious")
+    (box / "folder-link").symlink_to(outside)
+    (box / "folder").mkdir()
+    os.mkfifo(box / "pipe")
+    for name in ("link", "folder-link/precious", "folder", "pipe", "missing", "missing/x", "link/x"):
+        assert not take_out(box, name, tmp_path / "kept"), name
+    assert not (tmp_path / "kept").exists()
+    assert (outside / "precious").read_text() == "x"
+
+
+def test_links_of_a_stage_go_and_what_replaced_them_stays(box: Path, tmp_path: Path) -> None:
+    (box / "t").mkdir()
+    (box / "t" / "linked").symlink_to("/proc/self/fd/7")
+    (box / "replaced").write_text("by the compile stage")
+    (box / "elsewhere").symlink_to(tmp_path)
+    files = tuple(
+        BoxFile(name=name, path="/x") for name in ("t/linked", "replaced", "gone", "elsewhere/box/x")
+    )
+    (box / "x").symlink_to("/proc/self/fd/8")
+    assert unlink(box, files) == files[:1]
+    assert sorted(path.name for path in box.iterdir()) == ["elsewhere", "replaced", "t", "x"]
+    assert list((box / "t").iterdir()) == []

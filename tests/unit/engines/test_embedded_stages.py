@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from engine_helpers import file, script
+
+from ioi_eval.engines.embedded.stages import JobPlan, plan_of
+from ioi_eval.errors import JobRejected
+from ioi_eval.models import Blob, Job, JobFile
+
+
+def plan(job: Job) -> JobPlan:
+    return plan_of(job, file_size=1000, processes=10)
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        (script("true", runtime="nope"), "nope-* runtime is unknown"),
+        (script("true", runtime="nope", version="1.2.3"), "nope-1.2.3 runtime is unknown"),
+        (script("true", run_timeout=-5), "run_timeout must be non-negative"),
+        (script("true", compile_cpu_time=-1), "compile_cpu_time must be non-negative"),
+        (script("true", run_memory_limit=-2), "run_memory_limit must be non-negative"),
+        (Job(files=()), "files must include at least one utf8 encoded file"),
+        (Job(files=(file("run", b"\xff"),)), "files must include at least one utf8 encoded file"),
+        (Job(files=(file("main.cpp", "x"),)), "a job for ioi_eval needs a file `compile` or a file `run`"),
+    ],
+)
+def test_jobs_that_are_refused(job: Job, message: str) -> None:
+    with pytest.raises(JobRejected) as refused:
+        plan(job)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("job", [script("x", file("../evil", "x")), script("x", keep=("/etc/passwd",))])
+def test_names_that_leave_the_box(job: Job) -> None:
+    with pytest.raises(JobRejected, match="stay in the box"):
+        plan(job)
+
+
+def test_compile_gets_the_names_and_run_the_main_file() -> None:
+    by_path = JobFile(name="t/0.in", content=Blob(sha256="", size=0, path="/x"))
+    files = (file("main.cpp", "x"), file("binary", b"\xff"), by_path, file("compile", ""), file("run", ""))
+    made = plan(Job(files=files, args=("a", "b c")))
+    assert made.compile is not None and made.run is not None
+    assert made.compile.argv == ("/bin/bash", "compile", "main.cpp", "compile", "run")
+    assert made.run.argv == ("/bin/bash", "run", "main.cpp", "a", "b c")
+
+
+def test_a_missing_script_is_a_missing_stage() -> None:
+    assert plan(script("true")).compile is None
+    assert plan(Job(files=(file("compile", ""),))).run is None
+
+
+def test_bash_runs_the_main_file_whatever_its_name() -> None:
+    made = plan(Job(files=(file("any.sh", ""), file("compile", "")), runtime="bash", args=("a",)))
+    assert made.compile is None and made.run is not None
+    assert made.run.argv[-2:] == ("any.sh", "a")
+    assert made.language == "bash"
+
+
+def test_the_classic_language_has_a_name_of_its_own() -> None:
+    assert plan(script("true", runtime="cms_ioi")).language == "cms"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "sent"), [("", b"\n"), ("x", b"x\n"), ("x\n", b"x\n"), ("ä", b"\xc3\xa4\n")]
+)
+def test_stdin_ends_in_a_newline(stdin: str, sent: bytes) -> None:
+    assert plan(script("true", stdin=stdin)).stdin == sent
+
+
+@pytest.mark.parametrize(
+    ("fields", "limits"),
+    [
+        ({}, (None, None, None)),
+        ({"run_timeout": 0, "run_cpu_time": 0, "run_memory_limit": 0}, (None, None, None)),
+        ({"run_memory_limit": -1}, (None, None, None)),
+        ({"run_timeout": 5, "run_cpu_time": 6, "run_memory_limit": 7}, (5, 6, 7)),
+        ({"compile_timeout": 5, "compile_cpu_time": 6, "compile_memory_limit": 7}, (None, None, None)),
+    ],
+)
+def test_limits(fields: dict[str, Any], limits: tuple[int | None, ...]) -> None:
+    made = plan(script("true", **fields)).run
+    assert made is not None
+    assert (made.limits.wall_ms, made.limits.cpu_ms, made.limits.memory) == limits
+    assert (made.limits.file_size, made.limits.processes) == (1000, 10)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ioi_eval.engines.embedded.spec import BoxReport, decode_report
+from ioi_eval.engines.embedded.statuses import signal_name, stage_of
+from ioi_eval.errors import BrokenReply
+
+
+@pytest.mark.parametrize(
+    ("report", "overflow", "expected"),
+    [
+        ({}, "", (0, None, None, None)),
+        ({"code": 3}, "", (3, None, "RE", "Exited with error status 3")),
+        ({"signal": 11}, "", (None, "SIGSEGV", "SG", "Caught fatal signal 11")),
+        ({"killed": "wall", "signal": 9}, "", (None, "SIGKILL", "TO", "Time limit exceeded (wall clock)")),
+        ({"killed": "cpu", "code": 1}, "", (None, "SIGKILL", "TO", "Time limit exceeded")),
+        ({"killed": "memory"}, "", (None, "SIGKILL", "SG", "Memory limit exceeded")),
+        ({"killed": "processes"}, "", (None, "SIGKILL", "SG", "Too many processes")),
+        ({"killed": "leash"}, "stdout", (None, "SIGKILL", "OL", "stdout length exceeded")),
+        ({"killed": "leash"}, "stderr", (None, "SIGKILL", "EL", "stderr length exceeded")),
+        ({"code": 1}, "stdout", (None, "SIGKILL", "OL", "stdout length exceeded")),
+        ({"killed": "something new"}, "", (None, "SIGKILL", "XX", "the box was killed from outside")),
+        ({"failure": "no room"}, "", (None, None, "XX", "no room")),
+    ],
+)
+def test_endings(report: dict[str, Any], overflow: str, expected: tuple[Any, ...]) -> None:
+    stage = stage_of(BoxReport(v=1, **report), b"", b"", overflow=overflow)
+    assert (stage.code, stage.signal, stage.status, stage.message) == expected
+
+
+def test_measures_and_texts() -> None:
+    stage = stage_of(BoxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
+    assert (stage.cpu_time, stage.wall_time, stage.memory) == (1, 2, 77)
+    assert (stage.stdout, stage.stderr) == ("a\ufffdb", "ä\n")
+
+
+def test_signals_without_a_name() -> None:
+    assert signal_name(9) == "SIGKILL"
+    assert signal_name(200) == "SIG200"
+
+
+@pytest.mark.parametrize("text", [b"{}", b'{"v":1,"code":"x"}', b'{"v":1', b'{"v":2}'])
+def test_reports_that_are_none(text: bytes) -> None:
+    with pytest.raises(BrokenReply):
+        decode_report(text)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from engine_helpers import until
+
+from ioi_eval.engines.embedded.threads import to_its_end
+
+
+async def test_gives_what_the_work_gives() -> None:
+    assert await to_its_end(lambda: 7) == 7
+
+
+async def test_raises_what_the_work_raises() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await to_its_end(lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("cancellations", [1, 3])
+async def test_cancelled_it_hurries_waits_and_undoes(cancellations: int) -> None:
+    begun, go = threading.Event(), threading.Event()
+    undone: list[int] = []
+
+    def work() -> int:
+        begun.set()
+        go.wait()
+        return 7
+
+    hurried: list[bool] = []
+    task = asyncio.create_task(to_its_end(work, hurry=lambda: hurried.append(True), undo=undone.append))
+    await until(begun.is_set)
+    for _ in range(cancellations):
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert undone == [7]
+    assert hurried == [True]
+
+
+async def test_cancelled_it_forgets_what_the_work_raised() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def work() -> int:
+        begun.set()
+        go.wait()
+        raise ValueError("unseen")
+
+    with ThreadPoolExecutor(1) as executor:
+        task = asyncio.create_task(to_its_end(work, executor=executor, hurry=go.set))
+        await until(begun.is_set)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task

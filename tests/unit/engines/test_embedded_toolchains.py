@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.engines.embedded import toolchains
+from ioi_eval.engines.embedded.toolchains import (
+    everybody_may_start,
+    find_command,
+    find_compiler,
+    find_python,
+)
+
+
+def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.parent.chmod(0o755)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_finds_what_this_machine_has() -> None:
+    compiler, python = find_compiler(), find_python()
+    assert compiler is not None and compiler.command == "g++"
+    assert Path(compiler.path).is_absolute() and str(Path(compiler.path).resolve()) in compiler.identity
+    assert compiler.version in compiler.identity
+    assert compiler == find_compiler()
+    assert python is not None and python.version.startswith("3.")
+    assert set(toolchains.toolchains()) == {"g++", "python3"}
+
+
+def test_takes_the_first_that_everybody_may_start(base: Path) -> None:
+    program(base / "no" / "tool", mode=0o750)
+    program(base / "hidden" / "tool")
+    (base / "hidden").chmod(0o700)
+    found = program(base / "yes" / "tool")
+    program(base / "late" / "tool")
+    folders = [str(base / name) for name in ("missing", "no", "hidden", "yes", "late")]
+    assert find_command("tool", folders) == found
+    assert find_command("other", folders) is None
+
+
+def test_a_link_is_as_good_as_what_it_leads_to(base: Path) -> None:
+    program(base / "hidden" / "tool")
+    (base / "hidden").chmod(0o700)
+    (base / "link").symlink_to(base / "hidden" / "tool")
+    (base / "round").symlink_to(base / "round")
+    (base / "nowhere").symlink_to(base / "gone")
+    assert not any(everybody_may_start(base / name) for name in ("link", "round", "nowhere"))
+    (base / "hidden").chmod(0o755)
+    assert everybody_may_start(base / "link")
+
+
+def fake_compiler(base: Path, version: str = "13.1.0", library: str = "one") -> str:
+    (base / "libc.a").write_text(library)
+    text = f"""#!/bin/sh
+case $1 in
+-v) echo "Target: vax-dec-ultrix" >&2; echo "gcc version {version} (Home)" >&2;;
+-print-file-name=libc.a) echo {base}/libc.a;;
+*) echo "${{1#*=}}";;
+esac
+"""
+    return str(program(base / "bin" / "g++", text).parent)
+
+
+@pytest.fixture
+def on_path(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(find_command, "__defaults__", ((str(base / "bin"),),))
+    return base
+
+
+def identity() -> str:
+    found = find_compiler()
+    assert found is not None
+    return found.identity
+
+
+def test_identity_changes_with_whatever_a_build_depends_on(on_path: Path) -> None:
+    fake_compiler(on_path)
+    first = identity()
+    assert "13.1.0" in first and "vax-dec-ultrix" in first
+    assert identity() == first
+    fake_compiler(on_path, version="13.2.0")
+    second = identity()
+    fake_compiler(on_path, library="another")
+    assert len({first, second, identity()}) == 3
+
+
+def test_what_does_not_answer_like_a_compiler_is_none(on_path: Path) -> None:
+    assert find_compiler() is None
+    program(on_path / "bin" / "g++", "#!/bin/sh\necho hello\n")
+    assert find_compiler() is None
+    program(on_path / "bin" / "g++", "not a program")
+    assert find_compiler() is None
