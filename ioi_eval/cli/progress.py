@@ -17,7 +17,7 @@ from ioi_eval.runner import Event, RunStarted, SubmissionFailed, SubmissionJudge
 
 _TICK = 0.5  # seconds; the clock goes on while nothing is finished
 _LINE_EVERY = 15.0  # seconds, without a terminal
-_FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions, {postfix} [{elapsed}, {remaining} left]"
+_FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{elapsed}, {remaining} left]"
 
 
 class Progress:
@@ -63,6 +63,7 @@ class Progress:
                 bar_format=_FORMAT,
                 ncols=min(console.WIDTH, console.terminal_width()),
                 file=sys.stderr,
+                leave=False,
             )
 
     def draw(self) -> None:

@@ -1,0 +1,144 @@
+"""Small packages and dumps, and a process that scores them."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RIGHT = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+SMALL = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << (int)(0u + a + b); }\n"
+WRONG = "#include <iostream>\nint main() { std::cout << 0; }\n"
+BROKEN = "int main( {\n"
+PYTHON = "print(sum(map(int, input().split())))\n"
+TESTS = {"1-1": (1, 2), "1-2": (30, 4), "2-1": (10**10, 1), "2-2": (5, -6)}
+SUBTASKS = {"01-small": (40, ["1-1", "1-2"]), "02-large": (60, ["2-1", "2-2", "1-1"])}
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    folder: Path
+    cache: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.argv(*arguments), cwd=self.folder, env=self.env, capture_output=True, text=True, check=False
+        )
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.argv(*arguments),
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def argv(self, *arguments: str | Path) -> list[str]:
+        return [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)]
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {**os.environ, "IOI_EVAL_CACHE": str(self.cache), "COLUMNS": "100", **self.environment}
+
+
+def write_package(
+    folder: Path,
+    *,
+    checker: str | None = None,
+    time_limit: float = 2.0,
+    subtasks: Mapping[str, tuple[int, list[str]]] = SUBTASKS,
+) -> Path:
+    """A package in the contest system's layout; its id is the folder's name."""
+    for name in ("tests", "subtasks"):
+        (folder / name).mkdir(parents=True)
+    how = {"compilation": "alone", "output_eval": "comparator" if checker else "diff"}
+    header = {
+        "code": folder.name,
+        "time_limit": time_limit,
+        "memory_limit": 256 << 20,
+        "score_precision": 2,
+        "task_type": "Batch",
+        "task_type_params": json.dumps({f"task_type_parameters_Batch_{key}": how[key] for key in how}),
+    }
+    (folder / "problem.json").write_text(json.dumps(header))
+    for name, (a, b) in TESTS.items():
+        (folder / "tests" / f"{name}.in").write_text(f"{a} {b}\n")
+        (folder / "tests" / f"{name}.out").write_text(f"{a + b}\n")
+    for name, (score, tests) in subtasks.items():
+        (folder / "subtasks" / f"{name}.json").write_text(json.dumps({"score": score, "testcases": tests}))
+    if checker:
+        (folder / "checker").mkdir()
+        (folder / "checker" / "checker.cpp").write_text(checker)
+    return folder
+
+
+def write_dump(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def row(key: str, code: str | None, **columns: Any) -> dict[str, Any]:
+    return {"uuid": key, "problem_id": "add", "model": "m", "code": code, **columns}
+
+
+def results(run: Path) -> dict[str, dict[str, Any]]:
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    assert len({row["key"] for row in rows}) == len(rows), "a submission has two rows"
+    return {row["key"]: row for row in rows}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of a folder but locks, to see whether anything in it changed."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+# --- processes that outlive their parent -------------------------------------------------------------
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """From now on whatever a child leaves behind becomes a child of this process, where it can be seen."""
+    assert ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def children() -> set[int]:
+    """Living processes whose parent is this one."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == os.getpid() and state not in "ZX":
+            found.add(int(path.parent.name))
+    return found
+
+
+def wait_until_gone(before: set[int]) -> None:
+    """Until no child is left but those from before. One that never goes keeps the test from ending well."""
+    for _ in range(3000):
+        if children() <= before:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"left behind: {children() - before}")
+
+
+def wait_for_rows(run: Path, number: int, process: subprocess.Popen[str]) -> None:
+    """Until a run has that many results, or has ended."""
+    path = run / "results.jsonl"
+    while process.poll() is None:
+        if path.exists() and path.read_bytes().count(b"\n") >= number:
+            return
+        time.sleep(0.01)

@@ -1,0 +1,98 @@
+"""The other commands, and what is said about all of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_helpers import RIGHT, CommandLine, contents, row, write_dump, write_package
+
+from ioi_eval import resources
+
+COMMANDS = ("score", "report", "problems", "doctor", "examples")
+
+
+def test_version(cli: CommandLine) -> None:
+    assert cli("--version").stdout.startswith("ioi-eval 0.")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(cli: CommandLine, command: str) -> None:
+    shown = cli(command, "--help").stdout
+    assert f"  ioi-eval {command}" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+    assert f"\n  {command} " in cli("--help").stdout
+
+
+def test_doctor_says_what_is_there(cli: CommandLine) -> None:
+    done = cli("doctor")
+    assert done.returncode == 0, done.stdout
+    assert "g++" in done.stdout
+    assert "confinement" in done.stdout
+    answer = json.loads(cli("doctor", "--json").stdout)
+    assert answer["ok"]
+    assert {"C++ compiler", "C++ standard", "cores", "confinement"} <= {
+        condition["name"] for condition in answer["conditions"]
+    }
+
+
+def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
+    done = cli("problems", problems)
+    assert done.returncode == 0, done.stderr
+    assert "add" in done.stdout
+    assert "1 of 1 packages can be used" in done.stdout
+    (described,) = json.loads(cli("problems", problems, "--json").stdout)
+    assert described["tests"] == 4
+    assert [subtask["points"] for subtask in described["subtasks"]] == [40, 60]
+    assert described["limits"]["cpu_time"] == 2.0
+
+
+def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
+    write_package(problems / "bad", subtasks={"01-all": (100, ["1-1", "9-9"])})
+    (problems / "worse").mkdir()
+    (problems / "worse" / "problem.json").write_text("{")
+    done = cli("problems", problems)
+    assert done.returncode == 2
+    assert "1 of 3 packages can be used" in done.stdout
+    assert "9-9" in done.stderr
+    assert "worse" in done.stderr
+
+
+def test_the_cache_gives_way_where_home_cannot_be_written(cli: CommandLine) -> None:
+    elsewhere = cli.folder / "elsewhere"
+    elsewhere.mkdir()
+    nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "", "IOI_EVAL_CACHE": "", "TMPDIR": str(elsewhere)}
+    write_package(cli.folder / "package" / "add")
+    shutil.make_archive(str(cli.folder / "add"), "zip", cli.folder / "package" / "add")
+    homeless = CommandLine(folder=cli.folder, cache=cli.cache, environment=nowhere)
+    assert "1 of 1 packages" in homeless("problems", "add.zip").stdout
+    (private,) = elsewhere.glob("ioi-eval-*")
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert any(private.rglob("problem.json"))
+
+
+def test_examples_are_copied_once(cli: CommandLine) -> None:
+    mine = cli.folder / "mine"
+    assert cli("examples", mine).returncode == 0
+    copied = {name for name in contents(mine) if "__pycache__" not in name}
+    assert copied == {name for name in contents(resources.examples()) if "__pycache__" not in name}
+    again = cli("examples", mine)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+    (cli.folder / "file").write_text("")
+    assert cli("examples", "file").returncode == 2
+
+
+def test_report_makes_the_reports_again(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
+    assert cli("score", dump, "--problems", problems, "--out", "run", "--quiet").returncode == 0
+    before = contents(cli.folder / "run")
+    for name in ("report.md", "summary.json"):
+        (cli.folder / "run" / name).unlink()
+    done = cli("report", "run")
+    assert done.returncode == 0, done.stderr
+    assert "Report: run/report.md" in done.stdout
+    assert contents(cli.folder / "run") == before
+    assert json.loads(cli("report", "run", "--json").stdout)["run"]["scored"] == 1

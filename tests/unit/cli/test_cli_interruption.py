@@ -1,0 +1,103 @@
+"""A run that is cut short leaves nothing behind but its results, and goes on where it was."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_helpers import (
+    RIGHT,
+    CommandLine,
+    adopt_orphans,
+    children,
+    results,
+    row,
+    wait_for_rows,
+    wait_until_gone,
+    write_dump,
+)
+
+NUMBER = 24
+
+
+@pytest.fixture
+def dump(cli: CommandLine) -> Path:
+    """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
+    slow = RIGHT.replace("int main() {", "int main() { for (volatile long n = 0; n < 20000000; ++n);")
+    rows = [row(f"row-{n}", f"{slow}// {n}\n") for n in range(NUMBER)]
+    return write_dump(cli.folder / "d.jsonl", rows)
+
+
+def judged_once(run: Path) -> bool:
+    return results(run).keys() == {f"row-{n}" for n in range(NUMBER)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_run_cleanly(
+    cli: CommandLine, problems: Path, dump: Path, number: signal.Signals
+) -> None:
+    adopt_orphans()
+    before = children()
+    arguments = ("score", dump, "--problems", problems, "--out", "run")
+    process = cli.start(*arguments)
+    wait_for_rows(cli.folder / "run", 3, process)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert "the same command goes on from there" in errors
+    assert "ioi-eval score" in errors
+    assert "Traceback" not in errors
+    assert children() <= before, "left behind"
+    assert 3 <= len(results(cli.folder / "run")) < NUMBER
+
+    assert cli(*arguments).returncode == 0
+    assert judged_once(cli.folder / "run")
+
+
+def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems: Path, dump: Path) -> None:
+    process = cli.start("score", dump, "--problems", problems, "--out", "run", "--fresh")
+    wait_for_rows(cli.folder / "run", 1, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert "--out run" in errors
+    assert "--fresh" not in errors
+
+
+def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, dump: Path) -> None:
+    adopt_orphans()
+    before = children()
+    arguments = ("score", dump, "--problems", problems, "--out", "run", "--quiet")
+    moments = random.Random(1)
+    seen = 0
+    while True:
+        process = cli.start(*arguments)
+        try:
+            process.communicate(timeout=moments.uniform(0.5, 2.5))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        wait_until_gone(before)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+        path = cli.folder / "run" / "results.jsonl"
+        rows = path.read_bytes().count(b"\n") if path.exists() else 0
+        assert rows >= seen, "a result was lost"
+        seen = rows
+    assert judged_once(cli.folder / "run")
+
+
+def test_one_process_at_a_time_writes_a_run(cli: CommandLine, problems: Path, dump: Path) -> None:
+    arguments = ("score", dump, "--problems", problems, "--out", "run")
+    process = cli.start(*arguments)
+    wait_for_rows(cli.folder / "run", 1, process)
+    process.send_signal(signal.SIGSTOP)  # it holds the folder for as long as we need
+    second = cli(*arguments)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
+    process.communicate()
+    assert second.returncode == 2
+    assert f"pid {process.pid}" in second.stderr

@@ -1,0 +1,185 @@
+"""`ioi-eval score`, on small packages and for real: compilers, proctor, boxes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cli_helpers import (
+    BROKEN,
+    PYTHON,
+    RIGHT,
+    SMALL,
+    WRONG,
+    CommandLine,
+    contents,
+    results,
+    row,
+    write_dump,
+    write_package,
+)
+
+ROWS = [
+    row("right", RIGHT),
+    row("small", SMALL),
+    row("wrong", WRONG, model="other"),
+    row("broken", BROKEN),
+    row("python", PYTHON, language="python"),
+    row("equal", RIGHT, model="other"),
+    row("nothing", None, generation="I do not know."),
+    row("talk", None, generation=f"<think>```cpp\n{WRONG}```</think>So:\n```cpp\n{RIGHT}```\nDone."),
+]
+POINTS = {
+    "right": 100,
+    "small": 40,
+    "wrong": 0,
+    "broken": 0,
+    "python": 100,
+    "equal": 100,
+    "nothing": 0,
+    "talk": 100,
+}
+
+
+def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    first = cli("score", dump, "--problems", problems)
+    assert first.returncode == 0, first.stderr
+    run = cli.folder / "runs" / "d"
+    rows = results(run)
+    assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
+    assert "Scored 8 submissions" in first.stdout
+    assert "2 of them equal to another one" in first.stdout
+    assert first.stdout.splitlines()[-1] == "Report: runs/d/report.md"
+    assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
+
+    before = contents(run)
+    second = cli("score", dump, "--problems", problems)
+    assert second.returncode == 0, second.stderr
+    assert "Nothing new to do: 8 submissions" in second.stdout
+    assert contents(run) == before
+
+
+def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    assert cli("score", dump, "--problems", problems, "--out", "run", "--all-tests").returncode == 0
+    rows = results(cli.folder / "run")
+    statuses = {
+        key: [subtask["status"] for subtask in found["all_subtasks_results"]] for key, found in rows.items()
+    }
+    assert statuses["right"] == statuses["python"] == ["AC", "AC"]
+    assert statuses["small"] == ["AC", "WA"]
+    assert statuses["broken"] == statuses["nothing"] == ["CE", "CE"]
+    assert not rows["broken"]["code_compiles"]
+    assert "error" in rows["broken"]["compile_output"]
+    nothing = rows["nothing"]["all_subtasks_results"][0]["test_results"][0]
+    assert nothing["feedback"] == "no code found"
+    tested = rows["small"]["all_subtasks_results"][1]["test_results"]
+    assert [(test["test_name"], test["status"]) for test in tested] == [
+        ("2-1", "WA"),
+        ("2-2", "AC"),
+        ("1-1", "AC"),
+    ]
+    assert all(test["memory"] > 0 for test in tested)
+    assert rows["right"]["confinement"]["no_new_privs"]
+    assert rows["right"]["model"] == "m"
+
+
+def test_early_stops_and_all_tests_give_the_same_scores(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    assert cli("score", dump, "--problems", problems, "--out", "fast").returncode == 0
+    assert cli("score", dump, "--problems", problems, "--out", "all", "--all-tests").returncode == 0
+    fast, whole = results(cli.folder / "fast"), results(cli.folder / "all")
+    assert {key: found["all_subtasks_points"] for key, found in fast.items()} == {
+        key: found["all_subtasks_points"] for key, found in whole.items()
+    }
+
+
+def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    base = ("score", dump, "--problems", problems, "--out", "run")
+    assert cli(*base, "--limit", "2").returncode == 0
+    assert list(results(cli.folder / "run")) in (["right", "small"], ["small", "right"])
+    assert (
+        cli(*base, "--only", "wrong", "--only", "python", "--problem", "add", "--workers", "1").returncode
+        == 0
+    )
+    assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "python"}
+    last = cli(*base)
+    assert "4 were scored by earlier calls" in last.stdout
+    assert results(cli.folder / "run").keys() == POINTS.keys()
+
+
+def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS[:2])
+    base = ("score", dump, "--problems", problems, "--out", "run")
+    assert cli(*base).returncode == 0
+    before = contents(cli.folder / "run")
+
+    options = cli(*base, "--all-tests")
+    assert (options.returncode, "all_tests" in options.stderr) == (2, True)
+    (problems / "add" / "tests" / "1-1.out").write_text("4\n")
+    changed = cli(*base)
+    assert (changed.returncode, "problem add" in changed.stderr) == (2, True)
+    write_dump(dump, ROWS[:3])
+    assert "the dump" in cli(*base).stderr
+    assert contents(cli.folder / "run") == before
+
+    assert cli(*base, "--fresh").returncode == 0
+    fresh = results(cli.folder / "run")
+    assert {key: found["all_subtasks_points"] for key, found in fresh.items()} == dict.fromkeys(fresh, 0)
+    assert len(fresh) == 3
+
+
+def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    done = cli("score", dump, "--problems", problems, "--out", "run", "--json")
+    printed = json.loads(done.stdout)
+    assert (printed["scored"], printed["unscored"], printed["submissions"]) == (8, 0, 8)
+    assert printed["this_call"]["judged"] == 8
+    assert printed["report"] == "run/report.md"
+    points = {model["model"]: model["points"] for model in printed["models"]}
+    assert points == {"m": 100, "other": 100}
+    assert done.stderr == ""
+
+
+def test_quiet_prints_nothing(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
+    done = cli("score", dump, "--problems", problems, "--out", "run", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert results(cli.folder / "run").keys() == {"right"}
+
+
+CHECKER_THAT_MAY_CRASH = """
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+int main(int, char **argv) {
+    long long want = 0, got = 0;
+    std::ifstream(argv[2]) >> want;
+    std::ifstream(argv[3]) >> got;
+    if (got == 777) abort();
+    puts(want == got ? "1.0" : "0.0");
+}
+"""
+
+
+def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> None:
+    write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_CRASH)
+    crashing = WRONG.replace("<< 0", "<< 777")
+    dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("strange", crashing)])
+    base = ("score", dump, "--problems", "problems", "--out", "run")
+    first = cli(*base)
+    assert first.returncode == 3
+    assert "not judged: strange:" in first.stderr
+    assert "1 submission could not be judged, see run/failures.jsonl" in first.stderr
+    assert results(cli.folder / "run").keys() == {"right"}
+    failures = (cli.folder / "run" / "failures.jsonl").read_text().splitlines()
+    assert [json.loads(line)["key"] for line in failures] == ["strange"]
+
+    second = cli(*base, "--json")
+    assert second.returncode == 3
+    called = json.loads(second.stdout)
+    assert (called["this_call"]["skipped"], called["this_call"]["failed"]) == (1, 1)
+    assert called["models"][0]["unscored"] == 1
+    assert len((cli.folder / "run" / "failures.jsonl").read_text().splitlines()) == 1
