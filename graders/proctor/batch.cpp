@@ -3,54 +3,49 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "files.hpp"
 #include "task.hpp"
-#include "text.hpp"
 
 namespace task {
 namespace {
 
-constexpr size_t longest_last_words = 500;
-
 class Batch : public Task {
  public:
-  using Task::Task;
+  Batch(const Parts& parts, const char* mode) : Task(parts), mode_(mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
-    const int input = opened_.of(test.input);
-    const sys::Fd empty = files::memory("empty"), error = files::memory("error");
-    const sys::Fd output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
+    const sys::Fd error = files::memory("error"), output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
     process::Program program = submission();
-    if (!plan_.input_file.empty()) lay_out(input);
-    if (lseek(input, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
-    const sys::Fd copied = needs_copy(program) ? copy_of(input) : sys::Fd();
-    if (plan_.input_file.empty()) program.input = copied.valid() ? copied.get() : input;
+    const sys::Fd copied = hand_input(test.input, program);
     if (plan_.output_file.empty()) program.output = output.get();
     program.error = error.get();
     use_files(program);
     verdict::Verdict verdict;
     verdict.used = process::run(room_, program);
     if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
-    const int64_t written = std::max(files::size(output.get()), files::size(error.get()));
-    verdict.end = end_of(verdict.used, plan_.limits, written);
-    if (verdict.end == verdict::End::exit || verdict.end == verdict::End::signal) verdict.feedback = last_words(error.get());
-    if (verdict.end != verdict::End::ok) return verdict;
-    const checker::Checked checked = checker_.check(input, test.answer.empty() ? empty.get() : opened_.of(test.answer), output.get());
-    verdict.score = checked.score;
-    verdict.feedback = checked.feedback;
+    verdict.end = end_of(verdict.used, plan_.limits, std::max(files::size(output.get()), files::size(error.get())));
+    if (verdict.end == verdict::End::ok)
+      check(verdict, test, output.get(), mode_);
+    else
+      verdict.feedback = last_words(error.get());
     return verdict;
   }
 
  private:
   static std::string own(const std::string& name) { return std::string(own_folder) + "/" + name; }
 
-  // Where nothing but file modes would keep a program that sees /proc from reopening its input for writing, it gets a copy.
-  bool needs_copy(const process::Program& program) const { return program.proc && room_.landlock_abi == 0; }
-
-  static sys::Fd copy_of(int input) {
+  // The input as standard input or as a file of its own; returns what must live as long as the program.
+  sys::Fd hand_input(const std::string& input, process::Program& program) const {
+    if (!plan_.input_file.empty()) {
+      lay_out(opened_.of(input));
+      return {};
+    }
+    program.input = rewound(input);
+    // Where nothing but file modes would keep a program that sees /proc from reopening its input for writing, it gets a copy.
+    if (!program.proc || room_.landlock_abi > 0) return {};
     sys::Fd copied = files::memory("input");
-    files::copy(input, copied.get());
+    files::copy(program.input, copied.get());
     lseek(copied.get(), 0, SEEK_SET);
+    program.input = copied.get();
     return copied;
   }
 
@@ -74,18 +69,11 @@ class Batch : public Task {
     return file;
   }
 
-  // The last line that a program wrote before it failed: an uncaught exception names itself there.
-  static std::string last_words(int error) {
-    std::string tail = files::read_tail(error, longest_last_words);
-    while (!tail.empty() && (tail.back() == '\n' || tail.back() == '\r')) tail.pop_back();
-    return tail.substr(tail.rfind('\n') + 1);
-  }
+  const char* mode_;
 };
 
 }  // namespace
 
-std::unique_ptr<Task> make_batch(const plan::Plan& plan, const room::Room& room, const Opened& opened, const checker::Checker& checker) {
-  return std::make_unique<Batch>(plan, room, opened, checker);
-}
+std::unique_ptr<Task> make_batch(const Parts& parts, const char* mode) { return std::make_unique<Batch>(parts, mode); }
 
 }  // namespace task

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "landlock.hpp"
 
@@ -58,17 +59,6 @@ void place_standard(const Program& program) {
     if (dup2(moved[i], i) < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
 }
 
-// Closes all but the standard descriptors and those kept; everything else is marked close-on-exec already, this is the second lock.
-void close_others(std::vector<int> kept) {
-  std::sort(kept.begin(), kept.end());
-  unsigned from = 3;
-  for (const int fd : kept) {
-    if (static_cast<unsigned>(fd) > from) syscall(sys::nr_close_range, from, static_cast<unsigned>(fd) - 1, 0);
-    from = std::max(from, static_cast<unsigned>(fd) + 1);
-  }
-  syscall(sys::nr_close_range, from, ~0U, 0);
-}
-
 void mount_or_fail(const std::string& source, const std::string& target, const char* type, unsigned long flags, const std::string& data) {
   if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0) sys::fail_errno("mount on " + target);
 }
@@ -101,7 +91,11 @@ std::string folder_here(const room::Room& room, const Program& program) {
 void grant_folder(landlock::Rules& rules, const Program& program) {
   if (program.folder.empty()) return;
   rules.permit_path(".", program.folder_writable ? landlock::Access::work : landlock::Access::run);
-  for (const std::string& name : program.writable) rules.permit_path(name.c_str(), landlock::Access::write);
+  for (const std::string& name : program.writable) {
+    struct stat status;
+    const bool is_folder = stat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    rules.permit_path(name.c_str(), is_folder ? landlock::Access::work : landlock::Access::write);
+  }
 }
 
 // Everything that Landlock lets the program touch.
@@ -173,6 +167,16 @@ void filter_calls(const room::Room& room, const Program& program) {
 }
 
 }  // namespace
+
+void close_others(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned from = 3;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > from) syscall(sys::nr_close_range, from, static_cast<unsigned>(fd) - 1, 0);
+    from = std::max(from, static_cast<unsigned>(fd) + 1);
+  }
+  syscall(sys::nr_close_range, from, ~0U, 0);
+}
 
 int64_t now_us() {
   timespec time;

@@ -19,6 +19,10 @@ News await_start(int news);
 
 int64_t now_us();
 
+// Closes all but the standard descriptors and those kept. Before a program starts everything else is marked close-on-exec
+// already; this is the second lock.
+void close_others(std::vector<int> kept);
+
 // The caller's own pid as the /proc behind `proc` counts it.
 pid_t own_pid(int proc);
 

@@ -1,9 +1,15 @@
 #include "compare.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <strings.h>
 #include <vector>
 
 #include "files.hpp"
+#include "json.hpp"
 
 namespace compare {
 namespace {
@@ -109,7 +115,121 @@ Span inner(int fd) {
   return span;
 }
 
+// The words of a file; with `keep_spaces` the runs of white space between them too.
+class Words {
+ public:
+  Words(int fd, bool keep_spaces) : bytes_(fd), keep_spaces_(keep_spaces), ahead_(bytes_.next()) {}
+
+  // Empty at the end.
+  std::string next() {
+    std::string word;
+    if (keep_spaces_ && is_space(ahead_)) {
+      gather(word, true);
+      return word;
+    }
+    while (is_space(ahead_)) ahead_ = bytes_.next();
+    gather(word, false);
+    return word;
+  }
+
+ private:
+  static bool is_space(int c) { return c == '\n' || is_blank(c); }
+
+  void gather(std::string& word, bool spaces) {
+    for (; ahead_ != Bytes::end && is_space(ahead_) == spaces; ahead_ = bytes_.next()) word += static_cast<char>(ahead_);
+  }
+
+  Bytes bytes_;
+  bool keep_spaces_;
+  int ahead_;
+};
+
+bool as_number(const std::string& word, double& number) {
+  char* end = nullptr;
+  number = std::strtod(word.c_str(), &end);
+  return !word.empty() && *end == '\0' && std::isfinite(number);
+}
+
+bool same_word(const std::string& ours, const std::string& theirs, const Tokens& rules) {
+  double a, b;
+  if ((rules.absolute >= 0 || rules.relative >= 0) && as_number(theirs, b)) {
+    if (!as_number(ours, a)) return false;
+    const double apart = std::fabs(a - b);
+    return apart <= rules.absolute || apart <= rules.relative * std::fabs(b);
+  }
+  return rules.case_sensitive ? ours == theirs : strcasecmp(ours.c_str(), theirs.c_str()) == 0 && ours.size() == theirs.size();
+}
+
+constexpr size_t largest_value = 16 << 20;
+constexpr int deepest_value = 500;
+
+// A whole number without leading zeros and the like; empty where it is written as something else.
+std::string whole(const std::string& digits) {
+  const size_t sign = digits[0] == '-' ? 1 : 0;
+  if (digits.find_first_not_of("0123456789", sign) != std::string::npos) return "";
+  const size_t first = digits.find_first_not_of('0', sign);
+  return first == std::string::npos ? "0" : (sign ? "-" : "") + digits.substr(first);
+}
+
+bool same_value(const ::json::Value& a, const ::json::Value& b);
+
+bool same_number(const ::json::Value& a, const ::json::Value& b) {
+  const std::string ours = whole(a.text), theirs = whole(b.text);
+  return !ours.empty() && !theirs.empty() ? ours == theirs : a.number == b.number;
+}
+
+bool same_list(const ::json::Value& a, const ::json::Value& b) {
+  return a.list.size() == b.list.size() && std::equal(a.list.begin(), a.list.end(), b.list.begin(), same_value);
+}
+
+bool same_object(const ::json::Value& a, const ::json::Value& b) {
+  const auto same = [](const auto& x, const auto& y) { return x.first == y.first && same_value(x.second, y.second); };
+  return a.object.size() == b.object.size() && std::equal(a.object.begin(), a.object.end(), b.object.begin(), same);
+}
+
+bool same_value(const ::json::Value& a, const ::json::Value& b) {
+  using Kind = ::json::Value::Kind;
+  const auto numeric = [](const ::json::Value& value) { return value.kind == Kind::number || value.kind == Kind::boolean; };
+  if (numeric(a) && numeric(b)) return same_number(a, b);
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case Kind::text: return a.text == b.text;
+    case Kind::list: return same_list(a, b);
+    case Kind::object: return same_object(a, b);
+    default: return true;
+  }
+}
+
 }  // namespace
+
+bool exact(int output, int answer) {
+  Bytes ours(output), theirs(answer);
+  for (;;) {
+    const int a = ours.next();
+    if (a != theirs.next()) return false;
+    if (a == Bytes::end) return true;
+  }
+}
+
+bool tokens(int output, int answer, const Tokens& rules) {
+  Words ours(output, rules.space_sensitive), theirs(answer, rules.space_sensitive);
+  for (;;) {
+    const std::string a = ours.next(), b = theirs.next();
+    if (a.empty() || b.empty()) return a.empty() && b.empty();
+    if (!same_word(a, b, rules)) return false;
+  }
+}
+
+bool json(int output, int answer) {
+  if (stripped(output, answer)) return true;
+  if (files::size(output) > static_cast<int64_t>(largest_value)) return false;
+  const ::json::Value expected = ::json::parse(files::read_all(answer, largest_value), deepest_value);
+  try {
+    return same_value(::json::parse(files::read_all(output, largest_value), deepest_value), expected);
+  } catch (const sys::Failure&) {
+    return false;  // what the submission gave back is no JSON
+  }
+}
 
 bool white_diff(int output, int answer) {
   Symbols ours(output), theirs(answer);

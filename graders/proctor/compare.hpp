@@ -9,4 +9,18 @@ bool white_diff(int output, int answer);
 // Equal byte for byte after white space is stripped from both ends of the whole.
 bool stripped(int output, int answer);
 
+// Equal byte for byte.
+bool exact(int output, int answer);
+
+struct Tokens {
+  bool case_sensitive = true, space_sensitive = false;
+  double absolute = -1, relative = -1;  // tolerances; negative: none. With one, what is a number in the answer is compared as one
+};
+
+// Word by word; white space only separates, unless it is to be the same too.
+bool tokens(int output, int answer, const Tokens& rules);
+
+// As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
+bool json(int output, int answer);
+
 }  // namespace compare

@@ -9,8 +9,6 @@
 namespace json {
 namespace {
 
-constexpr int deepest = 32;  // our own documents nest five levels deep; recursion must not be the sender's choice
-
 const Value missing;
 
 [[noreturn]] void expected(const char* what, const char* kind) {
@@ -19,7 +17,7 @@ const Value missing;
 
 class Parser {
  public:
-  explicit Parser(const std::string& source) : source_(source) {}
+  Parser(const std::string& source, int deepest) : source_(source), deepest_(deepest) {}
 
   Value document() {
     Value value = read_value(0);
@@ -58,7 +56,7 @@ class Parser {
   }
 
   Value read_value(int depth) {
-    if (depth > deepest) wrong("less nesting");
+    if (depth > deepest_) wrong("less nesting");
     skip_space();
     Value value;
     switch (peek()) {
@@ -79,6 +77,8 @@ class Parser {
     Value value;
     value.kind = Value::Kind::boolean;
     value.boolean = truth;
+    value.number = truth ? 1 : 0;
+    value.text = truth ? "1" : "0";
     return value;
   }
 
@@ -91,6 +91,7 @@ class Parser {
     Value value;
     value.kind = Value::Kind::number;
     value.number = std::strtod(digits.c_str(), &end);
+    value.text = digits;
     if (digits.empty() || *end != '\0' || !std::isfinite(value.number)) {
       position_ = start;
       wrong("a value");
@@ -196,6 +197,7 @@ class Parser {
   }
 
   const std::string& source_;
+  int deepest_;
   size_t position_ = 0;
 };
 
@@ -243,7 +245,7 @@ std::string Value::text_or(const char* fallback, const char* what) const { retur
 int64_t Value::whole_or(int64_t fallback, const char* what) const { return is_null() ? fallback : as_whole(what); }
 bool Value::boolean_or(bool fallback, const char* what) const { return is_null() ? fallback : as_boolean(what); }
 
-Value parse(const std::string& source) { return Parser(source).document(); }
+Value parse(const std::string& source, int deepest) { return Parser(source, deepest).document(); }
 
 std::string quote(const std::string& text) {
   std::string quoted = "\"";

@@ -15,7 +15,7 @@ class Value {
   Kind kind = Kind::null;
   bool boolean = false;
   double number = 0;
-  std::string text;
+  std::string text;  // of a number or truth value: as it was written
   std::vector<Value> list;
   std::map<std::string, Value> object;
 
@@ -37,8 +37,9 @@ class Value {
   bool boolean_or(bool fallback, const char* what) const;
 };
 
-// Fails (sys::Failure) with the byte offset where the text is not JSON.
-Value parse(const std::string& source);
+// Fails (sys::Failure) with the byte offset where the text is not JSON, or nests deeper than allowed: our own documents nest
+// five levels, and recursion must not be the sender's choice.
+Value parse(const std::string& source, int deepest = 32);
 
 // The text as a JSON string, quotes included; the text must be valid UTF-8.
 std::string quote(const std::string& text);

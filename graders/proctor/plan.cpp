@@ -7,6 +7,7 @@ namespace {
 
 constexpr int64_t version = 1;
 constexpr int64_t backstop = 4LL << 30;
+constexpr int64_t most_processes = 100;
 
 int64_t micro(const json::Value& milliseconds, const char* what) {
   return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(what) * 1000;
@@ -24,13 +25,46 @@ process::Limits read_limits(const json::Value& value) {
 Submission read_submission(const json::Value& value) {
   Submission submission;
   submission.argv = value.at("argv").texts("submission.argv");
-  if (submission.argv.empty()) sys::fail("submission.argv: a program expected");
   for (const std::string& name : value.at("files").texts("submission.files")) submission.files.push_back(file_name(name, "submission.files"));
   for (const auto& variable : value.at("env").object) submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
   submission.threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
   submission.proc = value.at("proc").boolean_or(false, "submission.proc");
   submission.address_space = value.at("address_space").boolean_or(false, "submission.address_space");
   return submission;
+}
+
+Manager read_manager(const json::Value& value) {
+  Manager manager;
+  manager.argv = value.at("argv").texts("manager.argv");
+  manager.kind = value.at("kind").text_or("cms", "manager.kind");
+  manager.limits = read_limits(value.at("limits"));
+  return manager;
+}
+
+Checker read_checker(const json::Value& value) {
+  Checker checker;
+  checker.kind = value.at("kind").as_text("checker.kind");
+  checker.argv = value.at("argv").texts("checker.argv");
+  checker.limits = read_limits(value.at("limits"));
+  checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
+  checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
+  checker.absolute = value.at("absolute").is_null() ? -1 : value.at("absolute").as_number("checker.absolute");
+  checker.relative = value.at("relative").is_null() ? -1 : value.at("relative").as_number("checker.relative");
+  if (!value.at("full").is_null()) checker.full = value.at("full").as_number("checker.full");
+  if (!(checker.full > 0)) sys::fail("checker.full: a number above 0 expected");
+  return checker;
+}
+
+bool read_user_io(const json::Value& value) {
+  const std::string name = value.text_or("std_io", "user_io");
+  if (name != "std_io" && name != "fifo_io") sys::fail("user_io: std_io or fifo_io expected, not " + name);
+  return name == "fifo_io";
+}
+
+int read_processes(const json::Value& value) {
+  const int64_t processes = value.whole_or(1, "processes");
+  if (processes < 1 || processes > most_processes) sys::fail("processes: a number from 1 to " + std::to_string(most_processes) + " expected");
+  return static_cast<int>(processes);
 }
 
 Group read_group(const json::Value& value) {
@@ -52,6 +86,8 @@ Test read_test(const json::Value& value, size_t groups) {
   test.index = value.at("index").as_whole("tests.index");
   test.input = file_name(value.at("input").as_text("tests.input"), "tests.input");
   if (!value.at("answer").is_null()) test.answer = file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
+  if (!value.at("output").is_null()) test.output = file_name(value.at("output").as_text("tests.output"), "tests.output");
+  test.by_file = value.at("by_file").boolean_or(false, "tests.by_file");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
     const int64_t index = group.as_whole("tests.groups");
     if (index < 0 || index >= static_cast<int64_t>(groups)) sys::fail("tests.groups: there is no group " + std::to_string(index));
@@ -81,13 +117,15 @@ Plan parse(const std::string& source) {
   if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads plans of version 1");
   plan.task_type = value.at("task_type").as_text("task_type");
   plan.submission = read_submission(value.at("submission"));
+  if (plan.submission.argv.empty() && plan.task_type != "OutputOnly") sys::fail("submission.argv: a program expected");
   plan.limits = read_limits(value.at("limits"));
   if (plan.submission.address_space && plan.limits.memory != process::unlimited) plan.limits.address_space = plan.limits.memory + backstop;
   plan.input_file = task_file(value.at("input_file"), "input_file");
   plan.output_file = task_file(value.at("output_file"), "output_file");
-  plan.checker.kind = value.at("checker").at("kind").as_text("checker.kind");
-  plan.checker.argv = value.at("checker").at("argv").texts("checker.argv");
-  plan.checker.limits = read_limits(value.at("checker").at("limits"));
+  plan.checker = read_checker(value.at("checker"));
+  plan.manager = read_manager(value.at("manager"));
+  plan.processes = read_processes(value.at("processes"));
+  plan.fifo_io = read_user_io(value.at("user_io"));
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
   for (const json::Value& test : value.at("tests").as_list("tests")) plan.tests.push_back(read_test(test, plan.groups.size()));
   if (!value.at("layers").is_null()) plan.layers = room::Layers::named(value.at("layers").texts("layers"));

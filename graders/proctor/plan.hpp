@@ -18,6 +18,16 @@ struct Checker {
   std::string kind;
   std::vector<std::string> argv;
   process::Limits limits;
+  bool case_sensitive = true, space_sensitive = false;  // tokens
+  double absolute = -1, relative = -1;                  // tolerances for numbers; negative: numbers are words like others
+  double full = 1;                                      // icpc: the number in score.txt that is worth everything
+};
+
+// The program on the other side: a Communication task's manager, an interactor.
+struct Manager {
+  std::vector<std::string> argv;  // empty: there is none
+  std::string kind;               // how it says what the submission is worth, in the words of checkers
+  process::Limits limits;
 };
 
 struct Group {
@@ -28,6 +38,8 @@ struct Group {
 struct Test {
   int64_t index = 0;
   std::string input, answer;  // names of the job's files; an answer may be empty
+  std::string output;         // the file that was handed in, where the task takes files; empty: it was not
+  bool by_file = false;       // BatchAndOutput: judged by the file, handed in or not
   std::vector<size_t> groups;
 };
 
@@ -36,6 +48,9 @@ struct Plan {
   Submission submission;
   process::Limits limits;
   Checker checker;
+  Manager manager;
+  int processes = 1;
+  bool fifo_io = false;
   std::vector<Group> groups;
   std::vector<Test> tests;
   room::Layers layers;

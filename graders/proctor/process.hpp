@@ -30,7 +30,7 @@ struct Program {
   std::vector<int> inherited;          // further descriptors that it gets, under their own numbers
   std::string folder;                  // its working folder, a path below the job's folder ("." is the job's folder itself); empty: none
   bool folder_writable = false;
-  std::vector<std::string> writable;   // files in the folder that may be written although the folder may not
+  std::vector<std::string> writable;   // files and folders in it that may be written although the folder may not
   std::string tmp_size;                // of a /tmp of its own, such as "64m"; empty: none
   bool proc = false;                   // sees /proc
   bool threads = false;
@@ -45,6 +45,7 @@ struct Outcome {
   Killed killed = Killed::no;
   int code = 0, signal = 0;  // of the program itself
   int64_t cpu_us = 0, wall_us = 0, memory = 0;
+  int64_t ended_us = 0;  // by the monotonic clock
   std::string failure;  // not empty: the box could not be made, nothing else here counts
 };
 

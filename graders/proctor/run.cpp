@@ -58,9 +58,24 @@ class Groups {
   std::vector<bool> settled_;
 };
 
-std::unique_ptr<task::Task> make_task(const plan::Plan& plan, const room::Room& room, const task::Opened& opened, const checker::Checker& checker) {
-  if (plan.task_type == "Batch") return task::make_batch(plan, room, opened, checker);
-  sys::fail("task_type: this proctor does not know " + plan.task_type);
+struct TaskType {
+  const char* name;
+  std::unique_ptr<task::Task> (*make)(const task::Parts&);
+};
+const TaskType task_types[] = {
+    {"Batch", [](const task::Parts& parts) { return task::make_batch(parts); }},
+    {"Communication", task::make_communication},
+    {"OutputOnly", task::make_output_only},
+    {"TwoSteps", task::make_two_steps},
+    {"BatchAndOutput", task::make_batch_and_output},
+    {"Interactive", task::make_interactive},
+    {"Function", task::make_function},
+};
+
+std::unique_ptr<task::Task> make_task(const task::Parts& parts) {
+  for (const TaskType& type : task_types)
+    if (parts.plan.task_type == type.name) return type.make(parts);
+  sys::fail("task_type: this proctor does not know " + parts.plan.task_type);
 }
 
 void make_own_folder(const plan::Plan& plan, long uid) {
@@ -82,7 +97,8 @@ task::Opened open_all(const plan::Plan& plan, bool for_checker) {
     sys::Fd fd = files::open_secret(name);
     opened.secrets[name] = for_checker ? files::reopenable(std::move(fd)) : std::move(fd);
   };
-  for (const plan::Test& test : plan.tests) open_once(test.input), open_once(test.answer);
+  for (const plan::Test& test : plan.tests) open_once(test.input), open_once(test.answer), open_once(test.output);
+  if (plan.submission.argv.empty()) return opened;
   const std::string& program = plan.submission.argv[0];
   if (program.find('/') == std::string::npos) opened.program = files::open_secret(program);
   return opened;
@@ -111,13 +127,16 @@ void judge_plan(const std::string& path, verdict::Lines& lines) {
   const plan::Plan plan = plan::parse(files::read_all(file.get(), largest_plan));
   lines.set_nonce(plan.nonce);
   checker::Checker checker(plan.checker);
+  std::unique_ptr<desk::Desk> manager;
+  if (!plan.manager.argv.empty()) manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
   make_own_folder(plan, uid);
-  const task::Opened opened = open_all(plan, checker.is_program());
+  const task::Opened opened = open_all(plan, checker.is_program() || manager);
   room::drop_privileges(uid);
   const room::Room room = room::enter(".", {}, plan.layers, plan.allow_unconfined);
   prctl(PR_SET_DUMPABLE, 0);
   checker.settle(room);
-  const std::unique_ptr<task::Task> task = make_task(plan, room, opened, checker);
+  if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
+  const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, manager.get()});
   lines.start(room.report());
   judge_all(plan, *task, lines);
   lines.done();

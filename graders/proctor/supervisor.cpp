@@ -24,7 +24,8 @@ int64_t cpu_of(const rusage& usage) {
 
 class Supervisor {
  public:
-  Supervisor(const room::Room& room, const Program& program) : room_(room), program_(program), proc_(room.proc.get()) {}
+  Supervisor(const room::Room& room, const Program& program, int report)
+      : room_(room), program_(program), proc_(room.proc.get()), report_fd_(report) {}
 
   Report run() {
     prepare();
@@ -35,6 +36,7 @@ class Supervisor {
       if (!ended_) enforce();
     }
     report_.wall_us = ended_at_ - started_at_;
+    report_.ended_us = ended_at_;
     kill_all();
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);
@@ -66,6 +68,8 @@ class Supervisor {
     if (child_ < 0) sys::fail_errno("fork");
     if (child_ == 0) become(room_, program_, proc_, writing.get());
     writing.reset();
+    // Ends of other programs' pipes among them: whoever holds one keeps its reader waiting.
+    close_others({report_fd_, proc_, reading.get()});
     const News news = await_start(reading.get());
     child_there_ = news.there;
     started_at_ = news.started_us;
@@ -150,7 +154,7 @@ class Supervisor {
 
   const room::Room& room_;
   const Program& program_;
-  int proc_;
+  int proc_, report_fd_;
   sys::Fd own_proc_;
   sigset_t watched_;
   Report report_ = {};
@@ -164,7 +168,7 @@ class Supervisor {
 void supervise(const room::Room& room, const Program& program, int report) {
   Report result = {};
   try {
-    result = Supervisor(room, program).run();
+    result = Supervisor(room, program, report).run();
   } catch (const sys::Failure& failure) {
     std::strncpy(result.failure, failure.text.c_str(), sizeof result.failure - 1);
   }

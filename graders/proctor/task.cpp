@@ -18,6 +18,27 @@ process::Program Task::submission() const {
   return program;
 }
 
+int Task::rewound(const std::string& input) const {
+  const int fd = opened_.of(input);
+  if (lseek(fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
+  return fd;
+}
+
+int Task::answer_of(const plan::Test& test) const { return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer); }
+
+void Task::check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode) const {
+  const opinion::Opinion opinion = checker_.check(opened_.of(test.input), answer_of(test), output, mode);
+  verdict.score = opinion.score;
+  verdict.feedback = opinion.feedback;
+}
+
+std::string last_words(int error) {
+  constexpr size_t longest = 500;
+  std::string tail = files::read_tail(error, longest);
+  while (!tail.empty() && (tail.back() == '\n' || tail.back() == '\r')) tail.pop_back();
+  return tail.substr(tail.rfind('\n') + 1);
+}
+
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written) {
   using process::Killed;
   const auto over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "checker.hpp"
+#include "desk.hpp"
+#include "files.hpp"
 #include "plan.hpp"
 #include "verdict.hpp"
 
@@ -15,16 +17,25 @@ namespace task {
 struct Opened {
   std::map<std::string, sys::Fd> secrets;  // inputs and answers by their names in the plan
   sys::Fd program;                         // the submission; invalid where argv[0] is a program of the system
+  sys::Fd empty = files::memory("empty");  // in the place of an answer that there is none of
   int of(const std::string& name) const { return secrets.at(name).get(); }
 };
 
 // The folder, below the job's, that holds what the submission may see.
 constexpr const char* own_folder = "own";
 
+// What a task type is made of.
+struct Parts {
+  const plan::Plan& plan;
+  const room::Room& room;
+  const Opened& opened;
+  checker::Checker& checker;
+  desk::Desk* manager;  // null where the plan has none
+};
+
 class Task {
  public:
-  Task(const plan::Plan& plan, const room::Room& room, const Opened& opened, const checker::Checker& checker)
-      : plan_(plan), room_(room), opened_(opened), checker_(checker) {}
+  explicit Task(const Parts& parts) : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), manager_(parts.manager) {}
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
@@ -35,15 +46,35 @@ class Task {
   // The submission as every task type starts it, still without its descriptors.
   process::Program submission() const;
 
+  // A descriptor of an input to be read from its start, by one program only.
+  int rewound(const std::string& input) const;
+
+  // The answer of a test, or an empty file.
+  int answer_of(const plan::Test& test) const;
+
+  // Lets the checker judge an output that a submission completed.
+  void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const;
+
   const plan::Plan& plan_;
   const room::Room& room_;
   const Opened& opened_;
-  const checker::Checker& checker_;
+  checker::Checker& checker_;
+  desk::Desk* manager_;
 };
+
+// The last line that a program wrote before it failed: an uncaught exception names itself there.
+std::string last_words(int error);
 
 // What an outcome means under the plan's limits. A limit wins over exit code and signal; `written` is the largest output.
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written);
 
-std::unique_ptr<Task> make_batch(const plan::Plan&, const room::Room&, const Opened&, const checker::Checker&);
+// `mode`: what the checker is told where a task takes programs and files.
+std::unique_ptr<Task> make_batch(const Parts&, const char* mode = nullptr);
+std::unique_ptr<Task> make_output_only(const Parts&);
+std::unique_ptr<Task> make_batch_and_output(const Parts&);
+std::unique_ptr<Task> make_function(const Parts&);
+std::unique_ptr<Task> make_two_steps(const Parts&);
+std::unique_ptr<Task> make_communication(const Parts&);
+std::unique_ptr<Task> make_interactive(const Parts&);
 
 }  // namespace task

@@ -26,7 +26,7 @@ class PlanLimits(Message):
 
 
 class PlanSubmission(Message):
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = ()  # empty only where nothing but files was handed in
     files: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     threads: int = 1
@@ -37,6 +37,19 @@ class PlanSubmission(Message):
 class PlanChecker(Message):
     kind: str
     argv: tuple[str, ...] = ()
+    limits: PlanLimits = PlanLimits()
+    case_sensitive: bool = True  # tokens
+    space_sensitive: bool = False  # tokens
+    absolute: float | None = None  # tokens: tolerance
+    relative: float | None = None  # tokens: tolerance
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+
+
+class PlanManager(Message):
+    """A Communication task's manager, an interactor: the program on the other side."""
+
+    argv: tuple[str, ...]
+    kind: str = "cms"  # how it says what the submission is worth: cms, testlib, icpc
     limits: PlanLimits = PlanLimits()
 
 
@@ -49,6 +62,8 @@ class PlanTest(Message):
     index: int
     input: str
     answer: str | None = None
+    output: str | None = None  # the file that was handed in for this test
+    by_file: bool = False  # BatchAndOutput: judged by a file, handed in or not
     groups: tuple[int, ...] = ()
 
 
@@ -61,6 +76,9 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     input_file: str = ""
     output_file: str = ""
     checker: PlanChecker
+    manager: PlanManager | None = None
+    processes: int = 1
+    user_io: str = "std_io"
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
     layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None means all there are

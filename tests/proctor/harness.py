@@ -28,7 +28,7 @@ EVERYTHING = ("namespaces", "landlock", "seccomp")
 LANDLOCK_ALONE = ("landlock", "seccomp")
 NAMESPACES_ALONE = ("namespaces", "seccomp")
 
-LIMITS = PlanLimits(cpu_ms=1000, wall_ms=3000, memory=64 << 20, output=1 << 20)
+LIMITS = PlanLimits(cpu_ms=1000, wall_ms=6000, memory=64 << 20, output=1 << 20)
 DIFF = PlanChecker(kind="white-diff")
 BOX_UID = 60007
 _numbers = itertools.count()
@@ -107,19 +107,27 @@ class Bench:
         limits: PlanLimits = LIMITS,
         groups: Sequence[PlanGroup] = (),
         members: Sequence[Sequence[int]] = (),
+        task_type: str = "Batch",
+        manager_source: str = "",
+        outputs: Mapping[int, str] | None = None,
+        extra: Mapping[str, bytes] | None = None,
         **plan: Any,
     ) -> Judged:
         """Judges a submission on the tests, inside a box as the engine makes it."""
         files: dict[str, Path] = {"proctor": self.proctor}
-        contents: dict[str, bytes] = {}
+        contents: dict[str, bytes] = dict(extra or {})
         if language == "python":
             submission = PlanSubmission(argv=("/usr/bin/python3", "submission.py"), files=("submission.py",))
             contents["submission.py"] = source.encode()
         else:
             submission = PlanSubmission(argv=("submission",), address_space=True)
-            files["submission"] = self.compiled(source)
+            files |= {"submission": self.compiled(source)} if source else {}
         if checker_source:
             files["checker"] = self.compiled(checker_source)
+        if manager_source:
+            files["manager"] = self.compiled(manager_source)
+        for index, content in (outputs or {}).items():
+            contents[f"{index}.handed"] = content.encode()
         planned = []
         for index, (given, answer) in enumerate(tests):
             contents[f"{index}.in"] = given if isinstance(given, bytes) else given.encode()
@@ -130,13 +138,15 @@ class Bench:
                     index=index,
                     input=f"{index}.in",
                     answer=None if answer is None else f"{index}.out",
+                    output=f"{index}.handed" if outputs and index in outputs else None,
+                    by_file=bool(outputs and index in outputs),
                     groups=tuple(members[index]) if members else (),
                 )
             )
         contents["plan.json"] = encode_plan(
             Plan(
                 nonce="n0nce",
-                task_type="Batch",
+                task_type=task_type,
                 submission=plan.pop("submission", submission),
                 limits=limits,
                 checker=checker,

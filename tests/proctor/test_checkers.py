@@ -8,7 +8,7 @@ from harness import Bench
 from ioi_eval.protocol.proctor import PlanChecker, PlanLimits
 
 ECHO = "#include <cstdio>\nint main(){int c; while((c=getchar())!=EOF) putchar(c);}"
-LIMITS = PlanLimits(cpu_ms=500, wall_ms=1500, memory=256 << 20)
+LIMITS = PlanLimits(cpu_ms=500, wall_ms=5000, memory=256 << 20)
 CMS = PlanChecker(kind="cms", argv=("checker",), limits=LIMITS)
 TESTLIB = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
 
@@ -113,3 +113,58 @@ def test_white_diff_on_a_line_of_ten_megabytes(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=20000, output=64 << 20)
     assert bench.one(ECHO, line, line.strip(), limits=limits).score == 1
     assert bench.one(ECHO, line, line + "2", limits=limits).score == 0
+
+
+def test_testlib_checkers_get_the_files_in_testlibs_order(bench: Bench) -> None:
+    source = """#include <fstream>
+#include <string>
+int main(int, char** argv) {
+  std::string output, answer;
+  std::ifstream(argv[2]) >> output;
+  std::ifstream(argv[3]) >> answer;
+  return !(output == "mine" && answer == "theirs");
+}
+"""
+    assert bench.one(ECHO, "mine", "theirs", checker=TESTLIB, checker_source=source).score == 1
+
+
+VALIDATOR = """#include <fstream>
+#include <iostream>
+#include <string>
+int main(int argc, char** argv) {
+  std::string input, answer, output, folder = argv[3];
+  std::ifstream(argv[1]) >> input;
+  std::ifstream(argv[2]) >> answer;
+  std::cin >> output;
+  std::ofstream(folder + "judgemessage.txt") << "saw " << output;
+  if (argc == 5) std::ofstream(folder + "score.txt") << argv[4];
+  return output == answer ? 42 : output == "crash" ? 1 : 43;
+}
+"""
+
+
+def test_icpc_validators(bench: Bench) -> None:
+    icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS)
+    judged = bench.judge(
+        ECHO, [("x", "x"), ("x", "y"), ("crash", "y"), ("x", "x")], checker=icpc, checker_source=VALIDATOR
+    )
+    assert [judged.tests[i].score for i in range(4)] == [1, 0, 0, 1]
+    assert judged.tests[0].feedback == "saw x"
+    assert judged.tests[2].failure is not None and "code 1" in judged.tests[2].failure
+
+
+def test_icpc_scores(bench: Bench) -> None:
+    icpc = PlanChecker(kind="icpc", argv=("checker", "15"), limits=LIMITS, full=60)
+    assert bench.one(ECHO, "x", "x", checker=icpc, checker_source=VALIDATOR).score == 0.25
+    over = PlanChecker(kind="icpc", argv=("checker", "61"), limits=LIMITS, full=60)
+    assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
+
+
+@pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
+def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:
+    script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"
+    checker = PlanChecker(kind="codeforces", argv=("/usr/bin/python3", "checker.py"), limits=LIMITS)
+    judged = bench.judge(ECHO, [("x", "y")], checker=checker, extra={"checker.py": script.encode()})
+    assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
+    broken = bench.judge(ECHO, [("x", "z")], checker=checker, extra={"checker.py": script.encode()})
+    assert broken.tests[0].failure is not None and "the checker exited with code 1" in broken.tests[0].failure

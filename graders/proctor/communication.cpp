@@ -1,0 +1,103 @@
+// Communication: a manager talks to one or more processes of the submission, and says what they are worth.
+#include "pipes.hpp"
+#include "together.hpp"
+
+namespace task {
+namespace {
+
+constexpr size_t longest_text = 1 << 16;
+
+// The two ways between the manager and one process.
+struct Line {
+  pipes::Pipe to_manager = pipes::make(), to_user = pipes::make();
+};
+
+class Communication : public Task {
+ public:
+  explicit Communication(const Parts& parts) : Task(parts) {
+    if (!manager_) sys::fail("manager: a Communication task needs one");
+    if (plan_.fifo_io && room_.mount && !room_.own_proc) sys::fail("fifo_io needs a /proc of its own, which this kernel refuses");
+  }
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    std::vector<Line> lines(static_cast<size_t>(plan_.processes));
+    const sys::Fd said = files::memory("said"), told = files::memory("told");
+    manager_->lay(opened_.of(test.input), answer_of(test), -1);
+    process::Running manager = start_manager(test, lines, said.get(), told.get());
+    std::vector<Member> members = start_members(lines);
+    for (Line& line : lines) line.to_manager.close(), line.to_user.close();
+    verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
+    opinion::Statement statement;
+    statement.who = manager_->who();
+    statement.outcome = manager.wait();
+    // On purpose also where the manager then broke: it was left alone by the process that failed.
+    if (verdict.end != verdict::End::ok) return verdict;
+    statement.said = files::read_text(said.get(), longest_text);
+    statement.told = files::read_text(told.get(), longest_text);
+    conclude(verdict, test, statement, said.get());
+    return verdict;
+  }
+
+ private:
+  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told) const {
+    std::vector<std::string> arguments;
+    std::vector<int> ends;
+    for (const Line& line : lines) {
+      for (const sys::Fd* end : {&line.to_manager.read, &line.to_user.write}) {
+        arguments.push_back(pipes::path(*end));
+        ends.push_back(end->get());
+      }
+    }
+    process::Program program = manager_->program(arguments);
+    program.inherited.insert(program.inherited.end(), ends.begin(), ends.end());
+    program.input = rewound(test.input);
+    program.output = said;
+    program.error = told;
+    return process::start(room_, program);
+  }
+
+  std::vector<Member> start_members(const std::vector<Line>& lines) const {
+    std::vector<Member> members;
+    for (size_t index = 0; index < lines.size(); ++index) {
+      sys::Fd error = files::memory("error");
+      process::Program program = submission();
+      program.error = error.get();
+      connect(program, lines[index]);
+      if (lines.size() > 1) program.argv.push_back(std::to_string(index));
+      members.push_back({process::start(room_, program), std::move(error)});
+    }
+    return members;
+  }
+
+  void connect(process::Program& program, const Line& line) const {
+    const sys::Fd &from = line.to_user.read, &to = line.to_manager.write;
+    if (!plan_.fifo_io) {
+      program.input = from.get();
+      program.output = to.get();
+      return;
+    }
+    program.proc = true;
+    for (const sys::Fd* end : {&from, &to}) {
+      program.argv.push_back(pipes::path(*end));
+      program.inherited.push_back(end->get());
+    }
+  }
+
+  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote.
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, int said) const {
+    if (checker_.is_program()) {
+      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty()) opinion::read("cms", statement);
+      check(verdict, test, said);
+      return;
+    }
+    const opinion::Opinion opinion = opinion::read(plan_.manager.kind, statement);
+    verdict.score = opinion.score;
+    verdict.feedback = opinion.feedback;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_communication(const Parts& parts) { return std::make_unique<Communication>(parts); }
+
+}  // namespace task

@@ -1,0 +1,37 @@
+// Function: a harness calls one function of the submission with arguments from its standard input and writes the result, as
+// JSON, to a descriptor of its own; the comparison happens here, where the submission cannot reach.
+#include <algorithm>
+
+#include "task.hpp"
+
+namespace task {
+namespace {
+
+class Function : public Task {
+ public:
+  using Task::Task;
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    const sys::Fd result = files::memory("result"), error = files::memory("error");
+    process::Program program = submission();
+    program.argv.push_back(std::to_string(result.get()));
+    program.inherited.push_back(result.get());
+    program.input = rewound(test.input);
+    program.error = error.get();  // what it prints is nobody's business: standard output leads nowhere
+    verdict::Verdict verdict;
+    verdict.used = process::run(room_, program);
+    if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
+    verdict.end = end_of(verdict.used, plan_.limits, std::max(files::size(result.get()), files::size(error.get())));
+    if (verdict.end == verdict::End::ok)
+      check(verdict, test, result.get());
+    else
+      verdict.feedback = last_words(error.get());
+    return verdict;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_function(const Parts& parts) { return std::make_unique<Function>(parts); }
+
+}  // namespace task

@@ -1,0 +1,75 @@
+// Interactive: the submission and an interactor read what the other one writes.
+#include <csignal>
+
+#include "pipes.hpp"
+#include "together.hpp"
+
+namespace task {
+namespace {
+
+constexpr size_t longest_text = 1 << 16;
+
+class Interactive : public Task {
+ public:
+  explicit Interactive(const Parts& parts) : Task(parts) {
+    if (!manager_) sys::fail("manager: an Interactive task needs an interactor");
+  }
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    pipes::Pipe to_user = pipes::make(), from_user = pipes::make();
+    const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
+    manager_->lay(opened_.of(test.input), answer_of(test), transcript.get());
+    process::Running interactor = start_interactor(from_user.read.get(), to_user.write.get(), told.get());
+    std::vector<Member> members;
+    members.push_back(start_submission(to_user.read.get(), from_user.write.get()));
+    to_user.close(), from_user.close();
+    verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
+    opinion::Statement statement;
+    statement.who = manager_->who();
+    statement.outcome = interactor.wait();
+    statement.told = files::read_text(told.get(), longest_text);
+    manager_->collect_feedback(statement);
+    conclude(verdict, test, statement, transcript.get());
+    return verdict;
+  }
+
+ private:
+  process::Running start_interactor(int input, int output, int told) const {
+    const bool icpc = plan_.manager.kind == "icpc";
+    process::Program program = manager_->program(icpc ? std::vector<std::string>{desk::input_name, desk::answer_name, desk::feedback_name}
+                                                      : std::vector<std::string>{desk::input_name, desk::output_name, desk::answer_name});
+    program.input = input;
+    program.output = output;
+    program.error = told;
+    return process::start(room_, program);
+  }
+
+  Member start_submission(int input, int output) const {
+    sys::Fd error = files::memory("error");
+    process::Program program = submission();
+    program.input = input;
+    program.output = output;
+    program.error = error.get();
+    return {process::start(room_, program), std::move(error)};
+  }
+
+  // An interactor that was not content and ended first has decided: what the submission did without a partner does not count.
+  // Otherwise a submission that failed has failed, whatever the interactor made of the silence.
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, int transcript) const {
+    const bool failed = verdict.end != verdict::End::ok;
+    const bool was_left = verdict.used.signal == SIGPIPE || statement.outcome.ended_us <= verdict.used.ended_us;
+    if (failed && !was_left) return;
+    const opinion::Opinion opinion = opinion::read(plan_.manager.kind, statement);
+    if (failed && opinion.score > 0) return;
+    verdict.end = verdict::End::ok;
+    verdict.score = opinion.score;
+    verdict.feedback = opinion.feedback;
+    if (opinion.score > 0 && checker_.is_program()) check(verdict, test, transcript);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_interactive(const Parts& parts) { return std::make_unique<Interactive>(parts); }
+
+}  // namespace task

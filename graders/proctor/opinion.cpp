@@ -1,0 +1,137 @@
+#include "opinion.hpp"
+
+#include <cstdlib>
+
+#include "text.hpp"
+
+namespace opinion {
+
+const char* const correct = "Output is correct";
+const char* const wrong = "Output isn't correct";
+
+namespace {
+
+constexpr const char* partial = "Output is partially correct";
+
+// The contest system's standard texts, which checkers name instead of spelling them.
+std::string translated(const std::string& said) {
+  if (said == "translate:success") return correct;
+  if (said == "translate:partial") return partial;
+  if (said == "translate:wrong") return wrong;
+  return said;
+}
+
+std::string trimmed(const std::string& raw) {
+  const char* blanks = " \t\r\n\v\f";
+  const size_t from = raw.find_first_not_of(blanks);
+  return from == std::string::npos ? "" : raw.substr(from, raw.find_last_not_of(blanks) - from + 1);
+}
+
+std::string first_line(const std::string& raw) { return trimmed(text::first_line(raw)); }
+
+bool is_decimal(const std::string& word) {
+  size_t at = 0;
+  const auto digits = [&] {
+    const size_t from = at;
+    while (at < word.size() && word[at] >= '0' && word[at] <= '9') ++at;
+    return at - from;
+  };
+  const auto one_of = [&](const char* some) { return at < word.size() && std::strchr(some, word[at]) && ++at; };
+  one_of("+-");
+  size_t found = digits();
+  if (one_of(".")) found += digits();
+  if (found == 0) return false;
+  if (one_of("eE")) {
+    one_of("+-");
+    if (digits() == 0) return false;
+  }
+  return at == word.size();
+}
+
+// A finite decimal in [0, full] and nothing else.
+double score(const Statement& statement, const std::string& raw, double full = 1) {
+  const std::string word = trimmed(raw);
+  const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full : -1;
+  if (!(value >= 0 && value <= 1)) sys::fail(statement.who + " printed no score between 0 and " + (full == 1 ? "1" : std::to_string(full)) + " but \"" + text::printable(word, 80) + "\"");
+  return value;
+}
+
+void refuse_bad_end(const Statement& statement) {
+  const process::Outcome& outcome = statement.outcome;
+  if (!outcome.failure.empty()) sys::fail(statement.who + ": " + outcome.failure);
+  switch (outcome.killed) {
+    case process::Killed::cpu: sys::fail(statement.who + " ran out of CPU time");
+    case process::Killed::wall: sys::fail(statement.who + " ran out of time");
+    case process::Killed::memory: sys::fail(statement.who + " ran out of memory");
+    case process::Killed::processes: sys::fail(statement.who + " started too many processes");
+    case process::Killed::leash: sys::fail(statement.who + " was stopped");
+    case process::Killed::no: break;
+  }
+  if (outcome.signal) sys::fail(statement.who + " was killed by signal " + std::to_string(outcome.signal));
+}
+
+[[noreturn]] void refuse_code(const Statement& statement) {
+  sys::fail(statement.who + " exited with code " + std::to_string(statement.outcome.code) + ": " + first_line(statement.told));
+}
+
+Opinion by_cms(const Statement& statement) {
+  if (statement.outcome.code != 0) refuse_code(statement);
+  return {score(statement, text::first_line(statement.said)), translated(first_line(statement.told))};
+}
+
+// The number behind the word `points`, with which testlib begins its message.
+double points(const Statement& statement) {
+  const std::string& told = statement.told;
+  const std::string rest = trimmed(told.compare(0, 6, "points") == 0 ? told.substr(6) : told);
+  return score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")));
+}
+
+Opinion by_testlib(const Statement& statement) {
+  const std::string message = first_line(statement.told);
+  switch (statement.outcome.code) {
+    case 0: return {1, message};
+    case 1: case 2: case 4: case 8: return {0, message};
+    case 7: return {points(statement), message};
+    case 3: sys::fail(statement.who + " reports a failure of its own: " + message);
+    default: refuse_code(statement);
+  }
+}
+
+Opinion by_icpc(const Statement& statement) {
+  const std::string message = first_line(statement.message);
+  if (statement.outcome.code == 43) return {0, message.empty() ? wrong : message};
+  if (statement.outcome.code != 42) refuse_code(statement);
+  const double value = statement.score_file.empty() ? 1 : score(statement, statement.score_file, statement.full);
+  return {value, message.empty() ? (value < 1 ? partial : correct) : message};
+}
+
+Opinion by_codeforces(const Statement& statement) {
+  if (statement.outcome.code != 0) refuse_code(statement);
+  const std::string answer = first_line(statement.said);
+  const bool passed = answer == "1" || answer == "100";
+  if (!passed && !is_decimal(answer)) sys::fail(statement.who + " printed no verdict but \"" + text::printable(answer, 80) + "\"");
+  return {passed ? 1.0 : 0.0, passed ? correct : wrong};
+}
+
+struct Rules {
+  const char* kind;
+  Opinion (*read)(const Statement&);
+};
+constexpr Rules all_rules[] = {{"cms", by_cms}, {"testlib", by_testlib}, {"icpc", by_icpc}, {"codeforces", by_codeforces}};
+
+}  // namespace
+
+bool is_kind(const std::string& kind) {
+  for (const Rules& rules : all_rules)
+    if (kind == rules.kind) return true;
+  return false;
+}
+
+Opinion read(const std::string& kind, const Statement& statement) {
+  refuse_bad_end(statement);
+  for (const Rules& rules : all_rules)
+    if (kind == rules.kind) return rules.read(statement);
+  sys::fail("there is no kind of checker called " + kind);
+}
+
+}  // namespace opinion

@@ -1,0 +1,33 @@
+// What a checker, a manager or an interactor said about a submission.
+#pragma once
+
+#include <string>
+
+#include "process.hpp"
+
+namespace opinion {
+
+struct Opinion {
+  double score = 0;
+  std::string feedback;
+};
+
+// Everything that such a program left behind.
+struct Statement {
+  std::string who;  // "the checker", "the manager": failures name it
+  process::Outcome outcome;
+  std::string said, told;           // standard output and standard error
+  std::string score_file, message;  // score.txt and judgemessage.txt, where there is a feedback folder
+  double full = 1;                  // the number in score.txt that is worth everything
+};
+
+// By the rules of a kind: cms, testlib, icpc, codeforces. Fails (sys::Failure) when nothing can be made of it.
+Opinion read(const std::string& kind, const Statement& statement);
+
+// Whether there are rules for it.
+bool is_kind(const std::string& kind);
+
+extern const char* const correct;
+extern const char* const wrong;
+
+}  // namespace opinion

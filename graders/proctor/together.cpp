@@ -1,0 +1,38 @@
+#include "together.hpp"
+
+#include <algorithm>
+
+namespace task {
+namespace {
+
+bool is_limit(verdict::End end) { return end != verdict::End::ok && end != verdict::End::exit && end != verdict::End::signal; }
+
+void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End end, int error) {
+  whole.used.cpu_us += part.cpu_us;
+  whole.used.memory += part.memory;
+  whole.used.wall_us = std::max(whole.used.wall_us, part.wall_us);
+  whole.used.ended_us = std::max(whole.used.ended_us, part.ended_us);
+  const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
+  if (!graver) return;
+  whole.end = end;
+  whole.used.code = part.code;
+  whole.used.signal = part.signal;
+  whole.feedback = last_words(error);
+}
+
+}  // namespace
+
+verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time) {
+  verdict::Verdict whole;
+  std::string failure;
+  for (Member& member : members) {
+    const process::Outcome part = member.running.wait();
+    if (!part.failure.empty()) failure = part.failure;
+    take(whole, part, end_of(part, limits, files::size(member.error.get())), member.error.get());
+  }
+  if (!failure.empty()) sys::fail(failure);
+  if (cpu_time == CpuTime::summed && !is_limit(whole.end) && limits.cpu_us != process::unlimited && whole.used.cpu_us >= limits.cpu_us) whole.end = verdict::End::cpu;
+  return whole;
+}
+
+}  // namespace task

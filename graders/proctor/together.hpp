@@ -1,0 +1,23 @@
+// Several processes of one submission that run at the same time and are judged as one.
+#pragma once
+
+#include <vector>
+
+#include "task.hpp"
+
+namespace task {
+
+// One of them.
+struct Member {
+  process::Running running;
+  sys::Fd error;  // what it wrote to its standard error
+};
+
+enum class CpuTime { summed, each };  // what the limit holds for
+
+// CPU time is summed and, if so asked, measured against the limit together, memory is summed for the report, wall time is the longest. The
+// first cause counts: a limit before an exit code or signal, which the end of a partner may have brought about. Fails
+// (sys::Failure) when one of the boxes could not be made.
+verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time);
+
+}  // namespace task

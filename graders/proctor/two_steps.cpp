@@ -1,0 +1,48 @@
+// TwoSteps: the submission runs twice at the same time, the first run hands what it found out to the second.
+#include "pipes.hpp"
+#include "together.hpp"
+
+namespace task {
+namespace {
+
+class TwoSteps : public Task {
+ public:
+  explicit TwoSteps(const Parts& parts) : Task(parts) {
+    if (room_.mount && !room_.own_proc) sys::fail("TwoSteps needs a /proc of its own, which this kernel refuses");
+  }
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    pipes::Pipe between = pipes::make();
+    const sys::Fd output = files::memory("output");
+    std::vector<Member> members;
+    members.push_back(start("0", between.write, rewound(test.input), -1));
+    members.push_back(start("1", between.read, -1, output.get()));
+    between.close();
+    verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::each);
+    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(plan_.limits.file_size)) verdict.end = verdict::End::output;
+    if (verdict.end == verdict::End::ok) check(verdict, test, output.get());
+    return verdict;
+  }
+
+ private:
+  static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
+
+  Member start(const char* step, const sys::Fd& end, int input, int output) const {
+    sys::Fd error = files::memory("error");
+    process::Program program = submission();
+    program.argv.push_back(step);
+    program.argv.push_back(pipes::path(end));
+    program.inherited.push_back(end.get());
+    program.proc = true;
+    program.input = input;
+    program.output = output;
+    program.error = error.get();
+    return {process::start(room_, program), std::move(error)};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_two_steps(const Parts& parts) { return std::make_unique<TwoSteps>(parts); }
+
+}  // namespace task

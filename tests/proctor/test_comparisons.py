@@ -1,0 +1,126 @@
+"""The comparisons that are built in, against their formulation in Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import EVERYTHING, Bench
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ioi_eval.protocol.proctor import PlanChecker
+
+ECHO = "#include <unistd.h>\nint main(){char b[4096]; for(long n;(n=read(0,b,4096))>0;) write(1,b,n);}"
+FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+_WHITES = b" \t\n\x0b\x0c\r"
+_bytes = st.lists(
+    st.sampled_from([b" ", b"\t", b"\n", b"\r", b"\x0b", b"\x0c", b"a", b"b", b"\0", b"\xff"]), max_size=12
+).map(b"".join)
+_pairs = st.lists(
+    st.tuples(_bytes, _bytes) | _bytes.map(lambda x: (x, x + b"\n \n")), min_size=20, max_size=60
+)
+
+
+@pytest.fixture
+def one_bench(workshop: Path, proctor: Path, compiled: object) -> Bench:
+    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)  # type: ignore[arg-type]
+
+
+def white_diff(output: bytes, answer: bytes) -> bool:
+    """Line by line, as the contest system's words put it."""
+
+    def lines(data: bytes) -> list[bytes]:
+        found = [
+            b" ".join(word for word in line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") if word)
+            for line in data.split(b"\n")
+        ]
+        while found and not found[-1]:
+            found.pop()
+        return found
+
+    return lines(output) == lines(answer)
+
+
+def verdicts(bench: Bench, checker: PlanChecker, pairs: list[tuple[bytes, bytes]]) -> list[bool]:
+    judged = bench.judge(ECHO, pairs, checker=checker)
+    assert judged.lines[-1].done, judged
+    return [judged.tests[i].score == 1 for i in range(len(pairs))]
+
+
+@FEW
+@given(pairs=_pairs)
+def test_white_diff(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
+    assert verdicts(one_bench, PlanChecker(kind="white-diff"), pairs) == [white_diff(a, b) for a, b in pairs]
+
+
+@FEW
+@given(pairs=_pairs)
+def test_stripped(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
+    blanks = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
+    assert verdicts(one_bench, PlanChecker(kind="stripped"), pairs) == [
+        a.strip(blanks) == b.strip(blanks) for a, b in pairs
+    ]
+
+
+@FEW
+@given(pairs=_pairs)
+def test_exact_and_tokens(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
+    assert verdicts(one_bench, PlanChecker(kind="exact"), pairs) == [a == b for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="tokens"), pairs) == [
+        a.split() == b.split() for a, b in pairs
+    ]
+
+
+_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@FEW
+@given(pairs=st.lists(st.tuples(_values, _values) | _values.map(lambda x: (x, x)), min_size=20, max_size=40))
+def test_json(one_bench: Bench, pairs: list[tuple[object, object]]) -> None:
+    encoded = [
+        (json.dumps(a).encode(), json.dumps(b, indent=1, ensure_ascii=False).encode()) for a, b in pairs
+    ]
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == [a == b for a, b in pairs]
+
+
+def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:
+    pairs = [
+        (b"10000000000000000000001", b"10000000000000000000000"),
+        (b"1e3", b"1000"),
+        (b"nope", b"1"),
+        (b"", b"null"),
+        (b"[" * 600, b"[]"),
+    ]
+    assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("rules", "output", "answer", "same"),
+    [
+        ({"case_sensitive": False}, "YES\nno", "yes  NO", True),
+        ({}, "YES", "yes", False),
+        ({"absolute": 1e-3}, "1.0005 x", "1.0 x", True),
+        ({"absolute": 1e-3}, "1.0015", "1.0", False),
+        ({"relative": 1e-3}, "1000.5", "1000", True),
+        ({"relative": 1e-3, "absolute": 0}, "nan", "1", False),
+        ({"absolute": 1e-3}, "1.0", "x", False),
+        ({"space_sensitive": True}, "a  b\n", "a b\n", False),
+        ({"space_sensitive": True}, "a  b\n", "a  b\n", True),
+        ({"space_sensitive": True}, " a", "a", False),
+    ],
+)
+def test_tokens(one_bench: Bench, rules: dict[str, float], output: str, answer: str, same: bool) -> None:
+    assert verdicts(one_bench, PlanChecker(kind="tokens", **rules), [(output.encode(), answer.encode())]) == [
+        same
+    ]  # type: ignore[arg-type]

@@ -1,0 +1,263 @@
+"""The task types beyond Batch, each with the ways in which it can go wrong."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Bench, Judged
+
+from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+
+LIMITS = PlanLimits(cpu_ms=1000, wall_ms=3000, memory=64 << 20, output=1 << 20)
+MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=6000, memory=1 << 30))
+
+# The manager asks every process for the double of a number and adds the answers up.
+ADDING_MANAGER = """#include <cstdio>
+#include <csignal>
+#include <fstream>
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  int given, again, sum = 0, n = (argc - 1) / 2;
+  scanf("%d", &given);
+  std::ifstream("input.txt") >> again;
+  for (int i = 0; i < n; i++) {
+    FILE *in = fopen(argv[1 + 2 * i], "r"), *out = fopen(argv[2 + 2 * i], "w");
+    int answer = -1;
+    fprintf(out, "%d\\n", given); fflush(out);
+    if (fscanf(in, "%d", &answer) != 1) { puts("0"); fprintf(stderr, "no answer\\n"); return 0; }
+    sum += answer;
+  }
+  bool right = given == again && sum == 2 * n * given;
+  printf("%d\\n", right);
+  fprintf(stderr, right ? "translate:success\\n" : "translate:wrong\\n");
+}
+"""
+DOUBLE = (
+    '#include <cstdio>\nint main(){int x; if(scanf("%d",&x)!=1) return 3; printf("%d\\n",2*x); return 0;}'
+)
+DOUBLE_BY_FILES = """#include <cstdio>
+int main(int argc, char** argv) {
+  FILE *in = fopen(argv[1], "r"), *out = fopen(argv[2], "w");
+  int x;
+  fscanf(in, "%d", &x);
+  fprintf(out, "%d\\n", 2 * x);
+  return !(argc == 3 || (argv[3][0] >= '0' && argv[3][0] <= '2'));
+}
+"""
+
+
+def talk(bench: Bench, source: str, *, manager: str = ADDING_MANAGER, **more: object) -> Judged:
+    more = {"manager": MANAGER, **more}
+    return bench.judge(source, [("21\n", None)], task_type="Communication", manager_source=manager, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_communication_over_standard_streams(bench: Bench, processes: int) -> None:
+    line = talk(bench, DOUBLE, processes=processes).tests[0]
+    assert (line.end, line.score, line.feedback) == ("ok", 1, "Output is correct"), line
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_communication_over_named_pipes(bench: Bench, processes: int) -> None:
+    line = talk(bench, DOUBLE_BY_FILES, processes=processes, user_io="fifo_io").tests[0]
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_communication_tells_each_process_its_index(bench: Bench) -> None:
+    source = '#include <cstdio>\n#include <cstdlib>\nint main(int c,char**v){int x;scanf("%d",&x);printf("%d\\n",c==2?(atoi(v[1])?4:0)*x:2*x);}'
+    assert talk(bench, source, processes=2).tests[0].score == 1
+    assert talk(bench, source, processes=1).tests[0].score == 1
+
+
+def test_a_process_that_fails_is_worth_nothing_whatever_the_manager_says(bench: Bench) -> None:
+    generous = '#include <cstdio>\nint main(){puts("1");}'
+    line = talk(bench, "int main(){return 5;}", manager=generous).tests[0]
+    assert (line.end, line.code, line.score) == ("exit", 5, 0)
+
+
+def test_a_process_that_dies_before_it_says_anything_hangs_nobody(bench: Bench) -> None:
+    for user_io in ("std_io", "fifo_io"):
+        line = talk(bench, "#include <cstdlib>\nint main(){abort();}", processes=2, user_io=user_io).tests[0]
+        assert (line.end, line.signal) == ("signal", 6), line
+
+
+def test_a_process_that_ends_well_without_a_word(bench: Bench) -> None:
+    line = talk(bench, "int main(){}").tests[0]
+    assert (line.end, line.score, line.feedback) == ("ok", 0, "no answer")
+
+
+def test_cpu_time_of_the_processes_is_summed(bench: Bench) -> None:
+    burn = '#include <cstdio>\n#include <ctime>\nint main(){int x;scanf("%d",&x);while(clock()<0.45*CLOCKS_PER_SEC);printf("%d\\n",2*x);}'
+    assert talk(bench, burn, processes=1).tests[0].score == 1
+    line = talk(bench, burn, processes=3).tests[0]
+    assert (line.end, line.score) == ("cpu", 0)
+    assert line.cpu_us >= 1_000_000
+
+
+def test_a_manager_that_waits_for_ever_and_a_process_that_sleeps(bench: Bench) -> None:
+    line = talk(bench, "#include <unistd.h>\nint main(){for(;;) sleep(9);}").tests[0]
+    assert line.end == "wall"
+
+
+def test_a_manager_that_hangs_is_no_verdict(bench: Bench) -> None:
+    limits = PlanLimits(cpu_ms=500, wall_ms=900, memory=1 << 30)
+    hanging = "#include <unistd.h>\nint main(){for(;;) sleep(9);}"
+    manager = PlanManager(argv=("manager",), limits=limits)
+    judged = bench.judge(
+        "int main(){}", [("1", None)], task_type="Communication", manager_source=hanging, manager=manager
+    )
+    line = judged.tests[0]
+    assert line.failure == "the manager ran out of time"
+
+
+def test_a_manager_that_leaves_early(bench: Bench) -> None:
+    leaving = '#include <cstdio>\nint main(){puts("0.5"); fputs("seen enough",stderr);}'
+    line = talk(
+        bench, "#include <unistd.h>\nint main(){char c; return read(0,&c,1)!=0;}", manager=leaving
+    ).tests[0]
+    assert (line.end, line.score, line.feedback) == ("ok", 0.5, "seen enough")
+    line = talk(
+        bench, '#include <cstdio>\nint main(){for(;;) puts("and another thing");}', manager=leaving
+    ).tests[0]
+    assert (line.end, line.signal, line.score) == ("signal", 13, 0)
+
+
+def test_a_manager_that_breaks_is_no_verdict(bench: Bench) -> None:
+    line = talk(bench, "int main(){}", manager='#include <cstdio>\nint main(){puts("maybe");}').tests[0]
+    assert line.failure is not None and line.failure.startswith("the manager printed no score")
+
+
+def test_a_managers_own_arguments_come_last(bench: Bench) -> None:
+    source = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){printf("%d\\n",c==5&&!strcmp(v[3],"hard")&&!strcmp(v[4],"7"));}'
+    manager = PlanManager(argv=("manager", "hard", "7"), limits=MANAGER.limits)
+    judged = bench.judge(
+        "int main(){}", [("1", None)], task_type="Communication", manager_source=source, manager=manager
+    )
+    assert judged.tests[0].score == 1
+
+
+def test_a_manager_and_a_checker(bench: Bench) -> None:
+    manager = '#include <cstdio>\nint main(){puts("what the checker sees");}'
+    checker = """#include <fstream>
+#include <iostream>
+#include <string>
+int main(int, char** argv) {
+  std::string line;
+  std::ifstream output(argv[3]);
+  std::getline(output, line);
+  std::cout << (line == "what the checker sees" ? 0.25 : 0) << std::endl;
+}
+"""
+    limits = PlanLimits(cpu_ms=1000, wall_ms=2000)
+    line = talk(
+        bench,
+        "int main(){}",
+        manager=manager,
+        checker=PlanChecker(kind="cms", argv=("checker",), limits=limits),
+        checker_source=checker,
+    ).tests[0]
+    assert (line.end, line.score) == ("ok", 0.25)
+
+
+def test_output_only(bench: Bench) -> None:
+    judged = bench.judge(
+        "",
+        [("", "7\n"), ("", "7\n"), ("", "7\n")],
+        task_type="OutputOnly",
+        submission=PlanSubmission(),
+        outputs={0: "7", 1: "8"},
+    )
+    assert [judged.tests[i].score for i in range(3)] == [1, 0, 0]
+    assert judged.tests[2].feedback == "File not submitted"
+
+
+def test_batch_and_output(bench: Bench) -> None:
+    checker = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){puts(c==5&&!strcmp(v[4],"batch")?"1":c==5&&!strcmp(v[4],"outputonly")?"0.5":"0");}'
+    judged = bench.judge(
+        DOUBLE, [("1", "2"), ("1", "2")], task_type="BatchAndOutput", outputs={1: "2"},
+        checker=PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=1000, wall_ms=2000)), checker_source=checker,
+    )  # fmt: skip
+    assert [judged.tests[i].score for i in range(2)] == [1, 0.5]
+
+
+TWO_STEPS = """#include <cstdio>
+int main(int, char** argv) {
+  int x;
+  if (argv[1][0] == '0') { scanf("%d", &x); FILE* out = fopen(argv[2], "w"); fprintf(out, "%d\\n", x * 2); }
+  else { FILE* in = fopen(argv[2], "r"); if (fscanf(in, "%d", &x) != 1) return 4; printf("%d\\n", x + 1); }
+  return 0;
+}
+"""
+
+
+def test_two_steps(bench: Bench) -> None:
+    judged = bench.judge(TWO_STEPS, [("20", "41"), ("20", "40")], task_type="TwoSteps")
+    assert [judged.tests[i].score for i in range(2)] == [1, 0], judged
+
+
+def test_two_steps_where_the_first_fails(bench: Bench) -> None:
+    line = bench.one(TWO_STEPS.replace("{ scanf", "{ return 6; scanf"), "1", "3", task_type="TwoSteps")
+    assert (line.end, line.code) == ("exit", 6)
+
+
+GUESSING = """#include <cstdio>
+#include <fstream>
+#include <string>
+int main(int, char** argv) {
+  int secret, guess, tries = 0;
+  std::ifstream(argv[1]) >> secret;
+  while (tries++ < 10 && scanf("%%d", &guess) == 1) {
+    puts(guess < secret ? "more" : guess > secret ? "less" : "right"); fflush(stdout);
+    if (guess == secret) { %s }
+  }
+  fputs("not found", stderr);
+  return %d;
+}
+"""
+SEARCH = '#include <cstdio>\nint main(){int a=1,b=100;char s[9];for(;;){int m=(a+b)/2;printf("%d\\n",m);fflush(stdout);if(scanf("%8s",s)!=1)return 0;if(*s==109)a=m+1;else if(*s==108)b=m-1;else return 0;}}'
+STUBBORN = '#include <cstdio>\nint main(){for(;;){puts("1");fflush(stdout);}}'
+
+
+@pytest.mark.parametrize(("kind", "yes", "no"), [("testlib", 0, 1), ("icpc", 42, 43)])
+def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
+    interactor = GUESSING % (f"return {yes};", no)
+    manager = PlanManager(argv=("manager",), kind=kind, limits=MANAGER.limits)
+    for source, score in ((SEARCH, 1), (STUBBORN, 0), ("int main(){}", 0)):
+        judged = bench.judge(
+            source, [("37", None)], task_type="Interactive", manager_source=interactor, manager=manager
+        )
+        assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
+
+
+def test_interactive_where_the_submission_fails(bench: Bench) -> None:
+    manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
+    for source, end in (("int main(){return 9;}", "exit"), ("int main(){for(;;);}", "cpu")):
+        judged = bench.judge(
+            source,
+            [("37", None)],
+            task_type="Interactive",
+            manager_source=GUESSING % ("return 42;", 43),
+            manager=manager,
+        )
+        assert judged.tests[0].end == end
+
+
+HARNESS = b"""import json, os, sys
+arguments = json.load(sys.stdin)
+scope = {}
+exec(open(sys.argv[1]).read(), scope)
+with os.fdopen(int(sys.argv[3]), "w") as result:
+    json.dump(scope[sys.argv[2]](*arguments), result)
+"""
+
+
+def test_a_function_is_called_and_its_result_compared_as_json(bench: Bench) -> None:
+    submission = PlanSubmission(
+        argv=("/usr/bin/python3", "harness.py", "submission.py", "double"),
+        files=("harness.py", "submission.py"),
+    )
+    judged = bench.judge(
+        "def double(x):\n    print('noise')\n    return [x, 2 * x]\n",
+        [("[21]", "[21, 42.0]"), ("[2]", "[2, 5]"), ('["a"]', '["a", "aa"]')],
+        task_type="Function", language="python", submission=submission, extra={"harness.py": HARNESS}, checker=PlanChecker(kind="json"),
+    )  # fmt: skip
+    assert [judged.tests[i].score for i in range(3)] == [1, 0, 1], judged
