@@ -1,5 +1,6 @@
 // Interactive: the submission and an interactor read what the other one writes.
 #include <csignal>
+#include <poll.h>
 
 #include "pipes.hpp"
 #include "together.hpp"
@@ -22,14 +23,18 @@ class Interactive : public Task {
     process::Running interactor = start_interactor(from_user.read.get(), to_user.write.get(), told.get());
     std::vector<Member> members;
     members.push_back(start_submission(to_user.read.get(), from_user.write.get()));
-    to_user.close(), from_user.close();
+    // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so what it has
+    // decided by then, it has decided by itself.
+    to_user.write.reset(), from_user.read.reset();
     verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
+    const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || has_ended(interactor));
+    to_user.close(), from_user.close();
     opinion::Statement statement;
     statement.who = manager_->who();
     statement.outcome = interactor.wait();
     statement.told = files::read_text(told.get(), longest_text);
     manager_->collect_feedback(statement);
-    conclude(verdict, test, statement, transcript.get());
+    conclude(verdict, test, statement, was_left, transcript.get());
     return verdict;
   }
 
@@ -53,11 +58,16 @@ class Interactive : public Task {
     return {process::start(room_, program), std::move(error)};
   }
 
+  static bool has_ended(const process::Running& interactor) {
+    constexpr int grace_ms = 50;  // for its supervisor to say so
+    pollfd report = {interactor.report(), POLLIN, 0};
+    return poll(&report, 1, grace_ms) == 1;
+  }
+
   // An interactor that was not content and ended first has decided: what the submission did without a partner does not count.
   // Otherwise a submission that failed has failed, whatever the interactor made of the silence.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, int transcript) const {
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left, int transcript) const {
     const bool failed = verdict.end != verdict::End::ok;
-    const bool was_left = verdict.used.signal == SIGPIPE || statement.outcome.ended_us <= verdict.used.ended_us;
     if (failed && !was_left) return;
     const opinion::Opinion opinion = opinion::read(plan_.manager.kind, statement);
     if (failed && opinion.score > 0) return;

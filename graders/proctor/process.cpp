@@ -35,7 +35,6 @@ Outcome Running::wait() {
   outcome.cpu_us = report.cpu_us;
   outcome.wall_us = report.wall_us;
   outcome.memory = report.memory;
-  outcome.ended_us = report.ended_us;
   outcome.failure = report.failure;
   return outcome;
 }

@@ -45,7 +45,6 @@ struct Outcome {
   Killed killed = Killed::no;
   int code = 0, signal = 0;  // of the program itself
   int64_t cpu_us = 0, wall_us = 0, memory = 0;
-  int64_t ended_us = 0;  // by the monotonic clock
   std::string failure;  // not empty: the box could not be made, nothing else here counts
 };
 

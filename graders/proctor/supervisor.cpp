@@ -36,7 +36,6 @@ class Supervisor {
       if (!ended_) enforce();
     }
     report_.wall_us = ended_at_ - started_at_;
-    report_.ended_us = ended_at_;
     kill_all();
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);

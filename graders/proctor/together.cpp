@@ -11,7 +11,6 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
   whole.used.cpu_us += part.cpu_us;
   whole.used.memory += part.memory;
   whole.used.wall_us = std::max(whole.used.wall_us, part.wall_us);
-  whole.used.ended_us = std::max(whole.used.ended_us, part.ended_us);
   const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
   if (!graver) return;
   whole.end = end;
