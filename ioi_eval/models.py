@@ -75,26 +75,49 @@ class TaskType(StrEnum):
 class TaskOptions(Value):
     """What a task type needs to know beyond its name. Fields of other task types keep their defaults."""
 
-    with_grader: bool = False  # Batch: compiled together with grader.cpp
+    with_grader: bool = False  # compiled together with grader.cpp, a Communication task with stub.cpp
     input_file: str = ""  # Batch: empty means standard input
     output_file: str = ""  # Batch: empty means standard output
     processes: int = 1  # Communication
     user_io: str = "std_io"  # Communication: std_io or fifo_io
-    manager_args: tuple[str, ...] = ()  # Communication
+    manager_args: tuple[str, ...] = ()  # Communication, Interactive: behind the arguments of the task type
+    output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
+    function: str = ""  # Function: the name of what is called
 
 
 class CheckerKind(StrEnum):
+    """How an output is compared, or what a program that judges says and how. docs/protocol.md has the rules."""
+
     WHITE_DIFF = "white-diff"
     STRIPPED = "stripped"
+    EXACT = "exact"
+    TOKENS = "tokens"
+    JSON = "json"
     CMS = "cms"
     TESTLIB = "testlib"
+    ICPC = "icpc"
+    CODEFORCES = "codeforces"
 
 
-class Checker(Value):
+class Checker(Value, kw_only=True):
     """How an output is compared. `sources` is empty for the comparisons that are built in."""
 
     kind: CheckerKind = CheckerKind.WHITE_DIFF
     sources: tuple[NamedBlob, ...] = ()  # the first is the one that is compiled
+    language: str = "c++"
+    arguments: tuple[str, ...] = ()  # the problem's own, behind those of the kind
+    case_sensitive: bool = True  # tokens
+    space_sensitive: bool = False  # tokens
+    absolute: float | None = None  # tokens: tolerance
+    relative: float | None = None  # tokens: tolerance
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+
+
+class Manager(Value, kw_only=True):
+    """The program on the other side: a Communication task's manager, an interactor."""
+
+    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
+    kind: CheckerKind = CheckerKind.CMS  # how it says what the submission is worth: cms, testlib or icpc
     language: str = "c++"
 
 
@@ -144,6 +167,7 @@ class Solution(Value):
     language: str
     code: str
     expected: str  # the package's own word: correct, model_solution, incorrect, ...
+    exceptions: Mapping[str, str] = {}  # the same for single subtasks, by their names
 
 
 class Problem(Value):
@@ -156,6 +180,7 @@ class Problem(Value):
     limits: Limits = Limits()
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
     checker: Checker = Checker()
+    manager: Manager | None = None
     tests: tuple[Test, ...] = ()
     subtasks: tuple[Subtask, ...] = ()  # empty: every test counts, no subtasks
     score_precision: int = 2
@@ -173,6 +198,7 @@ class Submission(Value):
     problem_id: str
     code: str | None  # None: the generation holds no code
     language: str = "c++"
+    outputs: tuple[NamedBlob, ...] = ()  # files that were handed in, each under the name of its test
     year: int | None = None
     target_subtask: str | None = None
     repairs: tuple[str, ...] = ()  # what extraction or an option changed in the code
