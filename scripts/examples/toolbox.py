@@ -202,9 +202,11 @@ class Judge:
             self._checker = compiled([source], self.work / "checker", "-Wall", "-Wextra", "-Werror")
         printed = self.work / "printed"
         printed.write_bytes(output)
-        argv = [self._checker, str(tests / f"{test}.in"), str(tests / f"{test}.out"), str(printed)]
-        done = subprocess.run(argv, capture_output=True, check=False, text=True)
-        if self.package.header.get("checker") == "testlib":
+        given, expected = str(tests / f"{test}.in"), str(tests / f"{test}.out")
+        testlib = self.package.header.get("checker") == "testlib"
+        files = [given, str(printed), expected] if testlib else [given, expected, str(printed)]
+        done = subprocess.run([self._checker, *files], capture_output=True, check=False, text=True)
+        if testlib:
             return _exit_score(done.returncode, done.stderr)
         assert done.returncode == 0, f"the checker ends with {done.returncode} on {test}: {done.stderr}"
         return float(done.stdout.splitlines()[0])

@@ -1,5 +1,5 @@
 // Speaks by its exit code: 0 right, 1 wrong, 2 not of the agreed form, 3 our own fault, 7 points (on standard error: "points X text"),
-// 8 the output ends too early. Called with the input, the expected output and the output, in the contest system's order.
+// 8 the output ends too early. Called with the input, the output and the expected output, in testlib's own order.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -35,8 +35,8 @@ static std::string fault_of(std::ifstream &output, const std::vector<int> &numbe
 }
 
 int main(int argc, char **argv) {
-  if (argc < 4) quit(FAULT, "usage: checker input expected output");
-  std::ifstream input(argv[1]), expected(argv[2]), output(argv[3]);
+  if (argc < 4) quit(FAULT, "usage: checker input output expected");
+  std::ifstream input(argv[1]), output(argv[2]), expected(argv[3]);
   int n = 0, least_step = 0, best = 0;
   if (!(input >> n >> least_step) || !(expected >> best)) quit(FAULT, "the test cannot be read");
   std::vector<int> numbers(n);
