@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
@@ -66,12 +67,13 @@ class _Pipe:
         os.close(self.end)
 
 
-def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash) -> Stage:
+def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> Stage:
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
             streams = _streams(held, caps)
-            process = _start(held, proctor, spec, stdin, streams, leash)
+            with starting:
+                process = _start(held, proctor, spec, stdin, streams, leash)
         except OSError as error:
             raise _not_started(error) from error
         _read_all(streams, leash, _patience(spec))

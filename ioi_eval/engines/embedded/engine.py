@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Self
 
@@ -134,7 +135,7 @@ class EmbeddedEngine:
             free.put_nowait(uid)
         threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
-        ground = Ground(boxes, proctor, self._caps, self._layers, self._allow_unconfined)
+        ground = Ground(boxes, proctor, self._caps, Lock(), self._layers, self._allow_unconfined)
         return _Running(ground, self._profile(tools, proctor), threads, free, set())
 
     def _profile(self, tools: Mapping[str, Toolchain], proctor: Path) -> Profile:

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
@@ -29,6 +30,7 @@ class Ground(msgspec.Struct, frozen=True):
     boxes: Boxes
     proctor: Path
     caps: Caps
+    starting: Lock  # held while a process is started or a program is written, see placing.fill
     layers: tuple[str, ...] | None
     allow_unconfined: bool
 
@@ -49,7 +51,7 @@ def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Lea
 
 def _run_in(box: Path, ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
     with room_for_files():
-        linked = fill(box, job.files, uid)
+        linked = fill(box, job.files, uid, ground.starting)
     compiled, run = _run_stages(ground, plan, _spec(ground, box, linked, uid), leash)
     return JobResult(
         run=run,
@@ -81,7 +83,7 @@ def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> t
 
 def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> Stage:
     own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=stage.limits)
-    return run_stage(ground.proctor, own, stdin, ground.caps, leash)
+    return run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
 
 
 def _spec(ground: Ground, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:

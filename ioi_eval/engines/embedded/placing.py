@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 
 from ioi_eval.engines.embedded.spec import BoxFile
 from ioi_eval.errors import EngineOverloaded, JobRejected
@@ -38,9 +39,17 @@ def _stays_inside(name: str) -> bool:
     )
 
 
-def fill(box: Path, files: Iterable[JobFile], uid: int | None) -> tuple[BoxFile, ...]:
-    """Writes what the job holds and gives what the box shall open by itself."""
-    return tuple(file for file in [_place(box, file, uid) for file in files] if file is not None)
+def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -> tuple[BoxFile, ...]:
+    """Writes what the job holds and gives what the box shall open by itself.
+
+    A process that another thread starts has our descriptors until it has become its program. One of a file
+    that we are writing would make that file busy, and a busy file cannot be run: no program is written then.
+    """
+    placed = []
+    for file in files:
+        with starting if file.executable else contextlib.nullcontext():
+            placed.append(_place(box, file, uid))
+    return tuple(file for file in placed if file is not None)
 
 
 def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:

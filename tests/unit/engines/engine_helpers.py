@@ -49,7 +49,7 @@ def mode(path: Path) -> int:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Waits as long as any machine may need, and then fails."""
-    for _ in range(2000):
+    for _ in range(12_000):
         if holds():
             return
         await asyncio.sleep(0.01)

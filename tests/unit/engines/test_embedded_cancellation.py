@@ -102,15 +102,17 @@ async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, ki
     marked = mark()
     arguments = [str(store.root), str(base), layers]
     client = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert client.stdin is not None
     client.stdin.write(stays(marked).encode())  # not an argument: by those the job's processes are found
     client.stdin.close()
     try:
-        await until(lambda: bool(alive(marked)))
-        client.send_signal(kind)
-        await client.wait()
+        await until(lambda: bool(alive(marked)) or client.returncode is not None)
+        if client.returncode is None:
+            client.send_signal(kind)
+        _, words = await client.communicate()
+        assert client.returncode in (-kind, 130), words.decode()
     finally:
         if client.returncode is None:
             client.kill()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from threading import Lock
 
 import pytest
 from engine_helpers import file, path_file
@@ -54,7 +55,7 @@ def test_a_name_twice() -> None:
 
 def test_data_is_written_with_its_modes(box: Path) -> None:
     files = [file("a/b/text", "hi"), file("tool", b"\xff\x00", executable=True), file("empty", "")]
-    assert fill(box, files, None) == ()
+    assert fill(box, files, None, Lock()) == ()
     assert (box / "a/b/text").read_text() == "hi"
     assert (box / "tool").read_bytes() == b"\xff\x00"
     assert (box / "empty").read_bytes() == b""
@@ -65,7 +66,7 @@ def test_a_file_by_path_is_not_copied(box: Path, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(0o644)
-    assert fill(box, [path_file("t/0.in", host)], SOMEBODY if os.geteuid() == 0 else None) == (
+    assert fill(box, [path_file("t/0.in", host)], SOMEBODY if os.geteuid() == 0 else None, Lock()) == (
         BoxFile(name="t/0.in", path=str(host)),
     )
     assert list((box / "t").iterdir()) == []
@@ -78,7 +79,7 @@ def test_a_program_by_path_is_copied_where_it_could_not_start(
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(mode)
-    linked = fill(box, [path_file("tool", host, executable=True)], None)
+    linked = fill(box, [path_file("tool", host, executable=True)], None, Lock())
     assert bool(linked) is not copied
     assert (box / "tool").exists() is copied
     if copied:
@@ -91,7 +92,7 @@ def test_a_box_of_another_uid_owns_its_files(box: Path, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(0o600)
-    assert fill(box, [file("a/b", "x"), path_file("secret", host)], SOMEBODY) == ()
+    assert fill(box, [file("a/b", "x"), path_file("secret", host)], SOMEBODY, Lock()) == ()
     assert [(box / name).stat().st_uid for name in ("a", "a/b", "secret")] == [SOMEBODY] * 3
     assert (box / "secret").read_text() == "x"
     assert host.stat().st_uid == 0
@@ -103,16 +104,16 @@ def test_a_path_that_is_no_file(box: Path, tmp_path: Path) -> None:
     job_file = path_file("x", host)
     host.unlink()
     with pytest.raises(JobRejected, match="cannot be read"):
-        fill(box, [job_file], None)
+        fill(box, [job_file], None, Lock())
     host.mkdir()
     with pytest.raises(JobRejected, match="not a regular file"):
-        fill(box, [job_file], None)
+        fill(box, [job_file], None, Lock())
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a")])
 def test_a_name_that_is_file_and_folder(box: Path, names: tuple[str, str]) -> None:
     with pytest.raises(JobRejected, match="at once"), room_for_files():
-        fill(box, [file(name, "x") for name in names], None)
+        fill(box, [file(name, "x") for name in names], None, Lock())
 
 
 def test_no_room_is_not_the_jobs_fault() -> None:
