@@ -1,47 +1,156 @@
-"""ioi_eval scores programs that models wrote for olympiad and contest problems.
+"""ioi_eval scores programs that models wrote for olympiad problems: exactly, and never with a guess.
 
-    async with Scorer(engine) as scorer:
+    from ioi_eval import EmbeddedEngine, Scorer, Store, Submission, load_problems, private_folder
+
+    store = Store(private_folder(), limit=4 << 30)
+    problem = load_problems("examples/problems", cache=store.root)["lanterns"]
+    submission = Submission(key="1", problem_id=problem.id, code=source)
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         result = await scorer.score(problem, submission)
 
-Everything here is public; whatever else a module defines may change.
+What this module exports is public; everything else may change. Names are loaded when they are first used.
 """
 
 from __future__ import annotations
 
-from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.fake import FakeEngine
-from ioi_eval.errors import EngineError, InputError, IoiEvalError, JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer, score_sync
-from ioi_eval.models import (
-    Problem,
-    Submission,
-    SubmissionResult,
-    SubtaskResult,
-    TestResult,
-    Verdict,
-)
-from ioi_eval.problems import Problems, load_problems
-from ioi_eval.store import Store
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ioi_eval.artifacts import BuildLimits, BuildOptions, CheckerBroken
+    from ioi_eval.engines import Engine
+    from ioi_eval.engines.embedded import EmbeddedEngine
+    from ioi_eval.engines.fake import Broken, FakeEngine, FakeTest, Fatal, Killed
+    from ioi_eval.errors import (
+        BrokenReply,
+        EngineError,
+        EngineOverloaded,
+        EngineUnavailable,
+        InputError,
+        IoiEvalError,
+        JobRejected,
+        JobTooLarge,
+        JudgeFailure,
+    )
+    from ioi_eval.judge import (
+        CheckerLimits,
+        Judge,
+        JudgeOptions,
+        Scorer,
+        classic_job,
+        run_classic,
+        score_sync,
+    )
+    from ioi_eval.models import (
+        Blob,
+        Checker,
+        CheckerKind,
+        Job,
+        JobFile,
+        JobResult,
+        Limits,
+        NamedBlob,
+        Problem,
+        Profile,
+        ScoreType,
+        Solution,
+        Stage,
+        StageStatus,
+        Submission,
+        SubmissionResult,
+        Subtask,
+        SubtaskResult,
+        TaskOptions,
+        TaskType,
+        Test,
+        TestResult,
+        Toolchain,
+        Verdict,
+    )
+    from ioi_eval.problems import load_problems
+    from ioi_eval.store import Store, private_folder
 
 __all__ = [
+    "Blob",
+    "Broken",
+    "BrokenReply",
+    "BuildLimits",
+    "BuildOptions",
+    "Checker",
+    "CheckerBroken",
+    "CheckerKind",
+    "CheckerLimits",
     "EmbeddedEngine",
     "Engine",
     "EngineError",
+    "EngineOverloaded",
+    "EngineUnavailable",
     "FakeEngine",
+    "FakeTest",
+    "Fatal",
     "InputError",
     "IoiEvalError",
+    "Job",
+    "JobFile",
+    "JobRejected",
+    "JobResult",
+    "JobTooLarge",
+    "Judge",
     "JudgeFailure",
     "JudgeOptions",
+    "Killed",
+    "Limits",
+    "NamedBlob",
     "Problem",
-    "Problems",
+    "Profile",
+    "ScoreType",
     "Scorer",
+    "Solution",
+    "Stage",
+    "StageStatus",
     "Store",
     "Submission",
     "SubmissionResult",
+    "Subtask",
     "SubtaskResult",
+    "TaskOptions",
+    "TaskType",
+    "Test",
     "TestResult",
+    "Toolchain",
     "Verdict",
+    "classic_job",
     "load_problems",
+    "private_folder",
+    "run_classic",
     "score_sync",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what `__all__` names from the module that has it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'ioi_eval' has no attribute {name!r}")
+    for module in _MODULES:
+        found = getattr(import_module(f"ioi_eval.{module}"), name, None)
+        if found is not None:
+            return found
+    raise AssertionError(f"{name} is public and in no module")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+# In this order: what is cheap to load first.
+_MODULES = (
+    "errors",
+    "models",
+    "store",
+    "engines",
+    "engines.fake",
+    "artifacts",
+    "judge",
+    "problems",
+    "engines.embedded",
+)

@@ -24,7 +24,6 @@ from ioi_eval.engines import Engine
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import (
     Blob,
-    CheckerKind,
     Job,
     JobFile,
     JobResult,
@@ -38,7 +37,7 @@ from ioi_eval.models import (
 from ioi_eval.resources import graders
 from ioi_eval.store import Store
 
-_COMPILED_CHECKERS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
+_BUILT_IN = frozenset({"white-diff", "stripped", "exact", "tokens", "json"})  # the proctor's own comparisons
 _OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 
 
@@ -68,6 +67,11 @@ class Artifacts:
         self._background.clear()
         self._shelf.close()
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is being made in the background."""
+        return any(not task.done() for task in self._background.values())
+
     # --- what there is to ask for ---
 
     async def prepare(self, problem: Problem) -> None:
@@ -87,7 +91,7 @@ class Artifacts:
 
     async def checker(self, problem: Problem) -> Blob | None:
         """The problem's checker; None where the comparison is one of those built in."""
-        if problem.checker.kind not in _COMPILED_CHECKERS:
+        if problem.checker.kind in _BUILT_IN:
             return None
         if not problem.checker.sources:
             raise InputError("the problem has no source of its checker", where=problem.source or problem.id)

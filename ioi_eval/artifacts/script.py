@@ -23,6 +23,7 @@ _SIGNS_OF_A_CRASH = re.compile(
     r"|out of memory"
 )
 _DRIVERS = frozenset({"g++", "gcc"})
+_TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -76,6 +77,7 @@ def ending(stage: Stage) -> Ending:
 def log_of(stage: Stage, limit: int) -> str:
     """What the compiler printed, at most `limit` characters, printable; and which limit stopped it."""
     text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
+    text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
     return "\n".join(part for part in (text, _stopped(stage)) if part)
 
 

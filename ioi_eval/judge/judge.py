@@ -25,7 +25,7 @@ from ioi_eval.models import (
     TestResult,
 )
 from ioi_eval.plan import PlannedTest, batches, live
-from ioi_eval.protocol.proctor import PlanChecker, PlanSubmission
+from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanSubmission
 from ioi_eval.scoring import submission_result
 
 _JUDGED = frozenset({TaskType.BATCH})
@@ -77,10 +77,17 @@ class Judge:
         )  # fmt: skip
 
     def _checker(self, problem: Problem, program: Blob | None) -> PlanChecker:
-        if program is None:
-            return PlanChecker(kind=problem.checker.kind.value)
-        limits = checker_limits(self._options.checker)
-        return PlanChecker(kind=problem.checker.kind.value, argv=(_CHECKER,), limits=limits)
+        checker = problem.checker
+        return PlanChecker(
+            kind=checker.kind.value,
+            argv=(_CHECKER, *checker.arguments) if program is not None else (),
+            limits=checker_limits(self._options.checker) if program is not None else PlanLimits(),
+            case_sensitive=checker.case_sensitive,
+            space_sensitive=checker.space_sensitive,
+            absolute=checker.absolute,
+            relative=checker.relative,
+            full=checker.full,
+        )
 
 
 class _Run:
@@ -122,8 +129,10 @@ def _check_task_type(problem: Problem) -> None:
 
 def _submission(language: Language, profile: Profile) -> PlanSubmission:
     tool = profile.toolchains.get(language.command)
+    argv = language.run(tool.path if tool is not None else "")
     return PlanSubmission(
-        argv=language.run(tool.path if tool is not None else ""),
+        argv=argv,
+        files=tuple(word for word in argv[1:] if word == language.artifact_name),
         env=_ENVIRONMENT,
         threads=language.threads,
         proc=language.proc,

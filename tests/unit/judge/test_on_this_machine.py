@@ -1,0 +1,172 @@
+"""Judge and artifacts on the embedded engine, with the compiler and the proctor that there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from judge_samples import problem, submission, subtask
+
+from ioi_eval.artifacts import Artifacts, BuildLimits, BuildOptions, CheckerBroken
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import JudgeOptions, Scorer, score_sync
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
+from ioi_eval.models import Verdict as V
+from ioi_eval.store import Store
+
+ADD = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+TESTS = tuple(Test(name=f"t{n}", input=Blob.of(f"{n} {n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in range(3))
+
+
+@pytest.fixture
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
+    engine = EmbeddedEngine(store=store, slots=2)
+    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
+        yield opened
+
+
+def summing(**changes: object) -> Problem:
+    values = {
+        "tests": TESTS,
+        "limits": Limits.contest(1.0, 64 << 20),
+        "subtasks": (subtask("s", 100, range(3)),),
+    }
+    return problem(**(values | changes))
+
+
+async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem | None = None) -> set[V]:
+    result = await scorer.score(of or summing(), submission(code, language=language))
+    return {test.status for test in result.tests}
+
+
+@pytest.mark.parametrize(
+    ("code", "language", "status"),
+    [
+        (ADD, "c++", V.AC),
+        ("int main() {}", "C++17", V.WA),
+        ("int main() { for (volatile int i = 0;; i = i + 1) {} }", "c++", V.TLE),
+        ("#include <vector>\nint main() { return std::vector<int>(1 << 26, 1)[5] - 1; }", "c++", V.MLE),
+        ("#include <cstdlib>\nint main() { abort(); }", "c++", V.RE),
+        ("int main() { return 1; }", "c++", V.RE),
+        ("int main() { return x; }", "c++", V.CE),
+        ("int f();\nint main() { return f(); }", "c++", V.CE),
+        ("", "c++", V.CE),
+        ("int main() {}\0\0", "c++", V.WA),
+        ("//" + "x" * 10_000_000 + "\nint main() {}", "c++", V.WA),
+        ("\ud800", "c++", V.CE),
+        ("print(sum(map(int, input().split())))", "python", V.AC),
+        ("print(", "python", V.CE),
+        ("1 / 0", "python", V.RE),
+    ],
+)
+async def test_every_verdict(scorer: Scorer, code: str, language: str, status: V) -> None:
+    assert await statuses(scorer, code, language) == {status}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '#include "../t/0.in"\nint main() {}',
+        '#include "/etc/passwd"\nint main() {}',
+        'asm(".incbin \\"t/0.out\\"");\nint main() {}',
+    ],
+)
+async def test_a_source_finds_nothing_to_include(scorer: Scorer, code: str) -> None:
+    assert await statuses(scorer, code) == {V.CE}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '#include "/dev/zero"\nint main() {}',
+        "template <int n> struct A { using a = typename A<n + 1>::a; };\nA<0>::a x;\nint main() {}",
+        "char data[1ull << 34] = {1};\nint main() {}",
+        '#include "sum.cpp"\nint main() {}',
+    ],
+)
+async def test_a_compile_bomb_is_a_compile_error(store: Store, code: str) -> None:
+    builds = BuildOptions(limits=BuildLimits(wall_time=5, cpu_time=5, memory=512 << 20))
+    async with Scorer(EmbeddedEngine(store=store), store=store, builds=builds) as scorer:
+        assert await statuses(scorer, code) == {V.CE}
+        assert await statuses(scorer, ADD) == {V.AC}
+
+
+async def test_with_a_grader(scorer: Scorer) -> None:
+    files = (
+        NamedBlob(
+            name="graders/grader.cpp",
+            content=Blob.of('#include <cstdio>\n#include "sum.h"\nint main() {\n'
+            'int a, b; if (scanf("%d %d", &a, &b) == 2) printf("%d\\n", add(a, b)); }\n'),
+        ),
+        NamedBlob(name="graders/sum.h", content=Blob.of("int add(int a, int b);\n")),
+    )  # fmt: skip
+    graded = summing(grader_files=files, options=TaskOptions(with_grader=True))
+    good = '#include "sum.h"\nint add(int a, int b) { return a + b; }\n'
+    assert await statuses(scorer, good, of=graded) == {V.AC}
+    assert await statuses(scorer, "int ad(int a, int b) { return a + b; }", of=graded) == {V.CE}
+
+
+def checked(source: str, kind: CheckerKind = CheckerKind.CMS) -> Problem:
+    files = (NamedBlob(name="checker/checker.cpp", content=Blob.of(source)),)
+    return summing(checker=Checker(kind=kind, sources=files))
+
+
+async def test_with_a_checker(scorer: Scorer) -> None:
+    half = checked('#include <cstdio>\nint main() { puts("0.5"); fputs("translate:partial", stderr); }')
+    result = await scorer.score(half, submission(ADD))
+    assert {(test.score, test.feedback) for test in result.tests} == {(0.5, "Output is partially correct")}
+
+
+@pytest.mark.parametrize(
+    "source", ["int main() { return 5; }", "int main() {}", "int main() { for (;;) {} }"]
+)
+async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str) -> None:
+    from ioi_eval.judge import CheckerLimits
+
+    options = JudgeOptions(checker=CheckerLimits(cpu_time=0.2, wall_time=1))
+    async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
+        with pytest.raises(JudgeFailure, match=r"cms checker checker/checker\.cpp on test t\d"):
+            await scorer.score(checked(source), submission(ADD))
+
+
+async def test_a_checker_that_does_not_compile(scorer: Scorer) -> None:
+    with pytest.raises(CheckerBroken, match=r"does not compile: .*error: .*nonsense"):
+        await scorer.prepare(checked("int main() { return nonsense; }"))
+
+
+async def test_a_standard_that_the_compiler_lacks_is_no_compile_error(scorer: Scorer) -> None:
+    with pytest.raises(JudgeFailure, match="cannot build an empty program"):
+        await scorer.score(summing(cpp_standard="gnu++99"), submission(ADD))
+
+
+async def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path: Path, store: Store) -> None:
+    source = "#include <bits/stdc++.h>\n" + ADD
+    async with EmbeddedEngine(store=store) as engine:
+        async with Artifacts(engine, Store(tmp_path / "plain"), BuildOptions(precompile_after=None)) as plain:
+            without = await plain.submission(summing(), submission(source))
+        async with Artifacts(engine, Store(tmp_path / "quick"), BuildOptions(precompile_after=0)) as quick:
+            await quick.submission(summing(), submission(source + "// first\n"))
+            while quick.busy:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            build = await quick.submission(summing(), submission(source))
+    assert without.artifact is not None
+    assert build.artifact is not None
+    assert build.artifact.sha256 == without.artifact.sha256
+
+
+async def test_cancelling_leaves_the_engine_as_it_was(scorer: Scorer) -> None:
+    slow = submission("#include <unistd.h>\nint main() { pause(); }")
+    tasks = [asyncio.create_task(scorer.score(summing(), slow)) for _ in range(3)]
+    await asyncio.sleep(0.5)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(task.cancelled() for task in tasks)
+    assert await statuses(scorer, ADD) == {V.AC}
+
+
+def test_without_a_loop_and_an_engine(store: Store) -> None:
+    assert score_sync(summing(), submission(ADD), store=store).points == 100

@@ -1,0 +1,79 @@
+"""What `import ioi_eval` offers, and what it does not load."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ioi_eval
+from ioi_eval import FakeEngine, Limits, Problem, Scorer, Submission, Test, Verdict
+from ioi_eval.models import Blob
+
+HEAVY = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
+SOURCE = Path(ioi_eval.__file__).read_text()
+
+
+def loaded_by(code: str) -> set[str]:
+    shown = "import sys\nprint(*(name.split('.')[0] for name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{shown}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(filter(None, sys.path))},
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", ioi_eval.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    found = getattr(ioi_eval, name)
+    described = inspect.getdoc(found)
+    assert described, f"{name} has no docstring"
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """The imports under TYPE_CHECKING are `__all__`, and each is from where the name is found at run time."""
+    (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    places = {alias.name: node.module for node in imports for alias in node.names}
+    assert sorted(places) == sorted(ioi_eval.__all__)
+    for name, module in places.items():
+        assert module is not None
+        assert getattr(importlib.import_module(module), name) is getattr(ioi_eval, name)
+
+
+def test_all_is_sorted_and_is_what_dir_shows() -> None:
+    assert ioi_eval.__all__ == sorted(ioi_eval.__all__)
+    assert dir(ioi_eval) == ioi_eval.__all__
+
+
+def test_other_names_are_not_public() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        ioi_eval.nonsense  # noqa: B018
+
+
+def test_importing_loads_nothing_heavy_and_no_asyncio() -> None:
+    assert loaded_by("import ioi_eval") & (HEAVY | {"asyncio", "msgspec"}) == set()
+
+
+def test_using_everything_loads_nothing_heavy() -> None:
+    code = "import ioi_eval\nfor name in ioi_eval.__all__: getattr(ioi_eval, name)"
+    assert loaded_by(code) & HEAVY == set()
+
+
+async def test_a_users_first_test() -> None:
+    """What the documentation of FakeEngine shows."""
+    test = Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n"))
+    other = Test(name="2", input=Blob.of("2 2\n"), answer=Blob.of("4\n"))
+    problem = Problem(id="sum", limits=Limits.contest(1.0, 256 << 20), tests=(test, other))
+    async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
+        result = await scorer.score(problem, Submission(key="a", problem_id="sum", code="int main() {}"))
+    assert [test.status for test in result.tests] == [Verdict.AC, Verdict.TLE]
+    assert result.points == 0.5
