@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 from typing import Any
@@ -48,12 +49,15 @@ def terminal_width() -> int:
 
 def show_table(table: Table) -> None:
     width = min(terminal_width(), WIDTH) if sys.stdout.isatty() else WIDTH
-    Console(highlight=False, width=width).print(table)
+    drawn = Console(highlight=False, width=width, file=io.StringIO())
+    with drawn.capture() as lines:
+        drawn.print(table)
+    show("\n".join(line.rstrip() for line in lines.get().splitlines()))
 
 
-def plain_table(*columns: str, title: str = "", right: frozenset[str] = frozenset()) -> Table:
+def plain_table(*columns: str, right: frozenset[str] = frozenset()) -> Table:
     """A table without a frame: it survives being pasted into a mail."""
-    table = Table(box=None, title=title or None, title_justify="left", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
     return table

@@ -153,10 +153,8 @@ def _what_was_done(outcome: Outcome, seconds: float) -> str:
     if not call.judged and not outcome.failures:
         number = console.counted(call.skipped, "submission")
         return f"Nothing new to do: {number} asked for, all scored by earlier calls."
-    text = f"Scored {console.counted(call.judged, 'submission')} in {seconds:.1f} s"
-    text += f", {console.counted(call.tests, 'test')} run, {call.tests / max(seconds, 0.001):.0f} a second"
+    text = f"Scored {console.counted(call.judged, 'submission')}"
     if call.repeated:
-        text += f"; {call.repeated} of them equal to another one, and judged once with it"
-    if call.skipped:
-        text += f"; {call.skipped} were scored by earlier calls"
-    return text + "."
+        text += f" ({call.repeated} equal to another one)"
+    text += f" in {seconds:.1f} s: {console.counted(call.tests, 'test')}, {call.tests / seconds:.0f} a second"
+    return f"{text}; {call.skipped} were scored by earlier calls" if call.skipped else text

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from cli_helpers import CommandLine, write_package
 
+from ioi_eval.store import private_folder
+
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all tests, in whichever worker: the proctor is built once."""
+    """One for all tests, in whichever worker, so that the proctor is built once."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
 
 
 @pytest.fixture

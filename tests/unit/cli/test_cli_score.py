@@ -48,8 +48,7 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     run = cli.folder / "runs" / "d"
     rows = results(run)
     assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
-    assert "Scored 8 submissions" in first.stdout
-    assert "2 of them equal to another one" in first.stdout
+    assert "Scored 8 submissions (2 equal to another one)" in first.stdout
     assert first.stdout.splitlines()[-1] == "Report: runs/d/report.md"
     assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
 

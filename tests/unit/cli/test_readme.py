@@ -1,0 +1,54 @@
+"""What README shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_helpers import CommandLine
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+
+
+def test_the_library_example_runs(cache: Path) -> None:
+    (example,) = blocks("python")
+    code = f"import tempfile; tempfile.tempdir = {str(cache.parent)!r}\n{example}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("100.0 [")
+
+
+SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)
+
+
+@pytest.mark.parametrize("script", sorted({word for word in SCRIPTS if word.startswith("./")}))
+def test_scripts_are_there(script: str) -> None:
+    assert (ROOT / script).stat().st_mode & 0o111, f"{script} cannot be started"
+
+
+def test_commands_and_options_are_there(cli: CommandLine) -> None:
+    named = set(re.findall(r"ioi-eval (\w+)", README))
+    assert named >= {"score", "doctor", "problems", "examples"}
+    for command in named:
+        shown = cli(command, "--help")
+        assert shown.returncode == 0, command
+        for line in re.findall(rf"ioi-eval {command} [^\n`]*", README):
+            missing = [option for option in re.findall(r"--[a-z-]+", line) if option not in shown.stdout]
+            assert missing in ([], ["--help"])
+
+
+def test_the_first_result_comes_by_line_twenty() -> None:
+    assert any("./scripts/demo" in line for line in README.splitlines()[:20])
+
+
+def test_continuous_integration_runs_the_same_command() -> None:
+    commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.startswith("#")]
+    assert [command.split("/")[-1].rstrip('"') for command in commands] == ["test"]
