@@ -1,0 +1,214 @@
+"""The benchmark of judging: ratios to a bare loop and to the classic shape, measured in one run.
+
+What takes part in every ratio runs on the same cores, one directly after the other, several times in turn; the median counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+from workload import SLOW_CHECKER, problem, source, submissions, write_tests
+
+from ioi_eval.artifacts import BuildOptions
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.judge import Scorer
+from ioi_eval.judge.classic import run_classic
+from ioi_eval.models import Problem, Submission
+from ioi_eval.store import Store
+
+FLAGS = ["-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s"]
+HERE = Path(__file__).parent
+CORES = len(os.sched_getaffinity(0))
+
+
+class Bench:
+    """One folder with the tests, the bare loop and a store that is kept warm but for the submissions."""
+
+    def __init__(self, folder: Path, count: int, tests: int) -> None:
+        self.folder, self.count, self.tests = folder, count, tests
+        self.store = Store(folder / "store")
+        self._next = 1_000
+        write_tests(folder / "tests", max(tests, 400))
+        for name in ("submissions", "work"):
+            (folder / name).mkdir()
+        for index in range(count):
+            (folder / "submissions" / f"{index}.cpp").write_text(source(index))
+        subprocess.run(["g++", "-O2", "-o", str(folder / "bare"), str(HERE / "bare.cpp")], check=True)
+        (folder / "checker.cpp").write_text(SLOW_CHECKER)
+
+    def build_checker(self) -> float:
+        started = time.perf_counter()
+        subprocess.run(["g++", *FLAGS, "-o", "checker", "checker.cpp"], cwd=self.folder, check=True)
+        return time.perf_counter() - started
+
+    def bare(self, *, checker: bool, compiling: bool = True, cores: int = CORES, tests: int = 0) -> float:
+        """Seconds of the bare loop, which must find everything right."""
+        count, tests = (self.count if compiling else 1), tests or self.tests
+        command = ["./bare", str(cores), str(count), str(tests), "./checker" if checker else "-"]
+        told = subprocess.run(
+            [*command, "compile" if compiling else "run", *FLAGS],
+            cwd=self.folder, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        passed, seconds = told.stdout.split()
+        assert int(passed) == count * tests, "the bare loop does not agree"
+        return float(seconds)
+
+    def fresh(self, count: int) -> list[Submission]:
+        """Submissions that no store has seen."""
+        self._next += count
+        return list(submissions(count, first=self._next))
+
+    def scorer(self, *, precompile: int | None, slots: int = CORES) -> Scorer:
+        self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer opened last
+        return Scorer(self.engine, store=self.store, builds=BuildOptions(precompile_after=precompile))
+
+    async def ours(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
+        async def one(submission: Submission) -> None:
+            async with room:
+                result = await scorer.score(task, submission)
+            assert result.points == 100, result
+
+        room = asyncio.Semaphore(2 * CORES)
+        started = time.perf_counter()
+        await asyncio.gather(*(one(submission) for submission in work))
+        return time.perf_counter() - started
+
+    async def classic(self, task: Problem, tests: int) -> float:
+        """Seconds for each test in the classic shape, all cores busy."""
+        work = self.fresh(1)[0]
+        started = time.perf_counter()
+        for first in range(0, tests, CORES):
+            chosen = task.tests[first : first + CORES]
+            results = await asyncio.gather(*(run_classic(self.engine, task, test, work) for test in chosen))
+            assert all(result.score == 1 for result in results), results
+        return (time.perf_counter() - started) / tests
+
+
+async def in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[float]:
+    """The medians of several measures that take turns, so that a noisy minute hits them all."""
+    taken: list[list[float]] = [[] for _ in measures]
+    for _ in range(rounds):
+        for times, measure in zip(taken, measures, strict=True):
+            times.append(await measure())
+    return [statistics.median(times) for times in taken]
+
+
+async def throughput(bench: Bench, rounds: int) -> None:
+    for checker in (False, True):
+        kind = "a checker" if checker else "white-diff"
+        task = problem(bench.folder / "tests", bench.tests, checker=checker)
+        checker_seconds = bench.build_checker() if checker else 0.0
+        # The header is precompiled in the second scorer before anything is timed: it lasts across runs.
+        async with bench.scorer(precompile=None) as plain, bench.scorer(precompile=1) as quick:
+            for scorer in (plain, quick):
+                await scorer.prepare(task)
+                await bench.ours(scorer, task, bench.fresh(2))
+            await settle(bench, quick, task)
+
+            async def bare(checker: bool = checker) -> float:
+                return await asyncio.to_thread(bench.bare, checker=checker)
+
+            bare_time, plain_time, quick_time = await in_turn(
+                rounds,
+                bare,
+                lambda scorer=plain, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
+                lambda scorer=quick, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
+            )
+            slow = await bench.classic(task, 2 * CORES)
+        total = bench.count * bench.tests
+        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}")
+        if checker:
+            print(f"  (the checker takes {checker_seconds:.1f} s to compile; once, and not counted)")
+        row("bare loop", total / bare_time, 1.0)
+        row("ours, no precompiled header", total / plain_time, bare_time / plain_time)
+        row("ours, precompiled header", total / quick_time, bare_time / quick_time)
+        row("classic shape", 1 / slow, bare_time / total / slow)
+        print(
+            f"  ours to the classic shape: {slow * total / plain_time:.0f} times, {slow * total / quick_time:.0f} with the header"
+        )
+
+
+async def settle(bench: Bench, scorer: Scorer, task: Problem) -> None:
+    """Until the header is there: a build with it is done in well under the time of one without."""
+    await bench.ours(scorer, task, bench.fresh(4))
+    await asyncio.sleep(8)
+
+
+def row(name: str, rate: float, ratio: float) -> None:
+    print(f"  {name:<30} {rate:>9.1f} tests/s {ratio:>8.2f} of the bare loop")
+
+
+async def added_cost(bench: Bench, rounds: int) -> None:
+    """What a test costs beyond fork, exec and wait: one program, one core, hundreds of tests."""
+    tests = 400
+    task = problem(bench.folder / "tests", tests, checker=False)
+    work = bench.fresh(1)
+    async with bench.scorer(precompile=None, slots=1) as scorer:
+        await bench.ours(scorer, task, work)
+
+        async def bare() -> float:
+            return await asyncio.to_thread(bench.bare, checker=False, compiling=False, cores=1, tests=tests)
+
+        bare_time, our_time = await in_turn(rounds, bare, lambda: bench.ours(scorer, task, work))
+    print(f"\nA test of a program that is built already, on one core ({tests} tests)")
+    print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ours {our_time / tests * 1000:.2f} ms:"
+          f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
+
+
+def memory(folder: Path) -> None:
+    """Peak memory of the client over a gigabyte of tests, in a process of its own."""
+    line = subprocess.run(
+        [sys.executable, __file__, "--only-memory", str(folder)], check=True, capture_output=True, text=True
+    )
+    print(f"\n{line.stdout.strip()}")
+
+
+async def only_memory(folder: Path) -> None:
+    tests, size = 20, 50 << 20
+    (folder / "tests").mkdir(parents=True)
+    for index in range(tests):
+        block = (f"{index} " * 100 + "\n").encode()
+        with (folder / "tests" / f"{index}.in").open("wb") as stream:
+            stream.writelines(block for _ in range(size // len(block)))
+        (folder / "tests" / f"{index}.out").write_text(f"{index}\n")
+    echo = '#include <cstdio>\nint main(){int x; return scanf("%d",&x)==1 ? !printf("%d\\n",x) : 1;}'
+    task = problem(folder / "tests", tests, checker=False)
+    store = Store(folder / "store")
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        result = await scorer.score(task, Submission(key="1", problem_id=task.id, code=echo))
+    assert result.points == 100, result
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    total = sum(test.input.size for test in task.tests) / 2**30
+    print(f"Client memory over {total:.2f} GiB of tests: {peak:.0f} MiB at its peak")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--submissions", type=int, default=50)
+    parser.add_argument("--tests", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only-memory", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.only_memory:
+        asyncio.run(only_memory(given.only_memory))
+        return
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR"), prefix="ioi-eval-bench-") as name:
+        bench = Bench(Path(name), given.submissions, given.tests)
+        print(f"{CORES} cores; {subprocess.check_output(['g++', '--version'], text=True).splitlines()[0]}")
+        asyncio.run(throughput(bench, given.rounds))
+        asyncio.run(added_cost(bench, given.rounds))
+        memory(Path(name) / "memory")
+
+
+if __name__ == "__main__":
+    main()

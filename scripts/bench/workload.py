@@ -1,0 +1,78 @@
+"""A problem with many small tests, and as many different submissions for it as one likes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Subtask, Test
+
+# A checker as heavy on the compiler as the usual libraries for checkers are.
+SLOW_CHECKER = """#include <bits/stdc++.h>
+#include <regex>
+template <int N> struct Heavy : Heavy<N - 1> { std::map<std::string, std::vector<std::array<int, N % 7 + 1>>> held; };
+template <> struct Heavy<0> {};
+int main(int argc, char** argv) {
+  Heavy<60> heavy;
+  std::regex number("-?[0-9]+");
+  std::ifstream answer(argv[2]), output(argv[3]);
+  std::string a, b;
+  bool same = true;
+  while (answer >> a) same = same && (output >> b) && std::regex_match(b, number) && a == b;
+  std::cout << (same && argc == 4 && heavy.held.empty() ? 1 : 0) << std::endl;
+  std::cerr << (same ? "translate:success" : "translate:wrong") << std::endl;
+}
+"""
+
+
+def source(index: int) -> str:
+    """The sum of squares, written with the headers and the containers of a usual submission; each text is different."""
+    return f"""#include <bits/stdc++.h>
+using namespace std;
+int main() {{
+    int n; cin >> n;
+    vector<long long> values(n);
+    for (auto& value : values) cin >> value;
+    sort(values.begin(), values.end());
+    map<long long, int> seen;
+    long long sum = {index} - {index};
+    for (auto value : values) {{ seen[value]++; sum += value * value; }}
+    cout << sum << "\\n";
+}}
+"""
+
+
+def write_tests(folder: Path, count: int, seed: int = 1) -> None:
+    folder.mkdir()
+    choice = random.Random(seed)
+    for index in range(count):
+        values = [choice.randrange(1000) for _ in range(100)]
+        (folder / f"{index}.in").write_text(f"{len(values)}\n{' '.join(map(str, values))}\n")
+        (folder / f"{index}.out").write_text(f"{sum(value * value for value in values)}\n")
+
+
+def problem(tests: Path, count: int, *, checker: bool) -> Problem:
+    names = tuple(str(index) for index in range(count))
+    own = Checker(
+        kind=CheckerKind.CMS, sources=(NamedBlob(name="checker/checker.cpp", content=Blob.of(SLOW_CHECKER)),)
+    )
+    return Problem(
+        id="squares",
+        limits=Limits.contest(2.0, 256 << 20),
+        checker=own if checker else Checker(),
+        tests=tuple(
+            Test(
+                name=name,
+                input=Blob.of_file(tests / f"{name}.in"),
+                answer=Blob.of_file(tests / f"{name}.out"),
+            )
+            for name in names
+        ),
+        subtasks=(Subtask(name="all", points=100, tests=names),),
+    )
+
+
+def submissions(count: int, *, first: int = 0) -> Iterator[Submission]:
+    for index in range(first, first + count):
+        yield Submission(key=str(index), problem_id="squares", code=source(index))
