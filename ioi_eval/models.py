@@ -164,10 +164,12 @@ class Solution(Value):
     """A solution that a package brings, with the verdict that its author expects."""
 
     name: str
-    language: str
-    code: str
-    expected: str  # the package's own word: correct, model_solution, incorrect, ...
+    language: str = ""  # empty where nothing but files is handed in
+    code: str = ""
+    expected: str  # the package's own word: correct, wrong_answer, ...; empty: it says nothing
     exceptions: Mapping[str, str] = {}  # the same for single subtasks, by their names
+    each_subtask: bool = False  # `expected` holds for every single subtask, not for all of them together
+    outputs: tuple[NamedBlob, ...] = ()  # files to hand in, each under the name of its test
 
 
 class Problem(Value):
@@ -178,6 +180,7 @@ class Problem(Value):
     task_type: TaskType = TaskType.BATCH
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
+    time_from_solutions: float | None = None  # cpu_time is yet to be measured: the slowest accepted one's times this
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
     checker: Checker = Checker()
     manager: Manager | None = None

@@ -1,0 +1,144 @@
+"""What authors expect of their solutions, in the words of every package format."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.expectations import agrees, counting_tests, expectations, measured_limit, met
+from ioi_eval.models import Blob, Problem, Solution, Subtask, Test, TestResult, Verdict
+
+AC, PA, WA, TLE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE
+MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
+
+
+@pytest.mark.parametrize(
+    ("word", "score", "statuses", "expected"),
+    [
+        ("correct", 1, {AC}, True),
+        ("correct", 0.999, {AC, PA}, False),
+        ("model_solution", 1, {AC}, True),
+        ("model_solution", 0, {AC, WA}, False),
+        ("partially_correct", 0.5, {AC, PA}, True),
+        ("partially_correct", 0, {AC, WA}, False),
+        ("partially_correct", 1, {AC}, False),
+        ("incorrect", 0, {AC, WA}, True),
+        ("incorrect", 0.1, {PA}, False),
+        ("incorrect", 1, {AC}, False),
+        ("failed", 0, {RE}, True),
+        ("time_limit_and_runtime_error", 0, {TLE, RE}, True),
+        ("protocol_violation", 0, {WA}, True),
+        # A manager may answer 0 where the author saw a time limit: how it fails is no condition.
+        ("time_limit", 0, {WA}, True),
+        ("memory_limit", 0, {MLE}, True),
+        ("memory_limit", 1, {AC}, False),
+        ("runtime_error", 0, {AC, TLE}, True),
+        # What does not compile shows nothing.
+        ("incorrect", 0, {CE}, False),
+        ("wrong_answer", 0, {CE}, False),
+        ("rejected", 0, {CE}, False),
+        ("compile_error", 0, {CE}, True),
+        ("compile_error", 0, {WA}, False),
+        ("COMPILER-ERROR", 0, {CE}, True),
+        # The ICPC's folders.
+        ("accepted", 1, {AC}, True),
+        ("accepted", 0.5, {PA}, False),
+        ("wrong_answer", 0, {AC, WA}, True),
+        ("wrong_answer", 0, {AC, TLE}, False),
+        ("time_limit_exceeded", 0, {WA, TLE}, True),
+        ("time_limit_exceeded", 0, {WA}, False),
+        ("run_time_error", 0, {AC, RE}, True),
+        ("run_time_error", 0, {MLE}, True),
+        ("run_time_error", 0, {TLE}, False),
+        ("partially_accepted", 0, {AC, WA}, True),
+        ("partially_accepted", 0, {WA}, False),
+        ("partially_accepted", 1, {AC}, False),
+        ("rejected", 0, {WA}, True),
+        ("rejected", 1, {AC}, False),
+        # Its tags.
+        ("AC", 1, {AC}, True),
+        ("AC", 0.4, {AC, PA}, True),
+        ("AC", 0, {AC, WA}, False),
+        ("WA", 0, {WA}, True),
+        ("TLE", 0, {AC, TLE}, True),
+        ("TLE", 0, {AC, WA}, False),
+        ("RTE", 0, {RE}, True),
+        ("MLE", 0, {MLE}, True),
+        ("OLE", 0, {OLE}, True),
+        ("CORRECT", 1, {AC}, True),
+        ("WRONG-ANSWER", 0, {WA}, True),
+        ("NO-OUTPUT", 0, {WA}, True),
+        ("RUN-ERROR", 0, {RE}, True),
+        ("TIMELIMIT", 0, {TLE}, True),
+        ("TIMELIMIT", 1, {AC}, False),
+        ("ACCEPTED, TIME_LIMIT_EXCEEDED", 1, {AC}, True),
+        ("ACCEPTED, TIME_LIMIT_EXCEEDED", 0, {AC, TLE}, True),
+        ("ACCEPTED, TIME_LIMIT_EXCEEDED", 0, {AC, WA}, False),
+        ("", 0, {CE}, True),
+    ],
+)
+def test_a_word_and_what_happened(word: str, score: float, statuses: set[Verdict], expected: bool) -> None:
+    assert agrees(word, score, statuses) is expected
+
+
+@given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))
+def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses: frozenset[Verdict]) -> None:
+    words = ("correct", "partially_correct", "incorrect")
+    assert sum(agrees(word, score, statuses) for word in words) == 1
+    assert agrees("accepted", score, statuses) is not agrees("rejected", score, statuses)
+
+
+def problem(*subtasks: Subtask) -> Problem:
+    tests = tuple(Test(name=name, input=Blob.of(b"")) for name in "abcd")
+    return Problem(id="p", tests=tests, subtasks=subtasks)
+
+
+ONE = Subtask(name="one", points=0, tests=("c", "a"))
+TWO = Subtask(name="two", points=100, tests=("b", "a"))
+
+
+def scopes(of: Problem, solution: Solution) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(found.subtask, found.word, found.tests) for found in expectations(of, solution)]
+
+
+def test_a_word_for_all_together() -> None:
+    solution = Solution(name="x", expected="incorrect")
+    assert scopes(problem(ONE, TWO), solution) == [("", "incorrect", ("a", "b", "c"))]
+    assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
+    assert counting_tests(problem(TWO)) == ("a", "b")
+
+
+def test_a_word_for_each_subtask_and_its_exceptions() -> None:
+    solution = Solution(name="x", expected="incorrect", exceptions={"one": "correct"}, each_subtask=True)
+    assert scopes(problem(ONE, TWO), solution) == [
+        ("one", "correct", ("c", "a")),
+        ("two", "incorrect", ("b", "a")),
+    ]
+    assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
+
+
+def test_words_for_some_subtasks_and_one_for_all_together() -> None:
+    solution = Solution(name="x", expected="wrong_answer", exceptions={"two": "WA"})
+    assert scopes(problem(ONE, TWO), solution) == [
+        ("two", "WA", ("b", "a")),
+        ("", "wrong_answer", ("a", "b", "c")),
+    ]
+    assert scopes(problem(ONE, TWO), Solution(name="x", expected="")) == []
+
+
+def test_the_worst_test_of_a_scope_decides() -> None:
+    results = {
+        "a": TestResult(test_name="a", score=1, status=AC),
+        "b": TestResult(test_name="b", score=0, status=TLE),
+        "c": TestResult(test_name="c", score=1, status=AC),
+    }
+    solution = Solution(name="x", expected="time_limit", exceptions={"one": "correct"}, each_subtask=True)
+    assert all(met(expected, results) for expected in expectations(problem(ONE, TWO), solution))
+    right = Solution(name="x", expected="correct")
+    assert [met(expected, results) for expected in expectations(problem(ONE, TWO), right)] == [False]
+
+
+@pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])
+def test_a_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None:
+    assert measured_limit(slowest, 5) == limit
