@@ -49,7 +49,7 @@ _NOT_COMPILED = frozenset({"compile_error", "compiler_error", "compilation_error
 _NOT_RIGHT = frozenset({"rejected"})
 
 
-class Expectation(Value):
+class Expectation(Value, kw_only=True):
     """One word about the tests of one scope."""
 
     subtask: str  # empty: all that counts

@@ -160,7 +160,7 @@ class Subtask(Value):
     threshold: float = 1.0  # GroupThreshold only
 
 
-class Solution(Value):
+class Solution(Value, kw_only=True):
     """A solution that a package brings, with the verdict that its author expects."""
 
     name: str
