@@ -145,6 +145,10 @@ def _signal(line: Line, limits: Limits) -> str:
     return f"Runtime error (signal {line.signal}{f', {name}' if name else ''})"
 
 
+def _threads(line: Line, limits: Limits) -> str:
+    return "Runtime error (too many threads)"
+
+
 _ENDS: Mapping[str, tuple[Verdict, Callable[[Line, Limits], str]]] = MappingProxyType(
     {
         "cpu": (Verdict.TLE, _cpu),
@@ -153,6 +157,7 @@ _ENDS: Mapping[str, tuple[Verdict, Callable[[Line, Limits], str]]] = MappingProx
         "output": (Verdict.OLE, _output),
         "exit": (Verdict.RE, _exit),
         "signal": (Verdict.RE, _signal),
+        "threads": (Verdict.RE, _threads),
     }
 )
 

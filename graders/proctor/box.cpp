@@ -100,6 +100,7 @@ const char* name(process::Killed killed) {
     case process::Killed::wall: return "wall";
     case process::Killed::memory: return "memory";
     case process::Killed::processes: return "processes";
+    case process::Killed::threads: return "threads";
     case process::Killed::leash: return "leash";
   }
   return "";

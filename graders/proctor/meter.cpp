@@ -29,13 +29,17 @@ int64_t resident(int proc, pid_t pid) {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Its own time and that of the children it has waited for.
-int64_t ticks_us(int proc, pid_t pid) {
+// The fields of a process that come after its name, from its state on; empty when it is gone.
+std::string stat_fields(int proc, pid_t pid) {
   const std::string stat = read_small(proc, std::to_string(pid) + "/stat");
   const size_t name_end = stat.rfind(')');  // the name may hold anything, brackets too
+  return name_end == std::string::npos ? "" : stat.substr(name_end + 1);
+}
+
+// Its own time and that of the children it has waited for.
+int64_t ticks_us(int proc, pid_t pid) {
   unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
-  if (name_end == std::string::npos ||
-      std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system, &children_user, &children_system) != 4)
+  if (std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system, &children_user, &children_system) != 4)
     return 0;
   return static_cast<int64_t>((user + system + children_user + children_system) * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK)));
 }
@@ -72,6 +76,12 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   usage.processes = 1;
   usage.largest = pid_there;
   return usage;
+}
+
+int64_t threads_of(int proc, pid_t pid) {
+  long long threads = 0;
+  std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld", &threads);
+  return threads;
 }
 
 std::vector<pid_t> descendants(int proc, pid_t self) {

@@ -17,6 +17,9 @@ struct Usage {
 // One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 
+// How many threads a process has, 0 when it is gone.
+int64_t threads_of(int proc, pid_t pid);
+
 // All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
 Usage of_descendants(int proc, pid_t self);
 

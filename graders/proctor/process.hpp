@@ -20,6 +20,7 @@ struct Limits {
   int64_t file_size = unlimited;      // of any file that it writes, its standard output included
   int64_t address_space = unlimited;  // a backstop, far above what may be touched
   int64_t processes = unlimited;
+  int64_t threads = unlimited;        // of a submission, which is one process
   int64_t open_files = 256;
 };
 
@@ -39,7 +40,7 @@ struct Program {
   Limits limits;
 };
 
-enum class Killed { no, cpu, wall, memory, processes, leash };
+enum class Killed { no, cpu, wall, memory, processes, threads, leash };
 
 struct Outcome {
   Killed killed = Killed::no;

@@ -23,8 +23,16 @@ constexpr int user_namespace = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLON
 // Folders of the system that hold programs, libraries and the little configuration that these read. Not /etc as a whole:
 // it has names of users and hosts that are nobody's business.
 const char* const system_folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/java-17-openjdk"};
+const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"};
+// A Java of the distribution keeps its configuration below /etc and links to it.
+constexpr int oldest_java = 8, newest_java = 40;
 const char* const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+
+std::vector<std::string> readable_files() {
+  std::vector<std::string> all(std::begin(system_files), std::end(system_files));
+  for (int version = oldest_java; version <= newest_java; ++version) all.push_back("/etc/java-" + std::to_string(version) + "-openjdk");
+  return all;
+}
 
 bool write_file(const char* path, const std::string& content) {
   const sys::Fd fd(open(path, O_WRONLY | O_CLOEXEC));
@@ -96,7 +104,7 @@ void build_root(const std::string& job, const std::vector<std::string>& readable
   if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0) sys::fail_errno("cannot make a root");
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
   for (const char* path : system_folders) show(root, path, true);
-  for (const char* path : system_files) show(root, path, true);
+  for (const std::string& path : readable_files()) show(root, path, true);
   for (const std::string& path : readable) show(root, path, true);
   for (const char* path : devices) show(root, path, false);
   const char* const links[][2] = {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
@@ -146,7 +154,7 @@ void grant_system(Room& room, const std::vector<std::string>& readable) {
     if (fd.valid()) room.system.push_back({std::move(fd), access});
   };
   for (const char* path : system_folders) grant(path, landlock::Access::run);
-  for (const char* path : system_files) grant(path, landlock::Access::read);
+  for (const std::string& path : readable_files()) grant(path.c_str(), landlock::Access::read);
   for (const std::string& path : readable) grant(path.c_str(), landlock::Access::run);
   for (const char* path : devices) grant(path, landlock::Access::write);
 }

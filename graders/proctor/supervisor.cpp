@@ -17,6 +17,8 @@ namespace process {
 namespace {
 
 constexpr long poll_ns = 10 * 1000 * 1000;
+// A thread that was joined is counted for a moment longer.
+constexpr int64_t threads_about_to_end = 8;
 
 int64_t cpu_of(const rusage& usage) {
   return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
@@ -44,6 +46,7 @@ class Supervisor {
 
  private:
   void prepare() {
+    keep_only_ours();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t watched;
@@ -67,12 +70,25 @@ class Supervisor {
     if (child_ < 0) sys::fail_errno("fork");
     if (child_ == 0) become(room_, program_, proc_, writing.get());
     writing.reset();
-    // Ends of other programs' pipes among them: whoever holds one keeps its reader waiting.
-    close_others({report_fd_, proc_, reading.get()});
     const News news = await_start(reading.get());
+    reading.reset();
+    forget_its_files();
     child_there_ = news.there;
     started_at_ = news.started_us;
   }
+
+  // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the program. And
+  // whoever holds an end of another program's pipe keeps its reader waiting.
+  void keep_only_ours() const {
+    std::vector<int> kept = program_.inherited;
+    for (const room::Grant& grant : room_.system) kept.push_back(grant.fd.get());
+    for (const int fd : {report_fd_, proc_, program_.file, program_.input, program_.output, program_.error})
+      if (fd >= 0) kept.push_back(fd);
+    close_others(kept);
+  }
+
+  // The program's own descriptors are its own from here on.
+  void forget_its_files() const { close_others({report_fd_, proc_, own_proc_.get()}); }
 
   void wait_for_news() {
     const timespec patience = {0, poll_ns};
@@ -108,8 +124,16 @@ class Supervisor {
       finish(Killed::cpu);
     else if (limits.processes != unlimited && usage.processes > limits.processes)
       finish(Killed::processes);
+    else if (too_many_threads())
+      finish(Killed::threads);
     else if (limits.memory != unlimited && usage.memory > limits.memory)
       relieve(usage);
+  }
+
+  // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
+  bool too_many_threads() const {
+    const int64_t limit = program_.limits.threads;
+    return limit != unlimited && meter::threads_of(proc_, child_there_) > limit + threads_about_to_end;
   }
 
   // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say so.

@@ -12,6 +12,7 @@ process::Program Task::submission() const {
   program.proc = plan_.submission.proc;
   program.threads = plan_.submission.threads > 1;
   program.limits = plan_.limits;
+  if (program.threads) program.limits.threads = plan_.submission.threads;
   // One byte more than allowed may be written, so that an output over the limit can be told from one that just fits.
   if (plan_.limits.file_size != process::unlimited) program.limits.file_size = plan_.limits.file_size + 1;
   if (!plan_.submission.files.empty()) program.folder = own_folder;
@@ -45,6 +46,7 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   if (outcome.killed == Killed::memory || over(outcome.memory, limits.memory)) return verdict::End::memory;
   if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.wall_us, limits.wall_us)) return verdict::End::wall;
+  if (outcome.killed == Killed::threads) return verdict::End::threads;
   if (outcome.signal == SIGXFSZ || over(written, limits.file_size)) return verdict::End::output;
   if (outcome.signal != 0) return verdict::End::signal;
   return outcome.code != 0 ? verdict::End::exit : verdict::End::ok;

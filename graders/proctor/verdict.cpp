@@ -19,6 +19,7 @@ const char* name(End end) {
     case End::wall: return "wall";
     case End::memory: return "memory";
     case End::output: return "output";
+    case End::threads: return "threads";
   }
   return "";
 }

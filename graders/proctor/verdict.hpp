@@ -9,7 +9,7 @@
 namespace verdict {
 
 // How the program under test ended.
-enum class End { ok, exit, signal, cpu, wall, memory, output };
+enum class End { ok, exit, signal, cpu, wall, memory, output, threads };
 
 struct Verdict {
   End end = End::ok;

@@ -96,7 +96,7 @@ class Line(Message):
     nonce: str
     start: Start | None = None
     test: int | None = None
-    end: str | None = None  # ok, exit, signal, cpu, wall, memory, output
+    end: str | None = None  # ok, exit, signal, cpu, wall, memory, output, threads
     score: float = 0.0
     feedback: str = ""
     cpu_us: int = 0

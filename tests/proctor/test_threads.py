@@ -1,0 +1,75 @@
+"""How many threads a submission may have, under every mixture of layers."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Bench
+
+from ioi_eval.protocol.proctor import PlanLimits, PlanSubmission
+
+START = """
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <unistd.h>
+void* body(void*) { for (;;) pause(); }
+void* empty(void*) { return nullptr; }
+bool start(void* (*run)(void*)) { pthread_t made; return pthread_create(&made, nullptr, run, nullptr) == 0; }
+"""
+BOMB = START + 'int main() { while (start(body)); printf("refused"); fflush(stdout); pause(); }'
+SOME = (
+    START + 'int main() { for (int i = 0; i < 3; ++i) if (!start(body)) return 1; sleep(1); printf("ran"); }'
+)
+ONE_BY_ONE = (
+    START
+    + """
+int main() {
+  for (int i = 0; i < 2000; ++i) {
+    pthread_t made;
+    if (pthread_create(&made, nullptr, empty, nullptr) != 0) return 1;
+    pthread_join(made, nullptr);
+  }
+  printf("ran");
+}
+"""
+)
+LIMITS = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=512 << 20, output=1 << 20)
+
+
+def threaded(threads: int) -> PlanSubmission:
+    return PlanSubmission(argv=("submission",), threads=threads)
+
+
+def test_too_many_threads_are_an_end_of_their_own(bench: Bench) -> None:
+    line = bench.one(BOMB, submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score, line.signal) == ("threads", 0, 9)
+
+
+@pytest.mark.parametrize("source", [SOME, ONE_BY_ONE], ids=["at once", "one by one"])
+def test_as_many_as_were_granted(bench: Bench, source: str) -> None:
+    line = bench.one(source, answer="ran", submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1)
+
+
+def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
+    source = START + 'int main() { printf(start(body) ? "started" : "refused"); }'
+    line = bench.one(source, answer="refused", submission=threaded(1), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1)
+
+
+def test_threads_get_no_processes(bench: Bench) -> None:
+    source = START + 'int main() { printf(fork() < 0 ? "refused" : "forked"); }'
+    line = bench.one(source, answer="refused", submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1)
+
+
+def test_the_time_of_all_threads_is_counted(bench: Bench) -> None:
+    source = (
+        START
+        + """
+    void* spin(void*) { for (volatile long i = 0;; i = i + 1); }
+    int main() { start(spin); start(spin); sleep(15); }
+    """
+    )
+    limits = PlanLimits(cpu_ms=600, wall_ms=20000, memory=512 << 20)
+    assert bench.one(source, submission=threaded(4), limits=limits).end == "cpu"
