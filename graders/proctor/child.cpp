@@ -172,6 +172,7 @@ void close_others(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned from = 3;
   for (const int fd : kept) {
+    if (fd < 3) continue;
     if (static_cast<unsigned>(fd) > from) syscall(sys::nr_close_range, from, static_cast<unsigned>(fd) - 1, 0);
     from = std::max(from, static_cast<unsigned>(fd) + 1);
   }

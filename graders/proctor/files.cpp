@@ -28,9 +28,9 @@ int linked_descriptor(const std::string& name) {
 sys::Fd open_secret(const std::string& name) {
   const int inherited = linked_descriptor(name);
   if (inherited >= 3) {
-    sys::Fd fd(fcntl(inherited, F_DUPFD_CLOEXEC, 3));
-    if (!fd.valid()) sys::fail_errno("cannot open " + name);
-    return fd;
+    // A link names its descriptor for one reader: it is taken over, and the name goes as others' do.
+    if (fcntl(inherited, F_GETFD) < 0 || unlink(name.c_str()) != 0) sys::fail_errno("cannot open " + name);
+    return sys::Fd(inherited);
   }
   sys::Fd fd(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) sys::fail_errno("cannot open " + name);

@@ -161,12 +161,20 @@ std::vector<Rule> rules_of(Profile profile, bool threads, pid_t self) {
   return rules;
 }
 
-// The rules as a binary search: the kernel runs the program once per system call of the table when it is installed, so a linear
-// list of a hundred comparisons would cost more than starting the program that it guards.
+// The rules as a binary search over ranges of calls that share an answer: the kernel translates the program each time it is
+// installed and then runs it once for every call in its table, so its length and depth are paid for with every program started.
 class Tree {
  public:
-  explicit Tree(std::vector<Rule> rules) : rules_(std::move(rules)) {
-    std::sort(rules_.begin(), rules_.end(), [](const Rule& a, const Rule& b) { return a.call < b.call; });
+  explicit Tree(std::vector<Rule> rules) {
+    std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.call < b.call; });
+    unsigned next = 0;
+    for (Rule& rule : rules) {
+      refuse(next, rule.call);
+      add(rule.call, std::move(rule.decide));
+      next = rule.call + 1;
+    }
+    refuse(next, newest_known + 1);
+    add(std::max(next, newest_known), {give(answer(ENOSYS))});
   }
 
   Program build() const {
@@ -180,31 +188,49 @@ class Tree {
       program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1));
       program.push_back(give(SECCOMP_RET_KILL_PROCESS));
     }
-    const Program tree = search(0, rules_.size());
+    const Program tree = search(0, ranges_.size());
     program.insert(program.end(), tree.begin(), tree.end());
     return program;
   }
 
  private:
+  // From a call up to the next range's first one.
+  struct Range {
+    unsigned from;
+    Program decide;
+  };
+
+  static bool same(const Program& a, const Program& b) {
+    return a.size() == 1 && b.size() == 1 && a[0].code == b[0].code && a[0].k == b[0].k;
+  }
+
+  void add(unsigned from, Program decide) {
+    if (ranges_.empty() || !same(ranges_.back().decide, decide)) ranges_.push_back({from, std::move(decide)});
+  }
+
+  // The calls that no rule names: refused where they are known, not there where they are newer than this program.
+  void refuse(unsigned from, unsigned to) {
+    if (from < to && from < newest_known) add(from, {give(answer(EPERM))});
+    if (from < to && to > newest_known) add(std::max(from, newest_known), {give(answer(ENOSYS))});
+  }
+
   Program search(size_t from, size_t to) const {
-    if (to - from == 1) return leaf(rules_[from]);
+    if (to - from == 1) return ranges_[from].decide;
     const size_t middle = from + (to - from) / 2;
     const Program low = search(from, middle), high = search(middle, to);
-    // A conditional jump reaches 255 instructions; an unconditional one reaches all.
-    Program program = {jump(BPF_JMP | BPF_JGE | BPF_K, rules_[middle].call, 0, 1), statement(BPF_JMP | BPF_JA, static_cast<uint32_t>(low.size()))};
+    Program program;
+    if (low.size() <= 255) {
+      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].from, low.size(), 0));
+    } else {  // a conditional jump reaches 255 instructions; an unconditional one reaches all
+      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].from, 0, 1));
+      program.push_back(statement(BPF_JMP | BPF_JA, static_cast<uint32_t>(low.size())));
+    }
     program.insert(program.end(), low.begin(), low.end());
     program.insert(program.end(), high.begin(), high.end());
     return program;
   }
 
-  static Program leaf(const Rule& rule) {
-    Program program = {jump(BPF_JMP | BPF_JEQ | BPF_K, rule.call, 3, 0), jump(BPF_JMP | BPF_JGE | BPF_K, newest_known, 1, 0),
-                       give(answer(EPERM)), give(answer(ENOSYS))};
-    program.insert(program.end(), rule.decide.begin(), rule.decide.end());
-    return program;
-  }
-
-  std::vector<Rule> rules_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace
