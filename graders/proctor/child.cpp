@@ -139,10 +139,16 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 void execute(const Program& program) {
   const std::vector<char*> argv = pointers(program.argv), env = pointers(program.env);
-  if (program.file >= 0)
-    syscall(SYS_execveat, program.file, "", argv.data(), env.data(), AT_EMPTY_PATH);
-  else
-    execve(argv[0], argv.data(), env.data());
+  // Whoever wrote the program may still be closing it.
+  for (int patience = 200; patience > 0; --patience) {
+    if (program.file >= 0)
+      syscall(SYS_execveat, program.file, "", argv.data(), env.data(), AT_EMPTY_PATH);
+    else
+      execve(argv[0], argv.data(), env.data());
+    if (errno != ETXTBSY) break;
+    const timespec moment = {0, 1000 * 1000};
+    nanosleep(&moment, nullptr);
+  }
   sys::fail_errno("cannot start " + program.argv[0]);
 }
 

@@ -1,6 +1,7 @@
 #include "room.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -39,13 +40,16 @@ bool write_file(const char* path, const std::string& content) {
   return fd.valid() && write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
 }
 
+// Inside nobody is uid 0, whose programs would start with all capabilities of the namespace.
+std::string id_map(unsigned outside) { return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1"; }
+
 std::string enter_user_namespace() {
-  const std::string uid = std::to_string(geteuid()), gid = std::to_string(getegid());
+  const std::string uid = id_map(geteuid()), gid = id_map(getegid());
   prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
   if (unshare(user_namespace) != 0) return sys::reason("user namespace");
   write_file("/proc/self/setgroups", "deny");
-  if (!write_file("/proc/self/uid_map", uid + " " + uid + " 1")) return sys::reason("uid map");
-  if (!write_file("/proc/self/gid_map", gid + " " + gid + " 1")) return sys::reason("gid map");
+  if (!write_file("/proc/self/uid_map", uid)) return sys::reason("uid map");
+  if (!write_file("/proc/self/gid_map", gid)) return sys::reason("gid map");
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return sys::reason("mount namespace");
   return "";
 }
@@ -165,6 +169,13 @@ std::string quoted_list(const std::vector<std::string>& items) {
   return "[" + all + "]";
 }
 
+bool is_only_user() {
+  const sys::Fd fd(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
+  char map[256] = {};
+  long inside = 0, outside = 0, count = 0;
+  return fd.valid() && read(fd.get(), map, sizeof map - 1) > 0 && std::sscanf(map, "%ld %ld %ld", &inside, &outside, &count) == 3 && count == 1;
+}
+
 }  // namespace
 
 Layers Layers::named(const std::vector<std::string>& names) {
@@ -175,7 +186,10 @@ Layers Layers::named(const std::vector<std::string>& names) {
 void drop_privileges(long uid) {
   if (geteuid() != 0) return;
   const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
-  if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0) sys::fail_errno("cannot become an unprivileged user");
+  const bool dropped = setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0;
+  // Where no other user is mapped, uid 0 is an ordinary user's name in a namespace of his; programs start without its capabilities.
+  if (!dropped && is_only_user()) return;
+  if (!dropped) sys::fail_errno("cannot become an unprivileged user");
 }
 
 Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined) {
