@@ -22,6 +22,7 @@ from ioi_eval.artifacts.shelf import Shelf
 from ioi_eval.artifacts.values import BuildOptions, Built, CheckerBroken, Recipe
 from ioi_eval.engines import Engine
 from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.languages import Language, find, remedy
 from ioi_eval.models import (
     Blob,
     Job,
@@ -101,7 +102,8 @@ class Artifacts:
         return built.artifact
 
     async def submission(self, problem: Problem, submission: Submission) -> Built:
-        return await self._build(submission_recipe(problem, submission, self._options.limits))
+        helpers = _helpers(find(submission.language, where=problem.source or problem.id))
+        return await self._build(submission_recipe(problem, submission, self._options.limits, helpers))
 
     # --- one build ---
 
@@ -222,9 +224,13 @@ def _toolchain(profile: Profile, recipe: Recipe) -> Toolchain:
         raise JudgeFailure(
             f"engine {profile.name} has no {recipe.tool}, which building a {recipe.kind} needs",
             phase="compiling",
-            remedy=f"Install {recipe.tool}. {_OTHER_MACHINE}",
+            remedy=f"Install {recipe.tool}{_by(remedy(recipe.tool))}. {_OTHER_MACHINE}",
         )
     return tool
+
+
+def _by(command: str) -> str:
+    return f": {command}" if command else ""
 
 
 def _compiler(tool: Toolchain) -> str:
@@ -249,6 +255,12 @@ def _checker_broken(problem: Problem, built: Built) -> CheckerBroken:
         log=built.log,
         remedy=f"Correct it; {built.compiler or 'the compiler'} must take it",
     )
+
+
+def _helpers(language: Language) -> list[NamedBlob]:
+    if not language.helper:
+        return []
+    return [NamedBlob(name=language.helper, content=Blob.of_file(graders() / language.helper))]
 
 
 def _proctor_sources() -> list[NamedBlob]:

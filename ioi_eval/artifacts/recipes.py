@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from types import MappingProxyType
 
 from ioi_eval.artifacts.values import BuildLimits, Recipe
 from ioi_eval.errors import InputError, JudgeFailure
@@ -20,14 +19,18 @@ _WRAPPER = "wrapper.hpp"
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
-_CONTROLS: Mapping[str, str] = MappingProxyType({".cpp": "int main() {}\n"})  # others: the empty program
 
 # Files of a package that are no business of a submission's build.
 _JUDGES_OWN = frozenset({"manager.cpp", "checker.cpp", "interactor.cpp"})
 
 
-def submission_recipe(problem: Problem, submission: Submission, limits: BuildLimits) -> Recipe:
-    """The grader first, then the submission, headers beside them. No test of the problem is in it."""
+def submission_recipe(
+    problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
+) -> Recipe:
+    """The grader first, then the submission, headers beside them. No test of the problem is in it.
+
+    `helpers`: the language's own, see `Language.helper`.
+    """
     language = find(submission.language, where=problem.source or problem.id)
     source = NamedBlob(
         name=_source_name(problem, language),
@@ -40,7 +43,7 @@ def submission_recipe(problem: Problem, submission: Submission, limits: BuildLim
         kind="submission",
         output=language.artifact_name,
         command=language.build([*compiled, source.name], language.artifact_name, standard),
-        sources=(*beside, source),
+        sources=(*helpers, *beside, source),
         control=_control(language),
         limits=limits,
         header=language.header,
@@ -125,5 +128,5 @@ def _links_grader(problem: Problem, language: Language, beside: Iterable[NamedBl
 
 
 def _control(language: Language) -> NamedBlob:
-    suffix = language.suffixes[0]
-    return NamedBlob(name=f"ioi-eval-control{suffix}", content=Blob.of(_CONTROLS.get(suffix, "")))
+    name = f"ioi-eval-control{language.suffixes[0]}"
+    return NamedBlob(name=name, content=Blob.of(language.control))

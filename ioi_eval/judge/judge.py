@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ioi_eval.artifacts import Artifacts
 from ioi_eval.artifacts.attempts import execute
 from ioi_eval.engines import Engine
@@ -55,6 +57,7 @@ class Judge:
         checker = checker_name(problem)
         if submission.code is None:
             return submission_result(problem, submission, {}, compiles=False, checker=checker)
+        language = find(submission.language)
         checker_program = await self._artifacts.checker(problem)
         built = await self._artifacts.submission(problem, submission)
         if built.artifact is None:
@@ -65,11 +68,12 @@ class Judge:
         profile = await self._engine.profile()
         program = Program(
             proctor=await self._artifacts.proctor(),
-            submission=_submission(find(submission.language), profile),
+            submission=_submission(language, profile, problem.limits.memory),
             checker=self._checker(problem, checker_program),
-            files=_files(find(submission.language), built.artifact, checker_program),
+            files=_files(language, built.artifact, checker_program),
         )
-        run = _Run(self._engine, problem, program, profile, self._options)
+        limited = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
+        run = _Run(self._engine, limited, program, profile, self._options)
         await run.to_the_end()
         return submission_result(
             problem, submission, run.results, compile_output=built.log, checker=checker,
@@ -127,9 +131,9 @@ def _check_task_type(problem: Problem) -> None:
         raise JudgeFailure(f"problem {problem.id} is of type {kind}, which is not judged yet")
 
 
-def _submission(language: Language, profile: Profile) -> PlanSubmission:
+def _submission(language: Language, profile: Profile, memory: int | None) -> PlanSubmission:
     tool = profile.toolchains.get(language.command)
-    argv = language.run(tool.path if tool is not None else "")
+    argv = language.run(tool.path if tool is not None else "", memory)
     return PlanSubmission(
         argv=argv,
         files=tuple(word for word in argv[1:] if word == language.artifact_name),

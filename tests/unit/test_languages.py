@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.languages import LANGUAGES, find, of_suffix
+from ioi_eval.languages import LANGUAGES, find, of_suffix, remedy
+from ioi_eval.models import Limits
+from ioi_eval.resources import examples
 
 CPP, PYTHON = find("c++"), find("python")
 
@@ -52,7 +55,19 @@ def test_names_of_python(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "python2", "Python 2", "Python 2.7", "pypy3", "java", "c", "c++99", "brainfuck"]
+    "name",
+    [
+        "",
+        "python2",
+        "Python 2",
+        "Python 2.7",
+        "PyPy 2",
+        "javascript",
+        "c#",
+        "c++99",
+        "Rust 2022",
+        "brainfuck",
+    ],
 )
 def test_unknown_names_are_bad_input(name: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -120,8 +135,77 @@ def test_commands_that_run() -> None:
     assert (CPP.source_name, PYTHON.source_name) == ("submission.cpp", "submission.py")
 
 
-def test_no_language_has_threads() -> None:
-    assert [language.threads for language in LANGUAGES] == [1, 1]
+def test_threads_are_for_runtimes_that_need_them() -> None:
+    assert [language.name for language in LANGUAGES if language.threads == 1] == ["c", "c++"]
+    assert all(1 <= language.threads <= 64 for language in LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "standard"),
+    [
+        ("C", "c", ""),
+        ("GNU C", "c", ""),
+        ("GNU C11", "c", "gnu11"),
+        ("C17 (GCC 13)", "c", "gnu17"),
+        ("PyPy 3", "pypy", ""),
+        ("PyPy 3-64", "pypy", ""),
+        ("PyPy 3.10 (7.3.15, 64bit)", "pypy", ""),
+        ("Java", "java", ""),
+        ("Java 17", "java", ""),
+        ("Java 8", "java", ""),
+        ("Java 11.0.6", "java", ""),
+        ("Java 21 64bit", "java", ""),
+        ("Java (OpenJDK 17)", "java", ""),
+        ("Rust", "rust", ""),
+        ("Rust 2021", "rust", "2021"),
+        ("Rust 1.75.0 (2021)", "rust", ""),
+        ("Go", "go", ""),
+        ("golang", "go", ""),
+        ("Go 1.19", "go", ""),
+        ("Go 1.22.2", "go", ""),
+        ("Python 3.8.10", "python", ""),
+    ],
+)
+def test_names_as_datasets_spell_them(name: str, language: str, standard: str) -> None:
+    found = find(name)
+    assert (found.name, found.standard) == (language, standard)
+
+
+def test_c_is_built_as_on_the_contest_system() -> None:
+    assert " ".join(find("c").build(["sum.c"], "submission")) == (
+        "gcc -DEVAL -std=gnu11 -O2 -pipe -static -s -o submission sum.c -lm"
+    )
+
+
+def test_java_is_told_the_memory_limit() -> None:
+    java = find("java")
+    assert "-Xmx256m" in java.run("/usr/bin/java", 256 << 20)
+    assert not any(word.startswith("-Xmx") or "{" in word for word in java.run("/usr/bin/java"))
+    assert "-Xmx16m" in java.run("/usr/bin/java", 1 << 20), "less than it can start with is no use"
+    assert CPP.run("", 256 << 20) == CPP.run()
+
+
+def test_all_languages_have_the_same_limits_as_on_the_contest_system() -> None:
+    limits = Limits.contest(1.5, 256 << 20)
+    assert all(language.limits(limits) == limits for language in LANGUAGES)
+
+
+def test_factors_are_data() -> None:
+    slow = msgspec.structs.replace(PYTHON, time_factor=2.0, time_extra=0.5, memory_extra=64 << 20)
+    assert slow.limits(Limits(cpu_time=1.0, wall_time=3.0, memory=64 << 20, output=7)) == Limits(
+        cpu_time=2.5, wall_time=6.5, memory=128 << 20, output=7
+    )
+    assert slow.limits(Limits()) == Limits()
+
+
+def test_whatever_can_be_missing_has_a_remedy() -> None:
+    assert all(remedy(language.command) == language.remedy != "" for language in LANGUAGES)
+    assert remedy("cobc") == ""
+
+
+def test_an_example_of_every_language() -> None:
+    of = {found.name for path in (examples() / "languages").iterdir() if (found := of_suffix(path.suffix))}
+    assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"
 
 
 def run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 A box sees the system's folders only. So a toolchain is looked for where a stage would find it, and only one
 that everybody may read counts: a virtual environment or a compiler under a home folder is invisible inside.
+What each language needs is in the languages' table; here is how a toolchain says which one it is.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ import hashlib
 import re
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import msgspec
 
 from ioi_eval.models import Toolchain
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
+_SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/room.cpp has them
 _ASK_SECONDS = 20.0
 _CHUNK = 1 << 20
 # Linked into every static binary, so a build with other ones could differ though the compiler is the same.
@@ -23,13 +28,29 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
 def toolchains() -> dict[str, Toolchain]:
-    """What is there, by command."""
-    found = (find_compiler(), find_python())
-    return {toolchain.command: toolchain for toolchain in found if toolchain is not None}
+    """What is there and can be seen in a box, by command."""
+    finders: tuple[Callable[[], Toolchain | None], ...] = (
+        find_compiler,
+        lambda: find_compiler("gcc"),
+        find_python,
+        lambda: find_python("pypy3"),
+        find_java,
+        find_rust,
+        find_go,
+    )
+    with ThreadPoolExecutor(len(finders)) as threads:
+        found = threads.map(lambda find: find(), finders)
+        return {tool.command: tool for tool in found if tool is not None and seen_in_a_box(Path(tool.path))}
 
 
-def find_compiler() -> Toolchain | None:
-    path = find_command("g++")
+def seen_in_a_box(path: Path) -> bool:
+    """Whether it really lies where a box has the system's folders."""
+    real = path.resolve()
+    return any(real.is_relative_to(folder) for folder in _SYSTEM_FOLDERS)
+
+
+def find_compiler(name: str = "g++") -> Toolchain | None:
+    path = find_command(name)
     if path is None:
         return None
     words = _output([str(path), "-v"])
@@ -39,21 +60,47 @@ def find_compiler() -> Toolchain | None:
     digest = _digest(words, _libraries(path))
     real = path.resolve()
     target = _first(r"^Target: (\S+)", words)
-    identity = f"g++ {version[1].strip()} {target} {real} {digest}"
-    return Toolchain(command="g++", path=str(path), version=_number(version[1]), identity=identity)
+    identity = f"{name} {version[1].strip()} {target} {real} {digest}"
+    return Toolchain(command=name, path=str(path), version=_number(version[1]), identity=identity)
 
 
-def find_python() -> Toolchain | None:
-    path = find_command("python3")
+def find_python(name: str = "python3") -> Toolchain | None:
+    # -I -S: neither variables of the environment nor site packages have a say in what it answers.
+    question = ("-I", "-S", "-c", "import sys; print(sys.version)")
+    return _asked(name, question, r"^(\d+(?:\.\d+)+)")
+
+
+def find_java() -> Toolchain | None:
+    """One that can compile: the program that runs classes comes without the rest, too."""
+    path = find_command("java")
+    if path is None or not everybody_may_start(path.resolve().with_name("javac")):
+        return None
+    return _asked("java", ("-version",), r'version "([^"]+)"')
+
+
+def find_rust() -> Toolchain | None:
+    """Its programs are linked by the C compiler and with its libraries, so that is part of what it is."""
+    found, linker = _asked("rustc", ("-vV",), r"^release: (\S+)"), find_compiler("gcc")
+    if found is None or linker is None or find_command("cc") is None:
+        return None
+    return msgspec.structs.replace(found, identity=f"{found.identity} {linker.identity}")
+
+
+def find_go() -> Toolchain | None:
+    return _asked("go", ("version",), r"^go version go(\S+)")
+
+
+def _asked(name: str, question: Iterable[str], version: str) -> Toolchain | None:
+    """The toolchain of that name, if it answers with a version."""
+    path = find_command(name)
     if path is None:
         return None
-    # -I -S: neither variables of the environment nor site packages have a say in what it answers.
-    words = _output([str(path), "-I", "-S", "-c", "import sys; print(sys.version)"])
-    number = _number(words)
+    words = _output([str(path), *question])
+    number = _first(version, words)
     if not number:
-        return None
-    identity = f"python3 {' '.join(words.split())} {path.resolve()}"
-    return Toolchain(command="python3", path=str(path), version=number, identity=identity)
+        return None  # something else under that name, or it does not start
+    identity = f"{name} {' '.join(words.split())} {path.resolve()}"
+    return Toolchain(command=name, path=str(path), version=number, identity=identity)
 
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:

@@ -9,8 +9,11 @@ from ioi_eval.engines.embedded.toolchains import (
     everybody_may_start,
     find_command,
     find_compiler,
+    find_java,
     find_python,
+    find_rust,
 )
+from ioi_eval.languages import LANGUAGES
 
 
 def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
@@ -28,7 +31,36 @@ def test_finds_what_this_machine_has() -> None:
     assert compiler.version in compiler.identity
     assert compiler == find_compiler()
     assert python is not None and python.version.startswith("3.")
-    assert set(toolchains.toolchains()) == {"g++", "python3"}
+    found = toolchains.toolchains()
+    assert {"g++", "python3"} <= set(found) <= {language.command for language in LANGUAGES}
+    assert all(name == tool.command and tool.version for name, tool in found.items())
+
+
+def test_what_does_not_lie_where_boxes_have_the_system_is_not_seen(base: Path) -> None:
+    (base / "link").symlink_to("/usr/bin/env")
+    assert toolchains.seen_in_a_box(base / "link")
+    assert not toolchains.seen_in_a_box(program(base / "usr" / "tool"))
+
+
+def test_a_java_that_cannot_compile_is_none(on_path: Path) -> None:
+    program(on_path / "bin" / "java", "#!/bin/sh\necho 'openjdk version \"21\" 2023-09-19' >&2\n")
+    assert find_java() is None
+    program(on_path / "bin" / "javac")
+    found = find_java()
+    assert found is not None and found.version == "21"
+
+
+def test_a_rust_is_also_what_links_its_programs(on_path: Path) -> None:
+    program(on_path / "bin" / "rustc", "#!/bin/sh\necho 'rustc 1.63.0'; echo 'release: 1.63.0'\n")
+    assert find_rust() is None
+    fake_compiler(on_path)
+    for name in ("gcc", "cc"):
+        (on_path / "bin" / name).symlink_to("g++")
+    first = find_rust()
+    fake_compiler(on_path, library="another")
+    second = find_rust()
+    assert first is not None and second is not None
+    assert first.version == "1.63.0" and first.identity != second.identity
 
 
 def test_takes_the_first_that_everybody_may_start(base: Path) -> None:
