@@ -9,7 +9,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import cache_folder
-from ioi_eval.models import Limits, Problem
+from ioi_eval.models import Limits, Problem, TaskType
 from ioi_eval.problems import Package, check_problems
 
 
@@ -39,34 +39,69 @@ def problems(
 
 
 def _show(packages: tuple[Package, ...]) -> None:
-    numbers = frozenset({"tests", "subtasks", "points", "time", "memory"})
+    numbers = frozenset({"tests", "subtasks", "points", "time", "memory", "solutions"})
     table = console.plain_table(
-        *("problem", "type", "checker", "tests", "subtasks", "points", "time", "memory"), right=numbers
+        *(
+            "problem",
+            "format",
+            "type",
+            "checker",
+            "tests",
+            "subtasks",
+            "points",
+            "time",
+            "memory",
+            "solutions",
+        ),
+        right=numbers,
     )
-    for problem in (package.problem for package in packages if package.problem is not None):
-        table.add_row(*_cells(problem))
+    for package in packages:
+        if package.problem is not None:
+            table.add_row(*_cells(package.format, package.problem))
     if table.row_count:
         console.show_table(table)
+    for note in (note for package in packages for note in package.notes):
+        console.show(f"note: {note}")
     good = sum(package.problem is not None for package in packages)
     console.show(f"{good} of {len(packages)} packages can be used")
 
 
-def _cells(problem: Problem) -> tuple[str, ...]:
+def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
     points = sum(subtask.points for subtask in problem.subtasks)
     return (
         problem.id if problem.year is None else f"{problem.id} ({problem.year})",
-        problem.task_type + (", grader" if problem.options.with_grader else ""),
-        problem.checker.kind,
+        package_format,
+        _type(problem),
+        _judged_by(problem),
         str(len(problem.tests)),
         str(len(problem.subtasks)),
         f"{points:g}",
-        _time(problem.limits),
+        _time(problem),
         _memory(problem.limits),
+        str(len(problem.solutions)),
     )
 
 
-def _time(limits: Limits) -> str:
-    return "no limit" if limits.cpu_time is None else f"{limits.cpu_time:g} s"
+def _type(problem: Problem) -> str:
+    options = problem.options
+    several = f" of {options.processes}" if options.processes > 1 else ""
+    return problem.task_type + several + (", grader" if options.with_grader else "")
+
+
+def _judged_by(problem: Problem) -> str:
+    """The comparison or the program that says what an output is worth; of two programs both."""
+    checker = problem.checker
+    if problem.manager is None:
+        return checker.kind.value
+    who = "manager" if problem.task_type is TaskType.COMMUNICATION else "interactor"
+    return f"{who} {problem.manager.kind}" + (f", {checker.kind}" if checker.sources else "")
+
+
+def _time(problem: Problem) -> str:
+    if problem.limits.cpu_time is not None:
+        return f"{problem.limits.cpu_time:g} s"
+    factor = problem.time_from_solutions
+    return "no limit" if factor is None else f"{factor:g} x slowest"
 
 
 def _memory(limits: Limits) -> str:
@@ -76,20 +111,39 @@ def _memory(limits: Limits) -> str:
 def _described(package: Package) -> dict[str, Any]:
     errors = [str(error) for error in package.errors]
     if (problem := package.problem) is None:
-        return {"where": package.where, "errors": errors}
+        return {"where": package.where, "format": package.format, "errors": errors}
     return {
         "where": package.where,
+        "format": package.format,
         "id": problem.id,
         "name": problem.name,
         "year": problem.year,
         "task_type": problem.task_type,
         "with_grader": problem.options.with_grader,
+        "processes": problem.options.processes,
         "checker": problem.checker.kind,
+        "judged_by": _judged_by(problem),
         "tests": len(problem.tests),
         "subtasks": [
-            {"name": subtask.name, "points": subtask.points, "tests": len(subtask.tests)}
+            {
+                "name": subtask.name,
+                "points": subtask.points,
+                "tests": len(subtask.tests),
+                "score_type": subtask.score_type,
+            }
             for subtask in problem.subtasks
         ],
         "limits": problem.limits,
+        "time_from_solutions": problem.time_from_solutions,
+        "solutions": [
+            {
+                "name": solution.name,
+                "language": solution.language,
+                "expected": solution.expected,
+                "exceptions": dict(solution.exceptions),
+            }
+            for solution in problem.solutions
+        ],
+        "notes": list(package.notes),
         "errors": errors,
     }

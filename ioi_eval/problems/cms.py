@@ -1,56 +1,68 @@
 """One package in the layout that the IOI's contest system exports, read from a folder.
 
-Beside the exported fields, problem.json may hold `checker` (white-diff, stripped, cms, testlib), `year`,
-`cpp_standard`, and, as a subtask's file may, `score_type` and `threshold`.
+Beside the exported fields, problem.json may hold keys of our own: `year`, `cpp_standard`; `checker`, one of
+the kinds or an object with `kind` and any of `arguments`, `case_sensitive`, `space_sensitive`, `absolute`,
+`relative`, `full`; `manager`, how a manager or an interactor says what the submission is worth (cms, testlib,
+icpc). `score_type` and `threshold` stand in it or in a subtask's file, where `testcases` may be a list of
+names, a regular expression or a count; without subtasks' files `score_type_parameters` lists groups as
+[points, tests] or [points, tests, threshold], or is what each test of a Sum is worth.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
-from ioi_eval.errors import InputError
+import msgspec
+
 from ioi_eval.languages import of_suffix
 from ioi_eval.models import (
-    Blob,
     Checker,
     CheckerKind,
     Limits,
+    Manager,
     NamedBlob,
     Problem,
-    ScoreType,
     Solution,
-    Subtask,
+    TaskOptions,
     TaskType,
-    Test,
-    Value,
 )
 from ioi_eval.problems.fields import Faults, Fields, nearest, read_object
+from ioi_eval.problems.groups import read_subtasks
+from ioi_eval.problems.package import (
+    Package,
+    files_below,
+    first_named,
+    language_of,
+    led_by,
+    outputs_of,
+    read_with,
+    source_text,
+    tests_of,
+    visible,
+)
 from ioi_eval.problems.params import OutputEval, read_options, read_output_eval, read_params
 
 HEADER = "problem.json"
-_CHECKER_SOURCE = "checker/checker.cpp"
+FORMAT = "CMS"
+_CHECKERS = ("checker/checker", "checker/validator", "checker/validate")
+_COMPILED_WITH = {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
+_ON_THE_OTHER_SIDE = {
+    TaskType.COMMUNICATION: ("graders/manager",),
+    TaskType.INTERACTIVE: ("graders/interactor", "graders/manager"),
+}
 _LEAST_MEMORY = 1 << 20  # below it the number is not meant in bytes
 _GNU20_SINCE = 2024  # the year from which the contest compiles as C++20
-_BUILT_IN = (CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED)
-# Sources in languages that the language table has no row for yet: loaded, so that none seems absent.
-_OTHER_LANGUAGES: Mapping[str, str] = {
-    ".c": "c",
-    ".go": "go",
-    ".java": "java",
-    ".kt": "kotlin",
-    ".pas": "pascal",
-    ".rs": "rust",
-}
-
-
-class Package(Value):
-    """A package as it was read. `problem` is None when anything is wrong with it."""
-
-    where: str
-    problem: Problem | None = None
-    errors: tuple[InputError, ...] = ()
+_BUILT_IN = frozenset(
+    {
+        CheckerKind.WHITE_DIFF,
+        CheckerKind.STRIPPED,
+        CheckerKind.EXACT,
+        CheckerKind.TOKENS,
+        CheckerKind.JSON,
+    }
+)
 
 
 def looks_like_package(folder: Path) -> bool:
@@ -66,28 +78,25 @@ def package_id(folder: Path) -> str | None:
 
 def read_package(folder: Path, where: str) -> Package:
     """Reads all of a package and notes all that is wrong. `where` is what messages call it."""
-    faults = Faults(where)
-    problem = None
-    try:
-        header = read_object(folder, HEADER, faults)
-        if header is not None:
-            problem = _problem(folder, where, Fields(header, HEADER, faults), faults)
-    except OSError as error:
-        faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
-    if faults.errors:
-        return Package(where=where, errors=tuple(faults.errors))
-    return Package(where=where, problem=problem)
+    return read_with(_build, folder, where, FORMAT)
+
+
+def _build(folder: Path, where: str, faults: Faults) -> Problem | None:
+    header = read_object(folder, HEADER, faults)
+    return _problem(folder, where, Fields(header, HEADER, faults), faults) if header is not None else None
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-    code = _code(folder, header)
+    code = problem_id(header, "code")
     task = header.word("task_type", TaskType, TaskType.BATCH)
     params = read_params(header, task, faults)
-    graders = _files(folder, "graders")
-    checker = _checker(folder, header, params)
-    options = read_options(params, task, _has(graders, "graders/grader."))
-    _check_graders(task, options.with_grader, graders, faults)
-    tests = _tests(folder, _needs_answers(task, checker), faults)
+    graders = files_below(folder, "graders")
+    checker = _checker(folder, header, params, task)
+    options = read_options(params, task, first_named(graders, [_grader(task)]) is not None)
+    _check_grader(task, options, graders, faults)
+    tests = tests_of(folder, needs_answers(task, checker), faults)
+    names = tuple(test.name for test in tests)
+    _check_output_tests(options, names, params)
     year = header.whole("year", least=1950, most=2200) if header.has("year") else None
     return Problem(
         id=code,
@@ -99,28 +108,22 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         limits=_limits(header, task),
         grader_files=graders,
         checker=checker,
+        manager=_manager(header, task, graders, faults),
         tests=tests,
-        subtasks=_subtasks(folder, header, tuple(test.name for test in tests), faults),
+        subtasks=read_subtasks(folder, header, names, faults),
         score_precision=header.whole("score_precision", 2, most=9),
         cpp_standard=_cpp_standard(header, year),
-        solutions=_solutions(folder),
+        solutions=_solutions(folder, task, names),
     )
 
 
 # --- problem.json ------------------------------------------------------------------------------------
 
 
-def _code(folder: Path, header: Fields) -> str:
-    if not header.has("code") and header.has("name") and (folder / "subtasks.json").exists():
-        header.fault(
-            "code", "missing: this is a TPS package", "Export it for the contest system (tps export CMS)"
-        )
-        return ""
-    code = header.text("code")
+def problem_id(header: Fields, field: str) -> str:
+    code = header.text(field)
     if code and not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", code):
-        header.fault(
-            "code", f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files"
-        )
+        header.fault(field, f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files")
     return code
 
 
@@ -145,142 +148,131 @@ def _cpp_standard(header: Fields, year: int | None) -> str:
     return standard
 
 
-# --- files -------------------------------------------------------------------------------------------
+# --- programs of the package -------------------------------------------------------------------------
 
 
-def _files(folder: Path, part: str, first: str = "") -> tuple[NamedBlob, ...]:
-    """All files below one folder of the package, by name, hidden ones left out."""
-    found = (path.relative_to(folder) for path in (folder / part).rglob("*") if path.is_file())
-    names = [name.as_posix() for name in found if not any(word.startswith(".") for word in name.parts)]
-    ordered = sorted(names, key=lambda name: (name != first, name))
-    return tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in ordered)
+def _grader(task: TaskType) -> str:
+    """What a submission of a task is compiled with, without its ending."""
+    return _COMPILED_WITH.get(task, "graders/grader")
 
 
-def _has(files: Iterable[NamedBlob], start: str) -> bool:
-    return any(file.name.startswith(start) for file in files)
+def _check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> None:
+    name = _grader(task)
+    if options.with_grader and first_named(graders, [name]) is None:
+        faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
-def _check_graders(task: TaskType, with_grader: bool, graders: tuple[NamedBlob, ...], faults: Faults) -> None:
-    if with_grader and not _has(graders, "graders/grader."):
-        faults.add("missing file", "graders/grader.cpp", remedy="Add it, or set the compilation to alone")
-    if task is TaskType.COMMUNICATION and not _has(graders, "graders/manager."):
-        faults.add("missing file", "graders/manager.cpp", remedy="A Communication task needs its manager")
+def _manager(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> Manager | None:
+    names = _ON_THE_OTHER_SIDE.get(task)
+    if names is None:
+        return None
+    usual = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
+    kind = header.word("manager", CheckerKind, usual)
+    if kind not in (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC):
+        header.fault("manager", f"{kind} is not how a manager speaks", "Set it to cms, testlib or icpc")
+    source = first_named(graders, names)
+    if source is None:
+        faults.add("missing file", f"{names[0]}.cpp", remedy=f"A task of type {task} needs it")
+        return None
+    return Manager(sources=led_by(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
 
-def _checker(folder: Path, header: Fields, params: Fields) -> Checker:
-    sources = _files(folder, "checker", first=_CHECKER_SOURCE)
-    kind = _checker_kind(header, params, bool(sources))
+def _checker(folder: Path, header: Fields, params: Fields, task: TaskType) -> Checker:
+    sources = files_below(folder, "checker")
+    own = _own_checker(header)
+    kind = _checker_kind(header, own, params, bool(sources), task)
+    plain = Checker(
+        kind=kind,
+        arguments=own.texts("arguments") if own.has("arguments") else (),
+        case_sensitive=own.flag("case_sensitive", True),
+        space_sensitive=own.flag("space_sensitive", False),
+        absolute=own.optional_number("absolute"),
+        relative=own.optional_number("relative"),
+        full=own.number("full", 1.0, above=0),
+    )
     if kind in _BUILT_IN:
-        return Checker(kind=kind)
-    if not _has(sources, _CHECKER_SOURCE):
-        header.fault("checker", f"missing file {_CHECKER_SOURCE}", f"Add it, or set this to {_BUILT_IN[0]}")
-    return Checker(kind=kind, sources=sources)
+        return plain
+    return with_sources(plain, sources, header)
 
 
-def _checker_kind(header: Fields, params: Fields, has_sources: bool) -> CheckerKind:
+def with_sources(checker: Checker, sources: Sequence[NamedBlob], header: Fields) -> Checker:
+    """The checker with its program: checker/checker.cpp, or the only source that there is."""
+    programs = [file for file in sources if of_suffix(Path(file.name).suffix)]
+    source = first_named(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
+    if source is None:
+        header.fault("checker", "missing file checker/checker.cpp", "Add it, or set this to white-diff")
+        return checker
+    language = language_of(source.name) or "c++"
+    return msgspec.structs.replace(checker, sources=led_by(source, sources), language=language)
+
+
+def _own_checker(header: Fields) -> Fields:
+    """The object of our own; empty where there is none, or only the word for a kind."""
+    values = header.values.get("checker")
+    return header.under("checker", values if isinstance(values, dict) else {})
+
+
+def _checker_kind(
+    header: Fields, own: Fields, params: Fields, has_sources: bool, task: TaskType
+) -> CheckerKind:
     wanted = read_output_eval(params)
+    if own.values:
+        return own.word("kind", CheckerKind, CheckerKind.CMS if has_sources else CheckerKind.TOKENS)
     if header.has("checker"):
         return header.word("checker", CheckerKind, CheckerKind.CMS)
-    if wanted is None:
-        return CheckerKind.CMS if has_sources else CheckerKind.WHITE_DIFF
-    return CheckerKind.CMS if wanted is OutputEval.COMPARATOR else CheckerKind.WHITE_DIFF
+    if wanted is not None:
+        return CheckerKind.CMS if wanted is OutputEval.COMPARATOR else CheckerKind.WHITE_DIFF
+    if has_sources:
+        return CheckerKind.CMS
+    return CheckerKind.JSON if task is TaskType.FUNCTION else CheckerKind.WHITE_DIFF
 
 
-def _needs_answers(task: TaskType, checker: Checker) -> bool:
-    """A manager or a checker may do without expected outputs, a comparison cannot."""
-    return task is not TaskType.COMMUNICATION and checker.kind in _BUILT_IN
+def needs_answers(task: TaskType, checker: Checker) -> bool:
+    """A manager, an interactor or a checker may do without expected outputs, a comparison cannot."""
+    return task not in _ON_THE_OTHER_SIDE and checker.kind in _BUILT_IN
 
 
-def _tests(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, ...]:
-    inputs, answers = _by_name(folder, ".in"), _by_name(folder, ".out")
-    if not inputs:
-        faults.add("no tests", "tests", remedy="Expected files NAME.in and NAME.out in this folder")
-    for name in sorted(answers.keys() - inputs.keys()):
-        faults.add("missing file", f"tests/{name}.in", remedy=f"Add it or remove tests/{name}.out")
-    for name in sorted(inputs.keys() - answers.keys() if needs_answers else ()):
-        faults.add(
-            "missing file", f"tests/{name}.out", remedy="There is no checker: outputs are compared with it"
-        )
-    for name in sorted(name for name in inputs if not name.isprintable()):
-        faults.add("a test's name that cannot be printed", f"tests/{name!r}", remedy="Rename its files")
-    return tuple(_test(name, inputs[name], answers.get(name)) for name in sorted(inputs))
-
-
-def _by_name(folder: Path, suffix: str) -> dict[str, Path]:
-    found = (path for path in (folder / "tests").glob(f"*{suffix}") if not path.name.startswith("."))
-    return {path.name.removesuffix(suffix): path for path in found if path.is_file()}
-
-
-def _test(name: str, input_file: Path, answer: Path | None) -> Test:
-    return Test(name=name, input=Blob.of_file(input_file), answer=Blob.of_file(answer) if answer else None)
-
-
-# --- subtasks ----------------------------------------------------------------------------------------
-
-
-def _subtasks(folder: Path, header: Fields, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
-    score_type = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
-    threshold = header.number("threshold", 1.0, above=0)
-    subtasks = []
-    for path in sorted((folder / "subtasks").glob("*.json")):
-        file = f"subtasks/{path.name}"
-        values = None if path.name.startswith(".") else read_object(folder, file, faults)
-        if values is not None:
-            fields = Fields(values, file, faults)
-            subtasks.append(_subtask(path.stem, fields, tests, score_type, threshold))
-    return tuple(subtasks)
-
-
-def _subtask(
-    name: str, fields: Fields, tests: tuple[str, ...], score_type: ScoreType, threshold: float
-) -> Subtask:
-    return Subtask(
-        name=name,
-        points=fields.number("score"),
-        tests=_testcases(fields, tests),
-        score_type=fields.word("score_type", ScoreType, score_type),
-        threshold=fields.number("threshold", threshold, above=0),
-    )
-
-
-def _testcases(fields: Fields, tests: tuple[str, ...]) -> tuple[str, ...]:
-    names = fields.texts("testcases")
-    if not names and fields.values.get("testcases") == []:
-        fields.fault("testcases", "no tests", "List the subtask's tests, or remove this file")
-    known = set(tests)
-    for name in dict.fromkeys(names):
-        if name not in known:
-            fields.fault(
-                "testcases", f"names the test {name!r}, which is not in tests/", nearest(name, tests)
-            )
-        elif names.count(name) > 1:
-            fields.fault("testcases", f"names the test {name!r} more than once", "Name it once")
-    return names
+def _check_output_tests(options: TaskOptions, names: Sequence[str], params: Fields) -> None:
+    for name in options.output_tests:
+        if name not in names:
+            words = f"names the test {name!r}, which is not in tests/"
+            params.fault("output_only_testcases", words, nearest(name, tuple(names)))
 
 
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(folder: Path) -> tuple[Solution, ...]:
-    """The sources in the verdicts' folders. Read-mes, archives and binaries there are no solutions."""
-    paths = (path for path in sorted((folder / "solutions").glob("*/*")) if path.is_file())
-    found = ((path, _language(path)) for path in paths if not path.name.startswith("."))
-    return tuple(_solution(path, language) for path, language in found if language is not None)
+def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> tuple[Solution, ...]:
+    """The sources in the verdicts' folders. Read-mes, archives and binaries there are no solutions.
+
+    Where files are handed in, a solution is a folder of output_<test>.txt, with a source if it has a program.
+    """
+    paths = visible((folder / "solutions").glob("*/*"))
+    if task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT):
+        found = [solution for path in paths if (solution := _of_files(path, tests)) is not None]
+    else:
+        found = []
+    return (*(_solution(path) for path in paths if path.is_file() and language_of(path.name)), *found)
 
 
-def _language(path: Path) -> str | None:
-    known = of_suffix(path.suffix)
-    return known.name if known else _OTHER_LANGUAGES.get(path.suffix.lower())
+def _solution(path: Path) -> Solution:
+    return Solution(
+        name=path.name,
+        language=language_of(path.name) or "",
+        code=source_text(path),
+        expected=path.parent.name,
+    )
 
 
-def _solution(path: Path, language: str) -> Solution:
-    code = _source_text(path.read_bytes())
-    return Solution(name=path.name, language=language, code=code, expected=path.parent.name)
-
-
-def _source_text(content: bytes) -> str:
-    """Comments of old solutions are in older encodings: no reason to refuse a package."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
+def _of_files(path: Path, tests: Sequence[str]) -> Solution | None:
+    if not path.is_dir():
+        return None
+    files = (file for file in visible(path.iterdir()) if file.is_file())
+    source = next((file for file in files if language_of(file.name)), None)
+    return Solution(
+        name=path.name,
+        language=(language_of(source.name) or "") if source else "",
+        code=source_text(source) if source else "",
+        expected=path.parent.name,
+        outputs=outputs_of(path, tests),
+    )

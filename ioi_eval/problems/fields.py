@@ -21,12 +21,18 @@ class Faults:
     def __init__(self, label: str) -> None:
         self._label = label
         self.errors: list[InputError] = []
+        self.notes: list[str] = []
 
     def add(
         self, problem: str, file: str, *, field: str = "", remedy: str = "", row: int | None = None
     ) -> None:
         where = f"{self._label}/{file}" if file else self._label
         self.errors.append(InputError(problem, where=where, row=row, field=field, remedy=remedy))
+
+    def note(self, sentence: str, file: str = "") -> None:
+        """What is no fault, and what somebody who looks at the package should know."""
+        where = f"{self._label}/{file}" if file else self._label
+        self.notes.append(f"{where}: {sentence}")
 
 
 class Fields:
@@ -74,6 +80,29 @@ class Fields:
         self._wrong(name, value, f"one of {known}")
         return default or next(iter(words))
 
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._value(name, default, "true or false")
+        if isinstance(value, bool):
+            return value
+        self._wrong(name, value, "true or false")
+        return default
+
+    def optional_number(self, name: str, *, above: float | None = None) -> float | None:
+        """As `number`; None where the field is missing or null."""
+        return None if self.values.get(name) is None else self.number(name, above=above)
+
+    def inner(self, name: str) -> Fields:
+        """The object in a field, empty where it is missing or null."""
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, dict):
+            self._wrong(name, value, "an object")
+            value = None
+        return self.under(name, value or {})
+
+    def under(self, name: str, values: Mapping[str, Any]) -> Fields:
+        """Values that stand, or would stand, in the object of this name."""
+        return Fields(values, self.file, self._faults, prefix=f"{self._prefix}{name}.")
+
     def texts(self, name: str) -> tuple[str, ...]:
         value = self._value(name, None, "a list of texts")
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -95,6 +124,7 @@ class Fields:
 
 
 _MISSING = object()  # noted already
+_HUGE = 1 << 1000  # whole numbers from here on may be no float
 
 
 def read_object(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
@@ -140,9 +170,21 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < _HUGE if isinstance(value, int) else math.isfinite(value)
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
+    text = _written(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _written(value: Any) -> str:
+    """As JSON; YAML has dates, and keys that are no texts, which are shown as Python does."""
+    try:
+        return json.dumps(value)
+    except TypeError:
+        return str(value)
+    except ValueError:  # a number with more digits than Python is ready to write
+        return "a very long number"

@@ -18,7 +18,7 @@ _BATCH = ("compilation", "io", "output_eval")
 # The meaning of a list's places, per task type. `io` is a pair of file names.
 _PLACES: Mapping[TaskType, tuple[str, ...]] = {
     TaskType.BATCH: _BATCH,
-    TaskType.BATCH_AND_OUTPUT: _BATCH,
+    TaskType.BATCH_AND_OUTPUT: (*_BATCH, "output_only_testcases"),
     TaskType.COMMUNICATION: ("num_processes", "compilation", "user_io"),
     TaskType.OUTPUT_ONLY: ("output_eval",),
     TaskType.TWO_STEPS: ("output_eval",),
@@ -28,6 +28,11 @@ _PLACES: Mapping[TaskType, tuple[str, ...]] = {
 class Compilation(StrEnum):
     ALONE = "alone"
     GRADER = "grader"
+
+
+class StubCompilation(StrEnum):
+    ALONE = "alone"
+    STUB = "stub"
 
 
 class UserIo(StrEnum):
@@ -54,21 +59,39 @@ def read_params(header: Fields, task: TaskType, faults: Faults) -> Fields:
 
 
 def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
-    if task in (TaskType.BATCH, TaskType.BATCH_AND_OUTPUT):
-        # Where the package does not say, a grader that is there is meant to be used.
-        usual = Compilation.GRADER if has_grader else Compilation.ALONE
-        return TaskOptions(
-            with_grader=params.word("compilation", Compilation, usual) is Compilation.GRADER,
-            input_file=_file_name(params, "inputfile"),
-            output_file=_file_name(params, "outputfile"),
-        )
-    if task is TaskType.COMMUNICATION:
-        return TaskOptions(
-            processes=params.whole("num_processes", 1, least=1, most=100),
-            user_io=params.word("user_io", UserIo, UserIo.STD_IO).value,
-            manager_args=_manager_args(params),
-        )
+    """The options of a task type. Where nothing is said, a grader that is there is meant to be used."""
+    match task:
+        case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
+            return _batch_options(params, task, has_grader)
+        case TaskType.COMMUNICATION:
+            return _communication_options(params, has_grader)
+        case TaskType.TWO_STEPS:
+            return TaskOptions(with_grader=True)
+        case TaskType.INTERACTIVE:
+            return TaskOptions(with_grader=has_grader, manager_args=_arguments(params))
+        case TaskType.FUNCTION:
+            return TaskOptions(function=_function(params))
     return TaskOptions()
+
+
+def _batch_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
+    usual = Compilation.GRADER if has_grader else Compilation.ALONE
+    return TaskOptions(
+        with_grader=params.word("compilation", Compilation, usual) is Compilation.GRADER,
+        input_file=_file_name(params, "inputfile"),
+        output_file=_file_name(params, "outputfile"),
+        output_tests=_output_tests(params) if task is TaskType.BATCH_AND_OUTPUT else (),
+    )
+
+
+def _communication_options(params: Fields, has_stub: bool) -> TaskOptions:
+    usual = StubCompilation.STUB if has_stub else StubCompilation.ALONE
+    return TaskOptions(
+        with_grader=params.word("compilation", StubCompilation, usual) is StubCompilation.STUB,
+        processes=params.whole("num_processes", 1, least=1, most=100),
+        user_io=params.word("user_io", UserIo, UserIo.STD_IO).value,
+        manager_args=_arguments(params),
+    )
 
 
 def read_output_eval(params: Fields) -> OutputEval | None:
@@ -112,13 +135,32 @@ def _file_name(params: Fields, name: str) -> str:
     return value
 
 
-def _manager_args(params: Fields) -> tuple[str, ...]:
-    value = params.values.get("manager_args", "")
-    if isinstance(value, list):
+def _output_tests(params: Fields) -> tuple[str, ...]:
+    """Names with commas between them, or a list of names."""
+    if isinstance(params.values.get("output_only_testcases"), list):
+        return params.texts("output_only_testcases")
+    names = params.text("output_only_testcases", "").split(",")
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _function(params: Fields) -> str:
+    name = params.text("function")
+    if name and not all(word.isidentifier() for word in name.split(".")):
+        params.fault("function", f"{name!r} is not the name of a function", "Give a name, or Class.method")
+    return name
+
+
+def _arguments(params: Fields) -> tuple[str, ...]:
+    if isinstance(params.values.get("manager_args"), list):
         return params.texts("manager_args")
     text = params.text("manager_args", "")
     try:
-        return tuple(shlex.split(text))
+        return split_arguments(text)
     except ValueError as error:
         params.fault("manager_args", f"{text!r} is not a list of arguments ({error})", "Close the quotes")
         return ()
+
+
+def split_arguments(text: str) -> tuple[str, ...]:
+    """As a shell would split them; ValueError where quotes are left open."""
+    return tuple(shlex.split(text))

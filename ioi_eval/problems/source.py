@@ -9,8 +9,12 @@ from pathlib import Path
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
-from ioi_eval.problems.cms import HEADER, Package, looks_like_package, package_id, read_package
 from ioi_eval.problems.collection import Problems, twice
+from ioi_eval.problems.formats import format_of
+from ioi_eval.problems.package import Package
+
+_HEADERS = "problem.json or problem.yaml"
+_ARCHIVES = frozenset({".zip", ".kpp"})
 
 
 def load_problems(
@@ -26,8 +30,8 @@ def load_problems(
     """
     with ExitStack() as kept:
         folders = [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
-        wanted = (found for found in folders if not only or package_id(found[0]) in {*only, None})
-        problems = [_sound(read_package(folder, where)) for folder, where in wanted]
+        wanted = (found for found in folders if not only or _id(*found) in {*only, None})
+        problems = [_sound(_read(folder, where)) for folder, where in wanted]
         _check_found(only, problems, source)
         return Problems(problems, kept=kept.pop_all())
 
@@ -56,8 +60,19 @@ def check_problems(
             except InputError as error:
                 packages.append(Package(where=str(place), errors=(error,)))
                 continue
-            packages.extend(read_package(folder, where) for folder, where in folders)
+            packages.extend(_read(folder, where) for folder, where in folders)
     return tuple(_without_twins(packages))
+
+
+def _id(folder: Path, where: str) -> str | None:
+    found = format_of(folder)
+    return found.package_id(folder, where) if found else None
+
+
+def _read(folder: Path, where: str) -> Package:
+    found = format_of(folder)
+    assert found is not None, "only what has a format is taken for a package"
+    return found.read(folder, where)
 
 
 def _sound(package: Package) -> Problem:
@@ -93,7 +108,7 @@ def _found(source: Path) -> list[Path]:
         raise InputError(
             "no such file or folder", where=str(source), remedy="Name a folder or zip of packages"
         )
-    if source.is_file() or looks_like_package(source):
+    if source.is_file() or format_of(source):
         return [source]
     visible = [path for path in sorted(source.iterdir()) if not path.name.startswith(".")]
     places = [path for path in visible if _is_place(path)]
@@ -101,13 +116,13 @@ def _found(source: Path) -> list[Path]:
         raise InputError(
             "no problem packages in this folder",
             where=str(source),
-            remedy=f"A package is a folder with a {HEADER}, or a zip of one",
+            remedy=f"A package is a folder with a {_HEADERS}, or a zip of one",
         )
     return places
 
 
 def _is_place(path: Path) -> bool:
-    return looks_like_package(path) if path.is_dir() else path.suffix.lower() == ".zip"
+    return format_of(path) is not None if path.is_dir() else path.suffix.lower() in _ARCHIVES
 
 
 def _folders(
@@ -121,11 +136,11 @@ def _folders(
         return [(place, str(place))]
     root, pin = extracted(place, open_cache(cache), limits)
     kept.enter_context(pin)
-    if looks_like_package(root):
+    if format_of(root):
         return [(root, str(place))]
-    inside = [path for path in sorted(root.iterdir()) if path.is_dir() and looks_like_package(path)]
+    inside = [path for path in sorted(root.iterdir()) if path.is_dir() and format_of(path)]
     if not inside:
         raise InputError(
-            f"no {HEADER} in this zip", where=str(place), remedy="Expected a package as exported"
+            f"no {_HEADERS} in this zip", where=str(place), remedy="Expected a package as exported"
         )
     return [(path, f"{place}/{path.name}") for path in inside]

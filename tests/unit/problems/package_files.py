@@ -8,6 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.errors import InputError
+from ioi_eval.models import Problem
+from ioi_eval.problems.formats import format_of
+from ioi_eval.problems.package import Package
+
 HEADER: Mapping[str, Any] = {
     "code": "sum",
     "name": "A sum",
@@ -32,6 +37,7 @@ FILES: Mapping[str, str] = {
     "solutions/incorrect/naive.py": "print(1)\n",
     "solutions/incorrect/README.md": "not a solution\n",
 }
+NO_CHECKER: Mapping[str, None] = {"checker/checker.cpp": None, "checker/testlib.h": None}
 
 
 class Write:
@@ -67,3 +73,23 @@ def zipped(folder: Path, archive: Path, top: str = "") -> Path:
         for path in sorted(folder.rglob("*")):
             sink.write(path, Path(top) / path.relative_to(folder))
     return archive
+
+
+def read(folder: Path, where: str = "sum") -> Package:
+    found = format_of(folder)
+    assert found is not None
+    return found.read(folder, where)
+
+
+def sound(folder: Path, where: str = "sum") -> Problem:
+    package = read(folder, where)
+    assert package.errors == (), [str(error) for error in package.errors]
+    assert package.problem is not None
+    return package.problem
+
+
+def only_error(folder: Path, where: str = "sum") -> InputError:
+    package = read(folder, where)
+    assert package.problem is None
+    assert len(package.errors) == 1, [str(error) for error in package.errors]
+    return package.errors[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "x.txt").write_text("hello")
-    with pytest.raises(InputError, match=r"no problem\.json in this zip"):
+    with pytest.raises(InputError, match=r"no problem\.json or problem\.yaml in this zip"):
         load_problems(zipped(folder, tmp_path / "a.zip"), cache=cache)
 
 
@@ -210,3 +211,9 @@ def test_two_real_packages(cache: Path) -> None:
     assert sum(subtask.points for subtask in machine.subtasks) == 100
     assert {solution.expected for solution in plus.solutions} == {"correct", "incorrect", "model_solution"}
     assert machine.task_type == "Communication"
+    assert (machine.options.with_grader, machine.options.processes) == (True, 1)
+    assert machine.manager is not None
+    names = [file.name for file in machine.manager.sources]
+    assert names == [f"graders/{name}" for name in ("manager.cpp", "machine.h", "stub.cpp", "testlib.h")]
+    assert not machine.checker.sources
+    assert Counter(solution.expected for solution in machine.solutions)["incorrect"] == 12

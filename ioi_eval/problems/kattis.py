@@ -1,0 +1,262 @@
+"""One package in the ICPC's format (Kattis, version `legacy`), read from its folder.
+
+How well a group is accepted (`always_accept` and the like) is not followed: points of groups always count, as
+the format's own tools add them up. What cannot be judged as the package says is a fault, never a guess.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ioi_eval.models import Checker, CheckerKind, Limits, Manager, Problem, TaskOptions, TaskType, Test
+from ioi_eval.problems.fields import Faults, Fields
+from ioi_eval.problems.kattis_data import Group, groups_of, read_data
+from ioi_eval.problems.kattis_programs import Program, read_validator
+from ioi_eval.problems.kattis_scoring import Scoring, read_scoring
+from ioi_eval.problems.kattis_solutions import read_solutions
+from ioi_eval.problems.package import Package, files_below, read_with
+from ioi_eval.problems.yaml_files import read_yaml
+
+FORMAT = "Kattis"
+HEADER = "problem.yaml"
+_VERSIONS = frozenset({"legacy", "legacy-icpc"})
+_MIB = 1 << 20
+_USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
+_MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
+
+
+class Validation(NamedTuple):
+    custom: bool
+    interactive: bool
+    score: bool
+
+
+def looks_like_package(folder: Path) -> bool:
+    return (folder / HEADER).exists()
+
+
+def package_id(folder: Path, where: str) -> str:
+    """The name of the package: of its folder, or of the archive that has its files at the top."""
+    place = Path(where)
+    if place.suffix.lower() in (".zip", ".kpp"):
+        return place.stem
+    return folder.name or folder.resolve().name
+
+
+def read_package(folder: Path, where: str) -> Package:
+    return read_with(_build, folder, where, FORMAT)
+
+
+def _build(folder: Path, where: str, faults: Faults) -> Problem | None:
+    values = read_yaml(folder, HEADER, faults)
+    return _problem(folder, where, Fields(values, HEADER, faults), faults) if values is not None else None
+
+
+def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+    _check_version(folder, header, faults)
+    scoring = header.text("type", "pass-fail") == "scoring"
+    validation = _validation(header, scoring)
+    groups = read_data(folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults)
+    tests = tuple(test for group in groups for test in _tests(group))
+    scores = read_scoring(groups, scored_by_validator=validation.score) if scoring else Scoring()
+    flags = _flags(header, groups)
+    program = read_validator(folder, faults) if validation.custom else None
+    time = _time_limit(folder, header, faults)
+    return Problem(
+        id=_id(folder, where, faults),
+        name=_title(header) or package_id(folder, where),
+        source=where,
+        task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
+        options=TaskOptions(manager_args=flags if validation.interactive else ()),
+        limits=_limits(header, time),
+        time_from_solutions=None if time is not None else _multiplier(header, faults),
+        checker=_checker(header, validation, flags, program, scores.full),
+        manager=_manager(header, validation, program, scores.full),
+        tests=tests,
+        subtasks=scores.subtasks,
+        solutions=read_solutions(folder, scores.secret, faults),
+    )
+
+
+def _tests(group: Group) -> Iterable[Test]:
+    return (test for inner in groups_of(group) for test in inner.tests)
+
+
+# --- problem.yaml ------------------------------------------------------------------------------------
+
+
+def _check_version(folder: Path, header: Fields, faults: Faults) -> None:
+    version = header.values.get("problem_format_version", "legacy")
+    if version not in _VERSIONS:
+        header.fault(
+            "problem_format_version", f"{version} is not read", f"Known: {', '.join(sorted(_VERSIONS))}"
+        )
+    kind = header.text("type", "pass-fail")
+    if kind not in ("pass-fail", "scoring"):
+        header.fault("type", f"{kind!r} is neither pass-fail nor scoring", "Correct it in the file")
+    if header.inner("grading").values.get("objective", "max") != "max":
+        header.fault(
+            "grading.objective", "the fewest points win", "Only problems where the most win are judged"
+        )
+    if files_below(folder, "include"):
+        faults.add("code that goes into every submission", "include", remedy="This is not judged yet")
+
+
+def _id(folder: Path, where: str, faults: Faults) -> str:
+    name = package_id(folder, where)
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        faults.add(
+            f"{name!r} is not an id", "", remedy="Name the package with letters, digits, '_', '-', '.'"
+        )
+    return name
+
+
+def _title(header: Fields) -> str:
+    """A text, something that YAML takes for a number, or a text per language."""
+    value = header.values.get("name")
+    if isinstance(value, dict):
+        value = value.get("en", next(iter(value.values()), None))
+    return "" if value is None else str(value)
+
+
+def _validation(header: Fields, scoring: bool) -> Validation:
+    first, *others = header.text("validation", "default").split() or ["default"]
+    usable = {"score", "interactive"} if scoring else {"interactive"}
+    if first not in ("default", "custom") or (others and first == "default") or not usable.issuperset(others):
+        header.fault(
+            "validation",
+            f"{' '.join([first, *others])!r} is not understood",
+            "Expected default, or custom with any of interactive and, for scoring problems, score",
+        )
+    return Validation(first == "custom", "interactive" in others, "score" in others)
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+def _limits(header: Fields, time: float | None) -> Limits:
+    limits = header.inner("limits")
+    memory = limits.whole("memory", _USUAL_MEMORY, least=1)
+    if memory > _MOST_MEMORY:
+        limits.fault("memory", f"{memory} MiB is more than any machine has", "It counts MiB, not bytes")
+    output = round(limits.number("output", _USUAL_OUTPUT, above=0) * _MIB)
+    wall = None if time is None else 2 * time + 1
+    return Limits(cpu_time=time, wall_time=wall, memory=memory * _MIB, output=output)
+
+
+def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
+    """Where the package says it: in problem.yaml, in .timelimit, in domjudge-problem.ini."""
+    limits = header.inner("limits")
+    if limits.values.get("time_limit") is not None:
+        return limits.number("time_limit", above=0) or None
+    for file, read in ((".timelimit", str.strip), ("domjudge-problem.ini", _of_ini)):
+        text = _text(folder / file)
+        if text is not None and (said := read(text)):
+            return _seconds(said, file, faults)
+    return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _of_ini(text: str) -> str:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string("[problem]\n" + text)
+    except configparser.Error:
+        return ""
+    return parser.get("problem", "timelimit", fallback="").strip("'\" ")
+
+
+def _seconds(said: str, file: str, faults: Faults) -> float | None:
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", said) and float(said) > 0:
+        return float(said)
+    faults.add(f"{said[:40]!r} is not a number of seconds", file, remedy="Expected a number such as 2 or 1.5")
+    return None
+
+
+def _multiplier(header: Fields, faults: Faults) -> float:
+    limits = header.inner("limits")
+    multiplier = limits.number("time_multiplier", _USUAL_MULTIPLIER, above=0)
+    faults.note(f"no time limit: it is {multiplier:g} times what the slowest accepted solution takes", HEADER)
+    return multiplier
+
+
+# --- comparing ---------------------------------------------------------------------------------------
+
+
+def _flags(header: Fields, groups: Sequence[Group]) -> tuple[str, ...]:
+    """The validator's arguments: the problem's own and those of the tests, which must be all alike."""
+    used = [group for top in groups for group in groups_of(top) if group.tests]
+    different = {group.validator_flags for group in used}
+    if len(different) > 1:
+        other = next(group for group in used if group.validator_flags != used[0].validator_flags)
+        other.fields.fault(
+            "output_validator_flags", "other flags than for other tests", "One checker judges all tests"
+        )
+    own = tuple(header.text("validator_flags", "").split())
+    return (*own, *(used[0].validator_flags if used else ()))
+
+
+def _checker(
+    header: Fields, validation: Validation, flags: tuple[str, ...], program: Program | None, full: float
+) -> Checker:
+    if not validation.custom:
+        return _default_checker(header, flags)
+    if validation.interactive or program is None:
+        return Checker()  # the validator is the interactor, and says what the submission is worth
+    return Checker(
+        kind=CheckerKind.ICPC,
+        sources=program.sources,
+        language=program.language,
+        arguments=flags,
+        full=full,
+    )
+
+
+def _manager(header: Fields, validation: Validation, program: Program | None, full: float) -> Manager | None:
+    if not validation.interactive or program is None:
+        return None
+    if full != 1:
+        header.fault(
+            "validation", f"an interactor's score goes up to {full:g}", "Only scores up to 1 are judged"
+        )
+    return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language)
+
+
+def _default_checker(header: Fields, flags: tuple[str, ...]) -> Checker:
+    """Token by token; small and capital letters are alike unless the flags say otherwise."""
+    words, seen, tolerance = list(flags), set[str](), dict[str, float]()
+    while words:
+        word = words.pop(0)
+        if word in ("case_sensitive", "space_change_sensitive"):
+            seen.add(word)
+        elif word in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
+            tolerance[word] = _tolerance(header, word, words.pop(0) if words else "")
+        else:
+            header.fault("validator_flags", f"{word!r} is no flag of the default validator", "Correct it")
+    both = tolerance.get("float_tolerance")
+    return Checker(
+        kind=CheckerKind.TOKENS,
+        case_sensitive="case_sensitive" in seen,
+        space_sensitive="space_change_sensitive" in seen,
+        absolute=tolerance.get("float_absolute_tolerance", both),
+        relative=tolerance.get("float_relative_tolerance", both),
+    )
+
+
+def _tolerance(header: Fields, flag: str, said: str) -> float:
+    if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", said, re.ASCII):
+        return float(said)
+    header.fault(
+        "validator_flags", f"{said!r} is not a tolerance for {flag}", "Expected a number such as 1e-6"
+    )
+    return 0.0

@@ -1,0 +1,289 @@
+"""One package of the IOI's task preparation system, read from its folder after its tests were generated.
+
+Its graders are known to the judge under the names that they have in an export for the contest system:
+grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/manager.cpp is the manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ioi_eval.models import (
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    Solution,
+    Subtask,
+    TaskOptions,
+    TaskType,
+)
+from ioi_eval.problems.cms import needs_answers, problem_id, with_sources
+from ioi_eval.problems.fields import Faults, Fields, nearest, read_object
+from ioi_eval.problems.package import (
+    Package,
+    files_below,
+    first_named,
+    language_of,
+    led_by,
+    outputs_of,
+    read_with,
+    source_text,
+    tests_of,
+)
+from ioi_eval.problems.params import UserIo
+
+FORMAT = "TPS"
+HEADER = "problem.json"
+_SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
+_MIB = 1 << 20
+_MOST_MEMORY = 1 << 20  # above it the number is not meant in MB
+_TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
+# What a submission of a task type is compiled with, as the contest system calls it.
+_COMPILED_WITH = {TaskType.COMMUNICATION: "stub", TaskType.TWO_STEPS: "manager"}
+_NO_GRADER = frozenset({TaskType.OUTPUT_ONLY})
+_NO_CHECKER = frozenset({TaskType.COMMUNICATION})
+
+
+def looks_like_package(folder: Path) -> bool:
+    if (folder / _SUBTASKS).exists():
+        return True
+    header = read_object(folder, HEADER, Faults("")) if (folder / HEADER).exists() else None
+    return header is not None and "type" in header and "task_type" not in header
+
+
+def package_id(folder: Path) -> str | None:
+    header = read_object(folder, HEADER, Faults(""))
+    name = header.get("name") if header else None
+    return name if isinstance(name, str) else None
+
+
+def read_package(folder: Path, where: str) -> Package:
+    return read_with(_build, folder, where, FORMAT)
+
+
+def _build(folder: Path, where: str, faults: Faults) -> Problem | None:
+    header = read_object(folder, HEADER, faults)
+    return _problem(folder, where, Fields(header, HEADER, faults), faults) if header is not None else None
+
+
+def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+    task = header.word("type", TaskType)
+    if task not in _TASK_TYPES:
+        header.fault("type", f"there are no {task} tasks in this format", f"It has {', '.join(_TASK_TYPES)}")
+    graders = _graders(folder, header, task)
+    checker = _checker(folder, header, task)
+    options = _options(header, task, graders, faults)
+    tests = tests_of(folder, needs_answers(task, checker), faults)
+    names = tuple(test.name for test in tests)
+    subtasks = _subtasks(folder, names, faults)
+    code = problem_id(header, "name")
+    return Problem(
+        id=code,
+        name=header.text("title", code),
+        source=where,
+        task_type=task,
+        options=options,
+        limits=_limits(header, task),
+        grader_files=graders,
+        checker=checker,
+        manager=_manager(header, task, graders, faults),
+        tests=tests,
+        subtasks=subtasks,
+        score_precision=header.whole("score_precision", 2, most=9),
+        solutions=_solutions(folder, task, names, tuple(subtask.name for subtask in subtasks), faults),
+    )
+
+
+# --- problem.json ------------------------------------------------------------------------------------
+
+
+def _limits(header: Fields, task: TaskType) -> Limits:
+    if task is TaskType.OUTPUT_ONLY:  # no program runs
+        return Limits()
+    memory = header.whole("memory_limit", least=1)
+    if memory > _MOST_MEMORY:
+        header.fault("memory_limit", f"{memory} MB is more than any machine has", "It counts MB, not bytes")
+    return Limits.contest(header.number("time_limit", above=0), memory * _MIB)
+
+
+def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
+    with_grader = header.flag("has_grader", task not in _NO_GRADER)
+    name = _COMPILED_WITH.get(task, "grader")
+    if with_grader and first_named(graders, [f"graders/{name}"]) is None:
+        missing = f"grader/cpp/{header.text('grader_name', 'grader')}.cpp"
+        faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
+    if task is not TaskType.COMMUNICATION:
+        return TaskOptions(with_grader=with_grader)
+    return TaskOptions(
+        with_grader=with_grader,
+        processes=header.whole("num_processes", 1, least=1, most=100),
+        user_io=header.word("user_io", UserIo, UserIo.STD_IO).value,
+    )
+
+
+# --- programs ----------------------------------------------------------------------------------------
+
+
+def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, ...]:
+    """The files of grader/cpp and those beside that folder, such as the manager and its headers."""
+    files = files_below(folder, "grader")
+    beside = {file.name.removeprefix("grader/"): file.content for file in files if _is_beside(file)}
+    inside = {
+        file.name.removeprefix("grader/cpp/"): file.content
+        for file in files
+        if file.name.startswith("grader/cpp/")
+    }
+    found = {f"graders/{name}": content for name, content in (beside | inside).items()}
+    grader = found.pop(f"graders/{_grader_name(folder, header, task)}.cpp", None)
+    if grader is not None:
+        found[f"graders/{_COMPILED_WITH.get(task, 'grader')}.cpp"] = grader
+    return tuple(NamedBlob(name=name, content=found[name]) for name in sorted(found))
+
+
+def _is_beside(file: NamedBlob) -> bool:
+    return len(PurePosixPath(file.name).parts) == 2
+
+
+def _grader_name(folder: Path, header: Fields, task: TaskType) -> str:
+    has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
+    return header.text("grader_name", "stub" if has_stub else "grader")
+
+
+def _manager(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> Manager | None:
+    if task is not TaskType.COMMUNICATION:
+        return None
+    source = first_named(graders, ["graders/manager"])
+    if source is None:
+        faults.add("missing file", "grader/manager.cpp", remedy="A Communication task needs its manager")
+        return None
+    return Manager(sources=led_by(source, graders), language=language_of(source.name) or "c++")
+
+
+def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
+    """Its checkers are written for the contest system: the score on standard output."""
+    if not header.flag("has_checker", task not in _NO_CHECKER):
+        return Checker()
+    sources = files_below(folder, "checker")
+    if not sources and not header.has("has_checker"):
+        return Checker()
+    return with_sources(Checker(kind=CheckerKind.CMS), sources, header)
+
+
+# --- subtasks ----------------------------------------------------------------------------------------
+
+
+def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
+    values = read_object(folder, _SUBTASKS, faults)
+    if values is None:
+        return ()
+    listed = Fields(values, _SUBTASKS, faults).inner("subtasks")
+    mapping = _mapping(folder, tuple(listed.values), tests, faults)
+    places = {name: listed.inner(name) for name in listed.values}
+    order = {name: place.number("index", 0.0) for name, place in places.items()}
+    return tuple(
+        Subtask(
+            name=name,
+            points=places[name].number("score"),
+            tests=_of_subtask(name, mapping, places[name]),
+        )
+        for name in sorted(places, key=lambda name: order[name])
+    )
+
+
+def _of_subtask(name: str, mapping: Mapping[str, tuple[str, ...]] | None, place: Fields) -> tuple[str, ...]:
+    """A subtask without tests is wrong only where somebody could earn points in it."""
+    tests = mapping.get(name, ()) if mapping is not None else ()
+    if mapping is not None and not tests and place.values.get("score"):
+        place.fault("score", "points for a subtask without tests", f"Name its tests in {_MAPPING}")
+    return tests
+
+
+def _mapping(
+    folder: Path, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
+) -> dict[str, tuple[str, ...]] | None:
+    """The tests of each subtask, from lines `subtask test`."""
+    try:
+        text = (folder / _MAPPING).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        faults.add("missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them")
+        return None
+    found: dict[str, dict[str, None]] = {}
+    for row, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if words and _line_is_sound(words, row, subtasks, tests, faults):
+            found.setdefault(words[0], {})[words[1]] = None
+    return {name: tuple(of_it) for name, of_it in found.items()}
+
+
+def _line_is_sound(
+    words: list[str], row: int, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
+) -> bool:
+    if len(words) != 2:
+        faults.add(f"{len(words)} words", _MAPPING, row=row, remedy="Expected a subtask and a test")
+        return False
+    for name, known, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
+        if name not in known:
+            faults.add(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=nearest(name, known))
+            return False
+    return True
+
+
+# --- solutions ---------------------------------------------------------------------------------------
+
+
+def _solutions(
+    folder: Path, task: TaskType, tests: tuple[str, ...], subtasks: tuple[str, ...], faults: Faults
+) -> tuple[Solution, ...]:
+    if not (folder / _SOLUTIONS).exists():
+        faults.note("missing: nothing is known of what its solutions should score", _SOLUTIONS)
+        return ()
+    values = read_object(folder, _SOLUTIONS, faults)
+    listed = Fields(values or {}, _SOLUTIONS, faults)
+    found = (_solution(folder, name, listed.inner(name), task, tests, faults) for name in listed.values)
+    read = [solution for solution in found if solution is not None]
+    for solution in read:
+        _check_exceptions(solution, listed, subtasks)
+    return tuple(read)
+
+
+def _solution(
+    folder: Path, name: str, fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
+) -> Solution | None:
+    path = folder / "solution" / name
+    if ".." in PurePosixPath(name).parts or not path.resolve().is_relative_to(folder.resolve()):
+        faults.add(f"{name!r} leads out of the package", _SOLUTIONS, remedy="Name a file in solution/")
+        return None
+    if path.is_dir() and task is TaskType.OUTPUT_ONLY:
+        return _expected(name, fields, outputs=outputs_of(path, tests))
+    if not path.is_file():
+        faults.add("missing file", f"solution/{name}", remedy=f"Add it or take it out of {_SOLUTIONS}")
+        return None
+    language = language_of(name)
+    if language is None or task is TaskType.OUTPUT_ONLY:
+        faults.note("left out: not a source in a known language, nor a folder of outputs", f"solution/{name}")
+        return None
+    return _expected(name, fields, language=language, code=source_text(path))
+
+
+def _expected(name: str, fields: Fields, **content: Any) -> Solution:
+    exceptions = fields.inner("except")
+    return Solution(
+        name=name,
+        expected=fields.text("verdict"),
+        exceptions={subtask: exceptions.text(subtask) for subtask in exceptions.values},
+        each_subtask=True,
+        **content,
+    )
+
+
+def _check_exceptions(solution: Solution, listed: Fields, subtasks: Iterable[str]) -> None:
+    known = tuple(subtasks)
+    for subtask in solution.exceptions:
+        if subtask not in known:
+            exceptions = listed.inner(solution.name).inner("except")
+            exceptions.fault(subtask, "there is no such subtask", nearest(subtask, known))
