@@ -1,0 +1,311 @@
+"""The batched path and the classic one are two implementations that must agree. The classic one's rules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.artifacts import Artifacts
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import Judge, JudgeOptions, run_classic
+from ioi_eval.languages import find
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    NamedBlob,
+    Problem,
+    Solution,
+    Submission,
+    TaskOptions,
+    TaskType,
+    Test,
+    TestResult,
+)
+from ioi_eval.models import Verdict as V
+from ioi_eval.problems import load_problems
+from ioi_eval.resources import examples
+from ioi_eval.store import Store
+
+# The contract limits the address space, so that allocating too much may end in any way; and it has no word
+# for too much output.
+_ALIKE = {V.MLE: {V.MLE, V.RE, V.TLE}, V.OLE: {V.RE}, V.RE: {V.RE}, V.TLE: {V.TLE}}
+
+PROBLEMS = sorted(path.name.removesuffix(".zip") for path in (examples() / "problems").iterdir())
+
+
+def submitted(problem: Problem, code: str) -> Submission:
+    return Submission(key="1", problem_id=problem.id, code=code)
+
+
+def cpp_solutions(problem: Problem) -> Iterator[Solution]:
+    return (solution for solution in problem.solutions if find(solution.language).links_grader)
+
+
+def telling(results: tuple[TestResult, ...]) -> Iterator[TestResult]:
+    """The first test of every status: that there is one of each says more than many of one."""
+    seen = set[V]()
+    for result in results:
+        if result.status not in seen:
+            seen.add(result.status)
+            yield result
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+async def test_both_paths_agree(engine: EmbeddedEngine, store: Store, cache: Path, name: str) -> None:
+    problem = load_problems(examples() / "problems", cache=cache, only={name})[name]
+    async with Artifacts(engine, store) as artifacts:
+        judge = Judge(engine, artifacts, JudgeOptions(all_tests=True))
+        compared = [await compare(engine, judge, problem, solution) for solution in cpp_solutions(problem)]
+    assert sum(compared) >= len(compared) > 0
+
+
+async def compare(engine: EmbeddedEngine, judge: Judge, problem: Problem, solution: Solution) -> int:
+    submission = submitted(problem, solution.code)
+    batched = tuple(telling((await judge.judge(problem, submission)).tests))
+    tests = {test.name: test for test in problem.tests}
+    classic = await asyncio.gather(
+        *(run_classic(engine, problem, tests[result.test_name], submission) for result in batched)
+    )
+    for ours, theirs in zip(batched, classic, strict=True):
+        place = f"{problem.id}, {solution.name}, test {ours.test_name}: {ours} {theirs}"
+        assert theirs.score == pytest.approx(ours.score, abs=1e-6), place
+        assert theirs.status in _ALIKE.get(ours.status, {ours.status}), place
+    return len(batched)
+
+
+# --- Batch -------------------------------------------------------------------------------------------
+
+COPY = "#include <cstdio>\nint main() { for (int c; (c = getchar()) != EOF;) putchar(c); }\n"
+
+
+def batch(answer: str, output: str, **changes: object) -> Problem:
+    """A problem whose input is the output that a program which copies will give."""
+    test = Test(name="1", input=Blob.of(output), answer=Blob.of(answer))
+    return Problem(**({"id": "copy", "limits": Limits.contest(1.0, 256 << 20), "tests": (test,)} | changes))
+
+
+async def classic(engine: EmbeddedEngine, problem: Problem, code: str = COPY) -> TestResult:
+    return await run_classic(engine, problem, problem.tests[0], submitted(problem, code))
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "diff", "stripped"),
+    [
+        ("1 2\n3\n", "1 2\n3\n", 1, 1),
+        ("1 2\n3\n", " 1 \t 2  \n3\n\n \n", 1, 0),
+        ("1 2\n3\n", "\n1 2\n3", 0, 1),
+        ("1 2\n3\n", "1 2\n\n3\n", 0, 0),
+        ("1 2\n3\n", "1 2 3\n", 0, 0),
+        ("1 2\n3\n", "12\n3\n", 0, 0),
+        ("", "\n \n\n", 1, 1),
+        ("", "x", 0, 0),
+        ("a", "a \r\n", 1, 1),
+        ("a  b\n", "a b\n", 1, 0),
+        ("a\n\n\nb\n", "a\n\nb\n", 0, 0),
+    ],
+)
+async def test_the_comparisons(
+    engine: EmbeddedEngine, store: Store, answer: str, output: str, diff: int, stripped: int
+) -> None:
+    for kind, score in ((CheckerKind.WHITE_DIFF, diff), (CheckerKind.STRIPPED, stripped)):
+        problem = batch(answer, output, checker=Checker(kind=kind))
+        assert (await classic(engine, problem)).score == score
+        async with Artifacts(engine, store) as artifacts:
+            result = await Judge(engine, artifacts).judge(problem, submitted(problem, COPY))
+        assert result.points == score
+
+
+def checker(source: str, kind: CheckerKind = CheckerKind.CMS) -> dict[str, object]:
+    files = (NamedBlob(name="checker/checker.cpp", content=Blob.of(source)),)
+    return {"checker": Checker(kind=kind, sources=files)}
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("int main() { return nonsense; }", "The checker does not compile"),
+        ("int main() { return 5; }", "The checker ended with code 5"),
+        ("int main() {}", "The checker printed no score"),
+        ('#include <cstdio>\nint main() { puts("nan"); }', "no score: nan"),
+        ('#include <cstdio>\nint main() { puts("1.5"); }', r"no score: 1\.5"),
+    ],
+)
+async def test_a_checker_that_fails_is_a_judge_failure(
+    engine: EmbeddedEngine, source: str, words: str
+) -> None:
+    with pytest.raises(JudgeFailure, match=words):
+        await classic(engine, batch("", "", **checker(source)))
+
+
+async def test_a_checker_may_use_more_memory_than_the_submission_could_name(engine: EmbeddedEngine) -> None:
+    source = (
+        "#include <cstdio>\n#include <sys/mman.h>\nint main() { void *p = mmap(0, 1ul << 33, 3, 34, -1, 0);\n"
+    )
+    source += 'puts(p == MAP_FAILED ? "0" : "1"); }\n'
+    assert (await classic(engine, batch("", "", **checker(source)))).status is V.AC
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        (
+            "#include <csignal>\nint main() { for (signal(SIGTERM, SIG_IGN);;) raise(0); }",
+            V.TLE,
+        ),
+        (
+            "#include <csignal>\n#include <unistd.h>\nint main() { signal(SIGTERM, SIG_IGN); sleep(60); }",
+            V.TLE,
+        ),
+        ("int main() { return 7; }", V.RE),
+        ("int main() { for (;;) __builtin_trap(); }", V.RE),
+        (
+            '#include <cstdio>\nint main() { for (;;) puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"); }',
+            V.RE,
+        ),
+        ("int main() { return nonsense; }", V.CE),
+        ('#include <cstdio>\nint main() { fputs("Compilation error", stderr); puts("1"); }', V.WA),
+    ],
+)
+async def test_the_ends_of_a_submission(engine: EmbeddedEngine, code: str, status: V) -> None:
+    result = await classic(engine, batch("right", "wrong"), code)
+    assert (result.status, result.score) == (status, 0.0)
+
+
+async def test_the_answer_does_not_lie_about(engine: EmbeddedEngine) -> None:
+    code = "#include <fstream>\n#include <iostream>\nint main() { for (auto name : "
+    code += '{"correct_output.txt", "../correct_output.txt"}) std::cout << std::ifstream(name).rdbuf(); }\n'
+    assert (await classic(engine, batch("secret", "x"), code)).score == 0
+
+
+# --- Communication -----------------------------------------------------------------------------------
+
+MANAGER = """
+#include <cstdio>
+#include <cstring>
+int main(int argc, char **argv) {
+    int processes, n, sum = 0;
+    if (scanf("%d %d", &processes, &n) != 2 || argc < 1 + 2 * processes) return 9;
+    bool loud = argc > 1 + 2 * processes && !strcmp(argv[1 + 2 * processes], "loud");
+    for (int i = 0; i < processes; i++) {
+        FILE *to = fopen(argv[2 + 2 * i], "w"), *from = fopen(argv[1 + 2 * i], "r");
+        if (!to || !from) return 9;
+        int answer = 0;
+        fprintf(to, "%d\\n", n + i);
+        fflush(to);
+        if (fscanf(from, "%d", &answer) != 1) { puts("0.0"); fputs("no answer\\n", stderr); return 0; }
+        sum += answer == 2 * (n + i);
+        fclose(to);
+        fclose(from);
+    }
+    printf("%g\\n", double(sum) / processes);
+    fputs(loud ? "loud\\n" : "translate:success\\n", stderr);
+}
+"""
+STUB = {
+    "std_io": """
+#include <cstdio>
+int twice(int);
+int main() { int n; if (scanf("%d", &n) == 1) printf("%d\\n", twice(n)); }
+""",
+    "fifo_io": """
+#include <cstdio>
+int twice(int);
+int main(int argc, char **argv) {
+    FILE *in = fopen(argv[1], "r"), *out = fopen(argv[2], "w");
+    int n;
+    if (in && out && fscanf(in, "%d", &n) == 1) fprintf(out, "%d\\n", twice(n));
+}
+""",
+}
+
+
+def communication(user_io: str, processes: int, **changes: object) -> Problem:
+    files = (
+        NamedBlob(name="graders/manager.cpp", content=Blob.of(MANAGER)),
+        NamedBlob(name="graders/stub.cpp", content=Blob.of(STUB[user_io])),
+    )
+    values: dict[str, object] = {
+        "id": "twice",
+        "task_type": TaskType.COMMUNICATION,
+        "options": TaskOptions(user_io=user_io, processes=processes),
+        "limits": Limits.contest(1.0, 256 << 20),
+        "grader_files": files,
+        "tests": (Test(name="1", input=Blob.of(f"{processes} 21\n")),),
+    }
+    return Problem(**(values | changes))
+
+
+@pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
+@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize(
+    ("code", "score", "status"),
+    [
+        ("int twice(int n) { return 2 * n; }", 1.0, V.AC),
+        ("int twice(int n) { return 42; }", None, None),
+        ("int twice(int n) { return n; }", 0.0, V.WA),
+        ("int twice(int n) { __builtin_trap(); }", 0.0, V.RE),
+        ("int twice(int n) { for (volatile int i = 0;; i = i + 1) {} }", 0.0, V.TLE),
+        ("#include <unistd.h>\nint twice(int n) { sleep(60); return 0; }", 0.0, V.TLE),
+    ],
+)
+async def test_communication(
+    engine: EmbeddedEngine, user_io: str, processes: int, code: str, score: float | None, status: V | None
+) -> None:
+    result = await classic(engine, communication(user_io, processes), code)
+    if score is None:  # right for the first process only
+        score, status = round(1 / processes, 6), V.AC if processes == 1 else V.PA
+    assert (result.score, result.status) == (pytest.approx(score, abs=1e-5), status), result
+
+
+@pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
+@pytest.mark.parametrize("end", ["0", "3"])
+async def test_who_dies_before_opening_a_pipe_hangs_nobody(
+    engine: EmbeddedEngine, user_io: str, end: str
+) -> None:
+    code = "#include <cstdlib>\n__attribute__((constructor)) void early() { _Exit(CODE); }\n"
+    code = code.replace("CODE", end) + "int twice(int n) { return n; }\n"
+    result = await classic(engine, communication(user_io, 2), code)
+    assert result.score == 0
+    assert result.status is (V.RE if end == "3" else V.WA), result
+
+
+async def test_a_managers_own_arguments(engine: EmbeddedEngine) -> None:
+    problem = communication("std_io", 1, options=TaskOptions(manager_args=("loud",)))
+    assert (await classic(engine, problem, "int twice(int n) { return 2 * n; }")).feedback.strip() == "loud"
+
+
+async def test_a_manager_and_a_checker(engine: EmbeddedEngine) -> None:
+    """What the manager prints is the output then."""
+    source = "#include <fstream>\n#include <iostream>\nint main(int, char **v) { double x;\n"
+    source += (
+        'std::ifstream(v[3]) >> x;  std::cout << x / 2 << std::endl; std::cerr << "halved" << std::endl; }\n'
+    )
+    problem = communication("std_io", 1, **checker(source))
+    result = await classic(engine, problem, "int twice(int n) { return 2 * n; }")
+    assert (result.score, result.feedback.strip()) == (0.5, "halved")
+
+
+@pytest.mark.parametrize(
+    ("manager", "words"),
+    [
+        ("int main() { return 1; }", "manager ended with code 1"),
+        ("int main() {}", "manager printed no score"),
+        ("nonsense", "The manager does not compile"),
+    ],
+)
+async def test_a_manager_that_breaks_is_a_judge_failure(
+    engine: EmbeddedEngine, manager: str, words: str
+) -> None:
+    files = (
+        NamedBlob(name="graders/manager.cpp", content=Blob.of(manager)),
+        NamedBlob(name="graders/stub.cpp", content=Blob.of("int twice(int);\nint main() { twice(1); }\n")),
+    )
+    problem = communication("fifo_io", 1, grader_files=files)
+    with pytest.raises(JudgeFailure, match=words):
+        await classic(engine, problem, "int twice(int n) { return n; }")
