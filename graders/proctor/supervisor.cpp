@@ -165,14 +165,17 @@ class Supervisor {
 
   // Until nothing is left: an orphan may have had children while its parent was being killed.
   void kill_all() {
-    do kill_rest();
-    while (reap(WNOHANG) && pause_briefly());
+    for (int patience = 50000; patience > 0; --patience) {
+      kill_rest();
+      if (!reap(WNOHANG)) return;
+      pause_briefly();
+    }
+    sys::fail("some processes of the program could not be killed");
   }
 
-  static bool pause_briefly() {
+  static void pause_briefly() {
     const timespec moment = {0, 200 * 1000};
     nanosleep(&moment, nullptr);
-    return true;
   }
 
   const room::Room& room_;
