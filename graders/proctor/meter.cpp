@@ -1,5 +1,6 @@
 #include "meter.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,11 +23,32 @@ std::string read_small(int proc, const std::string& path) {
   return length > 0 ? std::string(buffer, static_cast<size_t>(length)) : "";
 }
 
-int64_t resident(int proc, pid_t pid) {
-  const std::string statm = read_small(proc, std::to_string(pid) + "/statm");
+int64_t resident_of(int proc, const std::string& folder) {
+  const std::string statm = read_small(proc, folder + "/statm");
   long long total = 0, pages = 0;
   if (std::sscanf(statm.c_str(), "%lld %lld", &total, &pages) != 2) return 0;
   return pages * sysconf(_SC_PAGESIZE);
+}
+
+std::vector<std::string> tasks_of(int proc, pid_t pid) {
+  std::vector<std::string> tasks;
+  const std::string path = std::to_string(pid) + "/task";
+  const int fd = openat(proc, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return tasks;
+  DIR* folder = fdopendir(fd);
+  while (const dirent* entry = readdir(folder))
+    if (entry->d_name[0] != '.') tasks.push_back(path + "/" + entry->d_name);
+  closedir(folder);
+  return tasks;
+}
+
+// A process whose first thread has ended shows no memory, though the other threads still use it.
+int64_t resident(int proc, pid_t pid) {
+  const int64_t shown = resident_of(proc, std::to_string(pid));
+  if (shown > 0) return shown;
+  int64_t most = 0;
+  for (const std::string& task : tasks_of(proc, pid)) most = std::max(most, resident_of(proc, task));
+  return most;
 }
 
 // The fields of a process that come after its name, from its state on; empty when it is gone.
@@ -45,19 +67,13 @@ int64_t ticks_us(int proc, pid_t pid) {
 }
 
 void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
-  const std::string tasks = std::to_string(parent) + "/task";
-  const int fd = openat(proc, tasks.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  DIR* folder = fdopendir(fd);
   std::vector<pid_t> children;
-  while (const dirent* entry = readdir(folder)) {
-    if (entry->d_name[0] == '.') continue;
-    const std::string line = read_small(proc, tasks + "/" + entry->d_name + "/children");
+  for (const std::string& task : tasks_of(proc, parent)) {
+    const std::string line = read_small(proc, task + "/children");
     const char* at = line.c_str();
     char* end = nullptr;
     for (long pid = std::strtol(at, &end, 10); end != at; at = end, pid = std::strtol(at, &end, 10)) children.push_back(static_cast<pid_t>(pid));
   }
-  closedir(folder);
   for (const pid_t child : children) {
     found.push_back(child);
     collect(proc, child, found);

@@ -119,6 +119,12 @@ Program bits(unsigned argument, uint32_t mask, bool wanted, int error) {
 
 constexpr uint32_t new_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
+// A thread of the same process and nothing more.
+Program thread_only() {
+  return {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1), jump(BPF_JMP | BPF_JSET | BPF_K, new_namespaces, 0, 1),
+          give(answer(EAGAIN)), give(allowed)};
+}
+
 // What is decided about one call: a verdict, or a piece of program that looks at the arguments.
 struct Rule {
   unsigned call;
@@ -139,7 +145,7 @@ void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
   rules.push_back({SYS_ioctl, one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY)});
   rules.push_back({SYS_prctl, one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM)});
   if (threads) {
-    rules.push_back({SYS_clone, bits(0, CLONE_THREAD, true, EAGAIN)});
+    rules.push_back({SYS_clone, thread_only()});
     rules.push_back({SYS_mlock, {give(allowed)}});
     rules.push_back({SYS_munlock, {give(allowed)}});
   }

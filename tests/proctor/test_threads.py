@@ -63,6 +63,25 @@ def test_threads_get_no_processes(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
+def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
+    source = (
+        START
+        + """
+    #include <cstring>
+    #include <sys/syscall.h>
+    void* grow(void*) {
+      for (int i = 0; i < 800; i += 4) { memset(malloc(4 << 20), 1, 4 << 20); usleep(1000); }
+      for (;;) pause();
+    }
+    int main() { start(grow); syscall(SYS_exit, 0); }
+    """
+    )
+    limits = PlanLimits(cpu_ms=10000, wall_ms=20000, memory=64 << 20)
+    line = bench.one(source, submission=threaded(4), limits=limits)
+    assert line.end == "memory"
+    assert line.memory < 400 << 20, "killed when it was over the limit, not when the time was"
+
+
 def test_the_time_of_all_threads_is_counted(bench: Bench) -> None:
     source = (
         START

@@ -1,0 +1,248 @@
+"""Every language on the embedded engine: all that can become of a program, and none of it another's fault.
+
+A language whose toolchain this machine has not, or not where boxes can see it, is skipped by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.embedded.toolchains import toolchains
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.languages import LANGUAGES, Language, find
+from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Subtask, Test
+from ioi_eval.models import Verdict as V
+from ioi_eval.resources import examples
+from ioi_eval.store import Store
+
+TESTS = (
+    Test(name="small", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),
+    Test(name="large", input=Blob.of("10000000000 2\n"), answer=Blob.of("10000000002\n")),
+)
+PROBLEM = Problem(
+    id="sum",
+    tests=TESTS,
+    limits=Limits(cpu_time=2.0, wall_time=20.0, memory=256 << 20),
+    subtasks=(Subtask(name="all", points=100, tests=("small", "large")),),
+)
+THERE = toolchains()
+
+PYTHON = {
+    V.WA: "print(3)",
+    V.TLE: "while True: pass",
+    V.RE: "print([][1])",
+    V.MLE: "x = bytearray(b'x') * (400 << 20)",
+    V.CE: "print(",
+}
+BRACES = "public class Main {{ public static void main(String[] a) throws Exception {{ {} }} }}"
+C = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {{ {} }}"
+RUST = "fn main() {{ {} }}"
+GO = 'package main\nimport "fmt"\nfunc main() {{ {} }}'
+
+C_PROGRAMS = {
+    V.WA: C.format('puts("3");'),
+    V.TLE: C.format("for (volatile long i = 0;; i = i + 1) {}"),
+    V.RE: C.format("abort();"),
+    V.MLE: C.format(
+        "char* p = malloc(400 << 20); for (long i = 0; i < 400 << 20; ++i) p[i] = (char)i;"
+        ' return p[atoi("7")] - 7;'
+    ),
+    V.CE: C.format("return x;"),
+}
+PROGRAMS = {
+    "c": C_PROGRAMS,
+    "c++": C_PROGRAMS | {V.MLE: C_PROGRAMS[V.MLE].replace("= malloc", "= (char*)malloc")},
+    "python": PYTHON,
+    "pypy": PYTHON,
+    "java": {
+        V.WA: BRACES.format("System.out.println(3);"),
+        V.TLE: BRACES.format("for (long i = 0;; i++) { if (i < 0) System.out.println(i); }"),
+        V.RE: BRACES.format("int[] x = {}; System.out.println(x[1]);"),
+        V.MLE: BRACES.format(
+            "var all = new java.util.ArrayList<int[]>(); for (;;) { int[] x = new int[1 << 18];"
+            " java.util.Arrays.fill(x, 7); all.add(x); }"
+        ),
+        V.CE: BRACES.format('int x = "3";'),
+    },
+    "rust": {
+        V.WA: RUST.format('println!("3");'),
+        V.TLE: RUST.format("let mut i = 0u64; loop { unsafe { std::ptr::write_volatile(&mut i, 1); } }"),
+        V.RE: RUST.format(
+            'let v: Vec<i32> = std::env::args().skip(9).map(|_| 1).collect(); println!("{}", v[1]);'
+        ),
+        V.MLE: RUST.format('let v = vec![7u8; 400 << 20]; println!("{}", v[std::env::args().count()]);'),
+        V.CE: RUST.format('let x: i32 = "3"; println!("{}", x);'),
+    },
+    "go": {
+        V.WA: GO.format("fmt.Println(3)"),
+        V.TLE: GO.format("for i := 0; ; i++ { if i < 0 { fmt.Println(i) } }"),
+        V.RE: GO.format("var x []int; fmt.Println(x[1])"),
+        V.MLE: GO.format(
+            "x := make([]byte, 400 << 20); for i := range x { x[i] = byte(i) }; fmt.Println(x[7])"
+        ),
+        V.CE: GO.format("unused := 1"),
+    },
+}
+
+
+def ids(language: Language) -> str:
+    return language.name
+
+
+def needs(language: Language) -> None:
+    if language.command not in THERE:
+        pytest.skip(f"there is no {language.command} that boxes can see: {language.remedy}")
+
+
+@pytest.fixture
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
+    async with Scorer(
+        EmbeddedEngine(store=store), store=store, options=JudgeOptions(all_tests=True)
+    ) as opened:
+        yield opened
+
+
+async def score(scorer: Scorer, code: str, language: str, problem: Problem = PROBLEM) -> SubmissionResult:
+    return await scorer.score(problem, Submission(key="1", problem_id="sum", code=code, language=language))
+
+
+def example(language: Language) -> str:
+    suffix = find("python").suffixes[0] if language.name == "pypy" else language.suffixes[0]
+    return next(path for path in (examples() / "languages").iterdir() if path.suffix == suffix).read_text()
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=ids)
+async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
+    needs(language)
+    result = await score(scorer, example(language), language.name)
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+    assert result.compiler.startswith(language.command)
+
+
+@pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
+@pytest.mark.parametrize("language", LANGUAGES, ids=ids)
+async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Language, status: V) -> None:
+    needs(language)
+    result = await score(scorer, PROGRAMS[language.name][status], language.name)
+    assert result.tests[-1].status is status, result
+    assert result.compiles == (status is not V.CE)
+
+
+# --- Java ------------------------------------------------------------------------------------------------
+
+JAVA = {
+    "a class that is not public": "class Thing { public static void main(String[] a) { %s } }",
+    "a public class of any name": "public class Elsewhere { public static void main(String[] a) { %s } }",
+    "in a package": "package a.b; public class Main { public static void main(String... a) { %s } }",
+    "behind other classes": "class A {} interface B {} record C(int x) {} enum D { E; "
+    "public static void main(String[] a) { %s } }",
+    "inherited": "class Base { public static void main(String[] a) { %s } } public class M extends Base {}",
+    "in threads": "public class Main { public static void main(String[] a) throws Exception { "
+    'Thread t = new Thread(null, () -> { deep(200000); %s }, "deep", 256 << 20); t.start(); t.join(); } '
+    "static int deep(int n) { return n == 0 ? 0 : 1 + deep(n - 1); } }",
+}
+ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong() + in.nextLong());"
+
+
+@pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
+async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
+    needs(find("java"))
+    result = await score(scorer, code % ADD, "Java 17")
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
+async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
+    needs(find("java"))
+    result = await score(scorer, "public class Main { static void main(int x) {} }", "java")
+    assert not result.compiles and "no class has a public static void main" in result.compile_output
+
+
+# --- threads ---------------------------------------------------------------------------------------------
+
+THREADS = {
+    "python": """
+import sys, threading
+sys.setrecursionlimit(1 << 20)
+def deep(n): return 0 if n == 0 else 1 + deep(n - 1)
+def main():
+    deep(20000)
+    print(sum(map(int, input().split())))
+threading.stack_size(64 << 20)
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+""",
+    "rust": """
+fn deep(n: u64) -> u64 {
+    let mut x = 0;
+    unsafe { std::ptr::write_volatile(&mut x, n); }
+    if n == 0 { 0 } else { 1 + deep(n - 1) + x - n }
+}
+fn main() {
+    std::thread::Builder::new().stack_size(128 << 20).spawn(|| {
+        let mut s = String::new();
+        std::io::stdin().read_line(&mut s).unwrap();
+        assert!(deep(500000) == 500000);
+        println!("{}", s.split_whitespace().map(|x| x.parse::<i64>().unwrap()).sum::<i64>());
+    }).unwrap().join().unwrap();
+}
+""",
+    "go": """package main
+import "fmt"
+func main() {
+    var a, b int64
+    fmt.Scan(&a, &b)
+    sum := make(chan int64)
+    for i := 0; i < 1000; i++ { go func() { sum <- 0 }() }
+    go func() { sum <- a + b }()
+    total := int64(0)
+    for i := 0; i <= 1000; i++ { total += <-sum }
+    fmt.Println(total)
+}
+""",
+}
+
+
+@pytest.mark.parametrize("name", THREADS)
+async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
+    needs(find(name))
+    result = await score(scorer, THREADS[name], name)
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
+BOMBS = {
+    "python": "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()",
+    "java": BRACES.format(
+        "for (;;) new Thread(() -> { for (;;) try { Thread.sleep(60000); } catch (Exception e) {} }).start();"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+async def test_too_many_threads(scorer: Scorer, name: str) -> None:
+    needs(find(name))
+    result = await score(scorer, BOMBS[name], name)
+    assert {(test.status, test.feedback) for test in result.tests} == {
+        (V.RE, "Runtime error (too many threads)")
+    }
+
+
+# --- a toolchain that is missing -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=ids)
+async def test_a_missing_toolchain_is_no_compilation_error(
+    store: Store, language: Language, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {name: tool for name, tool in THERE.items() if name == "g++"}
+    if language.name == "c++":
+        pytest.skip("without g++ there is no engine")
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda: kept)
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        with pytest.raises(JudgeFailure) as caught:
+            await score(scorer, example(language), language.name)
+    assert language.remedy in str(caught.value)
