@@ -96,8 +96,7 @@ class Fields:
         value = self.values.get(name)
         if value is not None and not isinstance(value, dict):
             self._wrong(name, value, "an object")
-            value = None
-        return self.under(name, value or {})
+        return self.under(name, value if isinstance(value, dict) else {})
 
     def under(self, name: str, values: Mapping[str, Any]) -> Fields:
         """Values that stand, or would stand, in the object of this name."""

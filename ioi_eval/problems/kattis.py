@@ -26,6 +26,7 @@ HEADER = "problem.yaml"
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
 _MIB = 1 << 20
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
+_HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 
@@ -90,7 +91,7 @@ def _tests(group: Group) -> Iterable[Test]:
 
 
 def _check_version(folder: Path, header: Fields, faults: Faults) -> None:
-    version = header.values.get("problem_format_version", "legacy")
+    version = header.text("problem_format_version", "legacy")
     if version not in _VERSIONS:
         header.fault(
             "problem_format_version", f"{version} is not read", f"Known: {', '.join(sorted(_VERSIONS))}"
@@ -120,7 +121,8 @@ def _title(header: Fields) -> str:
     value = header.values.get("name")
     if isinstance(value, dict):
         value = value.get("en", next(iter(value.values()), None))
-    return "" if value is None else str(value)
+    known = isinstance(value, str | float) or (isinstance(value, int) and abs(value) < _HUGE)
+    return str(value) if known else ""
 
 
 def _validation(header: Fields, scoring: bool) -> Validation:

@@ -132,7 +132,9 @@ def _range_end(group: Group) -> float | None:
     whole = group.name == SECRET and not any(_has_tests(inner) for inner in group.inner)
     if "range" not in group.own and not whole:
         return None
-    found = re.fullmatch(rf"\s*{_NUMBER}\s+({_NUMBER})\s*", str(group.fields.values.get("range")), re.ASCII)
+    said = group.fields.values.get("range")
+    pair = rf"\s*{_NUMBER}\s+({_NUMBER})\s*"
+    found = re.fullmatch(pair, said, re.ASCII) if isinstance(said, str) else None
     end = float(found[1]) if found else math.nan
     return end if math.isfinite(end) else None
 

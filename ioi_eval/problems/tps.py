@@ -140,8 +140,11 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
     }
     found = {f"graders/{name}": content for name, content in (beside | inside).items()}
     grader = found.pop(f"graders/{_grader_name(folder, header, task)}.cpp", None)
+    known_as = f"graders/{_COMPILED_WITH.get(task, 'grader')}.cpp"
     if grader is not None:
-        found[f"graders/{_COMPILED_WITH.get(task, 'grader')}.cpp"] = grader
+        found[known_as] = grader
+    elif header.has("grader_name"):
+        found.pop(known_as, None)  # another one than the package asks for
     return tuple(NamedBlob(name=name, content=found[name]) for name in sorted(found))
 
 
@@ -244,7 +247,7 @@ def _solutions(
         return ()
     values = read_object(folder, _SOLUTIONS, faults)
     listed = Fields(values or {}, _SOLUTIONS, faults)
-    found = (_solution(folder, name, listed.inner(name), task, tests, faults) for name in listed.values)
+    found = (_solution(folder, name, listed, task, tests, faults) for name in listed.values)
     read = [solution for solution in found if solution is not None]
     for solution in read:
         _check_exceptions(solution, listed, subtasks)
@@ -252,12 +255,16 @@ def _solutions(
 
 
 def _solution(
-    folder: Path, name: str, fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
+    folder: Path, name: str, listed: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
-    path = folder / "solution" / name
-    if ".." in PurePosixPath(name).parts or not path.resolve().is_relative_to(folder.resolve()):
-        faults.add(f"{name!r} leads out of the package", _SOLUTIONS, remedy="Name a file in solution/")
+    fields = listed.inner(name)
+    if not isinstance(listed.values[name], dict | None):
+        return None  # noted
+    plain = PurePosixPath(name)
+    if not name.isprintable() or plain.is_absolute() or ".." in plain.parts or not plain.parts:
+        faults.add(f"{name!r} is no name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
         return None
+    path = folder / "solution" / plain
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
         return _expected(name, fields, outputs=outputs_of(path, tests))
     if not path.is_file():

@@ -27,11 +27,20 @@ def read_yaml(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
         faults.add(f"broken YAML: {words}", file, remedy="Correct it in the file")
     else:
         if isinstance(value, dict):
-            return {str(key): inner for key, inner in value.items()}
+            return value
         if value is None:
             return {}
         faults.add("not a YAML mapping", file, remedy="Expected lines `key: value`")
     return None
+
+
+def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
+    """A key without a value is as good as none."""
+    return {
+        str(key): _without_blanks(inner) if isinstance(inner, dict) else inner
+        for key, inner in value.items()
+        if inner is not None
+    }
 
 
 def _parsed(text: str) -> Any:
@@ -39,4 +48,5 @@ def _parsed(text: str) -> Any:
     for token in yaml.scan(text):
         if isinstance(token, yaml.AliasToken):
             raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=token.start_mark)
-    return yaml.safe_load(text)
+    value = yaml.safe_load(text)
+    return _without_blanks(value) if isinstance(value, dict) else value

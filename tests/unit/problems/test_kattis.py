@@ -1,0 +1,304 @@
+"""Packages in the ICPC's format: a folder becomes a problem, and each thing that is wrong a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kattis_files import FILES, HEADER, VALIDATOR, without, write
+from package_files import only_error, read, sound, zipped
+
+from ioi_eval.models import CheckerKind, TaskType
+from ioi_eval.problems import load_problems
+from ioi_eval.problems.kattis import read_package
+
+
+def test_every_field_of_a_package_arrives(tmp_path: Path) -> None:
+    folder = write(tmp_path / "doubling")
+    package = read(folder, "doubling")
+    assert (package.format, package.notes) == ("Kattis", ())
+    problem = sound(folder)
+    assert (problem.id, problem.name, problem.task_type) == ("doubling", "Doubling", TaskType.BATCH)
+    limits = problem.limits
+    assert (limits.cpu_time, limits.wall_time) == (2, 5)
+    assert (limits.memory, limits.output) == (256 << 20, 8 << 20)
+    assert problem.time_from_solutions is None
+    assert [test.name for test in problem.tests] == ["sample/1", "secret/01-small", "secret/02-big"]
+    assert problem.tests[2].input.read() == b"9\n"
+    assert problem.tests[2].answer is not None
+    assert problem.tests[2].answer.read() == b"18\n"
+    assert (problem.subtasks, problem.manager) == ((), None)
+    assert [(s.name, s.language, s.expected) for s in problem.solutions] == [
+        ("best.cpp", "c++", "accepted"),
+        ("off.py", "python", "wrong_answer"),
+    ]
+
+
+def test_an_empty_header_is_all_defaults(tmp_path: Path) -> None:
+    problem = sound(write(tmp_path / "p", header=""))
+    assert (problem.id, problem.name, problem.limits.memory) == ("p", "p", 2048 << 20)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("2048", "2048"), ("{sv: Ett, en: One}", "One"), ("", "p")])
+def test_names_that_are_no_texts(tmp_path: Path, name: str, expected: str) -> None:
+    assert sound(write(tmp_path / "p", header=f"name: {name}\n")).name == expected
+
+
+@pytest.mark.parametrize(("top", "expected"), [("", "archive"), ("inner", "inner")])
+def test_a_zip_is_called_by_its_folder_or_its_name(
+    tmp_path: Path, cache: Path, top: str, expected: str
+) -> None:
+    archive = zipped(write(tmp_path / "p"), tmp_path / "archive.kpp", top=top)
+    problems = load_problems(archive, cache=cache, only={expected})
+    assert list(problems) == [expected]
+    assert problems[expected].limits.cpu_time == 2
+
+
+def test_a_folder_is_called_by_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path / "p"))
+    assert sound(Path()).id == "p"
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "files", "expected"),
+    [
+        ("limits: {time_limit: 1.5}", {}, 1.5),
+        ("", {".timelimit": "0.5\n"}, 0.5),
+        ("", {".timelimit": None, "domjudge-problem.ini": "timelimit='3'\n"}, 3),
+        ("", {".timelimit": None, "domjudge-problem.ini": "color = red\ntimelimit = 10\n"}, 10),
+    ],
+)
+def test_where_the_time_limit_stands(
+    tmp_path: Path, header: str, files: dict[str, str | None], expected: float
+) -> None:
+    problem = sound(write(tmp_path / "p", files, header=header))
+    assert (problem.limits.cpu_time, problem.time_from_solutions) == (expected, None)
+
+
+@pytest.mark.parametrize(("header", "factor"), [("", 5), ("limits: {time_multiplier: 3}", 3)])
+@pytest.mark.parametrize("ini", [None, "color = red\n", "not an [ini"])
+def test_a_time_limit_that_solutions_set(tmp_path: Path, header: str, factor: float, ini: str | None) -> None:
+    folder = write(tmp_path / "p", {".timelimit": None, "domjudge-problem.ini": ini}, header=header)
+    problem = sound(folder)
+    assert (problem.limits.cpu_time, problem.limits.wall_time) == (None, None)
+    assert problem.time_from_solutions == factor
+    assert f"{factor} times what the slowest accepted solution takes" in read(folder).notes[0]
+
+
+# --- comparing ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("", (False, False, None, None)),
+        ("case_sensitive", (True, False, None, None)),
+        ("space_change_sensitive", (False, True, None, None)),
+        ("float_tolerance 1e-6", (False, False, 1e-6, 1e-6)),
+        ("float_absolute_tolerance 0.5 case_sensitive", (True, False, 0.5, None)),
+        ("float_relative_tolerance .25", (False, False, None, 0.25)),
+        ("float_tolerance 1 float_absolute_tolerance 2", (False, False, 2, 1)),
+    ],
+)
+def test_flags_of_the_default_validator(tmp_path: Path, flags: str, expected: tuple[Any, ...]) -> None:
+    own = sound(write(tmp_path / "p", header=f"validator_flags: {flags}\n")).checker
+    data = {"data/testdata.yaml": f"output_validator_flags: {flags}\n"}
+    inherited = sound(write(tmp_path / "q", data)).checker
+    for checker in (own, inherited):
+        assert checker.kind is CheckerKind.TOKENS
+        got = (checker.case_sensitive, checker.space_sensitive, checker.absolute, checker.relative)
+        assert got == expected
+
+
+CUSTOM = HEADER + "validation: custom\nvalidator_flags: 7 strict\n"
+
+
+def test_a_validator(tmp_path: Path) -> None:
+    files = {**VALIDATOR, "output_validators/validate.h": "// shared\n", "data/secret/02-big.ans": None}
+    problem = sound(write(tmp_path / "p", files, header=CUSTOM))
+    assert (problem.checker.kind, problem.checker.arguments) == (CheckerKind.ICPC, ("7", "strict"))
+    names = [file.name for file in problem.checker.sources]
+    assert names == ["output_validators/check.cpp", "output_validators/validate.h"]
+    assert (problem.checker.language, problem.checker.full) == ("c++", 1)
+    assert problem.tests[2].answer is None
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        (["a.h", "z.py"], "z.py"),
+        (["a.cpp", "main.cpp"], "main.cpp"),
+        (["a.cpp", "validate.cc", "main.cpp"], "validate.cc"),
+        (["a.cpp", "judge.cpp"], "judge.cpp"),
+    ],
+)
+def test_a_validator_of_several_files(tmp_path: Path, names: list[str], first: str) -> None:
+    files = {f"output_validators/judge/{name}": "" for name in names}
+    sources = sound(write(tmp_path / "p", files, header=CUSTOM)).checker.sources
+    assert sources[0].name == f"output_validators/judge/{first}"
+    assert len(sources) == len(names)
+
+
+def test_an_interactor(tmp_path: Path) -> None:
+    header = CUSTOM.replace("custom", "custom interactive")
+    problem = sound(write(tmp_path / "p", VALIDATOR, header=header))
+    assert problem.task_type is TaskType.INTERACTIVE
+    assert problem.manager is not None
+    assert (problem.manager.kind, problem.manager.language) == (CheckerKind.ICPC, "c++")
+    assert problem.manager.sources[0].name == "output_validators/check.cpp"
+    assert problem.options.manager_args == ("7", "strict")
+    assert problem.checker.sources == ()
+
+
+# --- submissions -------------------------------------------------------------------------------------
+
+
+def expected(folder: Path) -> dict[str, str]:
+    return {solution.name: solution.expected for solution in sound(folder).solutions}
+
+
+def test_tags_say_more_than_folders(tmp_path: Path) -> None:
+    files = {
+        "submissions/mixed/a.cpp": "// @EXPECTED_RESULTS@: WRONG-ANSWER\nint main() {}\n",
+        "submissions/mixed/b.py": "#!/bin/x\n# @EXPECTED_RESULTS@: ACCEPTED, TIME_LIMIT_EXCEEDED\n",
+        "submissions/wrong_answer/c.cpp": "/*\n * @expected_results@: CORRECT\n */\n",
+    }
+    assert expected(write(tmp_path / "p", files)) == {
+        "a.cpp": "WRONG-ANSWER",
+        "b.py": "ACCEPTED, TIME_LIMIT_EXCEEDED",
+        "best.cpp": "accepted",
+        "c.cpp": "CORRECT",
+        "off.py": "wrong_answer",
+    }
+
+
+def test_a_folder_that_says_nothing(tmp_path: Path) -> None:
+    folder = write(tmp_path / "p", {"submissions/other/x.cpp": "int main() {}\n"})
+    assert expected(folder)["x.cpp"] == ""
+    assert "submissions/other/x.cpp: nothing is known" in read(folder).notes[0]
+
+
+def test_submissions_of_several_files(tmp_path: Path) -> None:
+    files = {
+        "submissions/accepted/one/main.cpp": "int one;\n",
+        "submissions/accepted/one/README": "",
+        "submissions/accepted/two/a.cpp": "",
+        "submissions/accepted/two/b.cpp": "",
+        "submissions/accepted/three.txt": "",
+    }
+    folder = write(tmp_path / "p", files)
+    assert set(expected(folder)) == {"best.cpp", "off.py", "one"}
+    assert [note.split(":")[0] for note in read(folder).notes] == ["sum/submissions/accepted/two"]
+
+
+# --- what is wrong -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "words"),
+    [
+        ("problem_format_version: 2023-07", "problem_format_version", "2023-07 is not read"),
+        ("type: contest", "type", "neither pass-fail nor scoring"),
+        ("type: [scoring]", "type", "not a text"),
+        ("validation: magic", "validation", "'magic' is not understood"),
+        ("validation: default score", "validation", "not understood"),
+        ("validation: custom multipass", "validation", "not understood"),
+        ("validation: custom score", "validation", "not understood"),
+        ("validator_flags: float_tolerence 1", "validator_flags", "no flag of the default"),
+        ("validator_flags: float_tolerance", "validator_flags", "'' is not a tolerance"),
+        ("validator_flags: float_tolerance nan", "validator_flags", "'nan' is not a tolerance"),
+        ("limits: 5", "limits", "not an object"),
+        ("limits: {time_limit: 0}", "limits.time_limit", "above 0"),
+        ("limits: {memory: 268435456}", "limits.memory", "MiB, not bytes"),
+        ("limits: {memory: lots}", "limits.memory", "whole number"),
+        ("limits: {output: -1}", "limits.output", "above 0"),
+        ("type: scoring\ngrading: {objective: min}", "grading.objective", "fewest points"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: str) -> None:
+    files = VALIDATOR if "custom" in header else {}
+    package = read(write(tmp_path / "p", files, header=header + "\n"), "p")
+    (error,) = {(error.where, error.field): error for error in package.errors}.values()
+    assert (error.where, error.field) == ("p/problem.yaml", field)
+    assert words in str(error)
+    assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("files", "header", "where", "words"),
+    [
+        ({"problem.yaml": "a: [1\n"}, None, "problem.yaml", "line 2: broken YAML"),
+        ({"problem.yaml": "- a\n"}, None, "problem.yaml", "not a YAML mapping"),
+        ({"problem.yaml": "a: &x 1\nb: *x\n"}, None, "problem.yaml", "line 2: broken YAML: aliases"),
+        ({"problem.yaml": "a: 2024-99-99\n"}, None, "problem.yaml", "broken YAML"),
+        ({"problem.yaml": "a: !!python/name:os.system\n"}, None, "problem.yaml", "broken YAML"),
+        ({"problem.yaml": "[" * 500}, None, "problem.yaml", "broken YAML"),
+        ({".timelimit": "soon"}, None, ".timelimit", "not a number of seconds"),
+        ({".timelimit": "0"}, None, ".timelimit", "not a number of seconds"),
+        (without("data/"), None, "data/secret", "no tests"),
+        ({"data/secret/01-small.in": None}, None, "data/secret/01-small.in", "missing file"),
+        ({"data/secret/01-small.ans": None}, None, "data/secret/01-small.ans", "missing file"),
+        ({"data/secret/testdata.yaml": "{"}, None, "data/secret/testdata.yaml", "broken YAML"),
+        (
+            {"data/secret/testdata.yaml": "output_validator_flags: case_sensitive\n"},
+            None,
+            "data/secret/testdata.yaml",
+            "other flags than for other tests",
+        ),
+        ({}, CUSTOM, "output_validators", "no program"),
+        ({**VALIDATOR, "output_validators/b.py": ""}, CUSTOM, "output_validators", "2 programs"),
+        ({"output_validators/v/run": ""}, CUSTOM, "output_validators/v", "build or run script"),
+        (
+            {"output_validators/v/a.cpp": "", "output_validators/v/b.cpp": ""},
+            CUSTOM,
+            "output_validators/v",
+            "not clear",
+        ),
+        ({"include/cpp/x.h": ""}, None, "include", "not judged yet"),
+    ],
+)
+def test_a_broken_file_is_named(
+    tmp_path: Path, files: dict[str, str | None], header: str | None, where: str, words: str
+) -> None:
+    error = only_error(write(tmp_path / "p", files, header=header), "p")
+    assert error.where == f"p/{where}"
+    assert words in str(error)
+    assert error.remedy
+
+
+def test_a_name_that_is_no_id(tmp_path: Path) -> None:
+    assert "'a b' is not an id" in str(only_error(write(tmp_path / "a b"), "a b"))
+
+
+YAML = st.sampled_from(
+    ["", "1", "-1", "x", "[1, 2]", "{a: 1}", "1e3", "2024-01-01", ".nan", "0x" + "f" * 5000, "~"]
+)
+SETTINGS = ["grading", "grader_flags", "accept_score", "reject_score", "range", "output_validator_flags"]
+KEYS = ["name", "type", "validation", "validator_flags", "limits", "grading", "problem_format_version"]
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(KEYS), YAML), st.dictionaries(st.sampled_from(SETTINGS), YAML))
+def test_any_header_is_a_problem_or_faults(
+    tmp_path_factory: pytest.TempPathFactory, header: dict[str, str], data: dict[str, str]
+) -> None:
+    def text(values: dict[str, str]) -> str:
+        return "".join(f"{key}: {value}\n" for key, value in values.items())
+
+    folder = write(
+        tmp_path_factory.mktemp("p"), {"data/secret/testdata.yaml": text(data)}, header=text(header)
+    )
+    package = read_package(folder, "x")
+    assert (package.problem is None) is bool(package.errors)
+    assert all(error.where for error in package.errors)
+
+
+def test_the_files_of_these_tests_are_a_package(tmp_path: Path) -> None:
+    assert len(sound(write(tmp_path / "p")).solutions) == 2
+    assert set(FILES) > {"problem.yaml"}

@@ -1,0 +1,276 @@
+"""Packages of the preparation system: a folder becomes a problem, and each thing that is wrong a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from package_files import only_error, read, sound
+
+from ioi_eval.models import CheckerKind, TaskType
+from ioi_eval.problems import check_problems, load_problems
+from ioi_eval.problems.tps import read_package
+
+HEADER: Mapping[str, Any] = {
+    "name": "hills",
+    "code": "hills-2",
+    "title": "Hills",
+    "type": "Batch",
+    "time_limit": 1.5,
+    "memory_limit": 256,
+}
+SUBTASKS: Mapping[str, Any] = {
+    "global_validators": ["validator.cpp"],
+    "subtasks": {
+        "full": {"index": 2, "score": 70, "validators": []},
+        "samples": {"index": 0, "score": 0},
+        "2^n": {"index": 1, "score": 30},
+    },
+}
+SOLUTIONS: Mapping[str, Any] = {
+    "best.cpp": {"verdict": "model_solution"},
+    "greedy.py": {"verdict": "incorrect", "except": {"samples": "correct", "2^n": "time_limit"}},
+}
+FILES: Mapping[str, str] = {
+    "grader/cpp/grader.cpp": "int main() {}\n",
+    "grader/cpp/hills.h": "int hills(int);\n",
+    "grader/java/grader.java": "class grader {}\n",
+    "grader/Makefile": "all:\n",
+    "checker/checker.cpp": "int main() {}\n",
+    "checker/testlib.h": "// a library\n",
+    "solution/best.cpp": "int hills(int a) { return a; }\n",
+    "solution/greedy.py": "print(1)\n",
+    "tests/0-01.in": "0\n",
+    "tests/0-01.out": "0\n",
+    "tests/1-01.in": "1\n",
+    "tests/1-01.out": "1\n",
+    "tests/2-01.in": "2\n",
+    "tests/2-01.out": "2\n",
+    "tests/mapping": "samples 0-01\n2^n 1-01\n\nfull 0-01\nfull 1-01\nfull 2-01\nfull 1-01\n",
+    "tests/gen_summary": "0-01 manual\n",
+}
+
+
+def write(
+    folder: Path,
+    files: Mapping[str, str | None] | None = None,
+    *,
+    subtasks: Any = SUBTASKS,
+    solutions: Any = SOLUTIONS,
+    drop: str = "",
+    **fields: Any,
+) -> Path:
+    header = {key: value for key, value in {**HEADER, **fields}.items() if key != drop}
+    documents = {"problem.json": header, "subtasks.json": subtasks, "solutions.json": solutions}
+    texts = {name: json.dumps(value) for name, value in documents.items()}
+    for name, content in {**texts, **FILES, **(files or {})}.items():
+        if content is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+    return folder
+
+
+def test_every_field_of_a_package_arrives(tmp_path: Path) -> None:
+    package = read(write(tmp_path), "hills")
+    assert (package.format, package.notes) == ("TPS", ())
+    problem = sound(tmp_path)
+    assert (problem.id, problem.name, problem.task_type) == ("hills", "Hills", TaskType.BATCH)
+    assert (problem.limits.cpu_time, problem.limits.wall_time, problem.limits.memory) == (1.5, 4, 256 << 20)
+    assert problem.options.with_grader
+    names = [file.name for file in problem.grader_files]
+    assert names == ["graders/Makefile", "graders/grader.cpp", "graders/hills.h"]
+    assert problem.checker.kind is CheckerKind.CMS
+    assert [file.name for file in problem.checker.sources] == ["checker/checker.cpp", "checker/testlib.h"]
+    assert problem.manager is None
+    assert [test.name for test in problem.tests] == ["0-01", "1-01", "2-01"]
+    assert [(s.name, s.points, s.tests) for s in problem.subtasks] == [
+        ("samples", 0, ("0-01",)),
+        ("2^n", 30, ("1-01",)),
+        ("full", 70, ("0-01", "1-01", "2-01")),
+    ]
+
+
+def test_solutions_have_a_verdict_for_each_subtask(tmp_path: Path) -> None:
+    best, greedy = sound(write(tmp_path)).solutions
+    assert (best.name, best.language, best.expected) == ("best.cpp", "c++", "model_solution")
+    assert best.code == FILES["solution/best.cpp"]
+    assert (best.each_subtask, dict(best.exceptions)) == (True, {})
+    assert (greedy.language, greedy.expected) == ("python", "incorrect")
+    assert dict(greedy.exceptions) == {"samples": "correct", "2^n": "time_limit"}
+
+
+MANAGER = {"grader/manager.cpp": "int main() {}\n", "grader/testlib.h": "// a library\n"}
+
+
+@pytest.mark.parametrize("fields", [{}, {"grader_name": "stub"}])
+def test_a_manager_and_its_stub(tmp_path: Path, fields: dict[str, Any]) -> None:
+    stub = {"grader/cpp/stub.cpp": "int main() { return 1; }\n", "grader/cpp/grader.cpp": None}
+    problem = sound(write(tmp_path, {**MANAGER, **stub}, type="Communication", num_processes=2, **fields))
+    assert (problem.options.with_grader, problem.options.processes) == (True, 2)
+    assert problem.options.user_io == "std_io"
+    assert problem.manager is not None
+    names = [file.name for file in problem.manager.sources]
+    assert names[0] == "graders/manager.cpp"
+    assert {"graders/testlib.h", "graders/stub.cpp", "graders/hills.h"} <= set(names)
+    # Where the package does not say so, a checker is not for a task with a manager.
+    assert problem.checker.sources == ()
+
+
+def test_a_grader_of_another_name_becomes_the_stub(tmp_path: Path) -> None:
+    named = {"grader/cpp/main.cpp": "int main() { return 2; }\n"}
+    problem = sound(write(tmp_path, {**MANAGER, **named}, type="Communication", grader_name="main"))
+    (stub,) = [file for file in problem.grader_files if file.name == "graders/stub.cpp"]
+    assert stub.content.read() == b"int main() { return 2; }\n"
+    assert "graders/main.cpp" not in [file.name for file in problem.grader_files]
+
+
+def test_a_manager_and_a_checker(tmp_path: Path) -> None:
+    problem = sound(write(tmp_path, MANAGER, type="Communication", has_checker=True))
+    assert problem.manager is not None
+    assert problem.checker.sources[0].name == "checker/checker.cpp"
+
+
+def test_the_grader_of_two_steps_is_their_manager(tmp_path: Path) -> None:
+    problem = sound(write(tmp_path, type="TwoSteps"))
+    assert problem.manager is None
+    assert problem.options.with_grader
+    (manager,) = [file for file in problem.grader_files if file.name == "graders/manager.cpp"]
+    assert manager.content.read() == FILES["grader/cpp/grader.cpp"].encode()
+
+
+def test_files_that_are_handed_in(tmp_path: Path) -> None:
+    files = {"solution/best/output_1-01.txt": "1\n", "solution/best/2-01.out": "2\n"}
+    solutions = {"best": {"verdict": "correct"}, "greedy.py": {"verdict": "incorrect"}}
+    folder = write(
+        tmp_path, files, type="OutputOnly", solutions=solutions, drop="time_limit", memory_limit=None
+    )
+    problem = sound(folder)
+    assert (problem.limits.cpu_time, problem.options.with_grader) == (None, False)
+    (best,) = problem.solutions
+    assert [(file.name, file.content.read()) for file in best.outputs] == [("1-01", b"1\n"), ("2-01", b"2\n")]
+    assert "solution/greedy.py: left out" in read(folder).notes[0]
+
+
+def test_without_a_grader_and_without_a_checker(tmp_path: Path) -> None:
+    absent = {name: None for name in FILES if name.startswith(("grader/", "checker/"))}
+    problem = sound(write(tmp_path, absent, has_grader=False, has_checker=False))
+    assert not problem.options.with_grader
+    assert problem.checker.kind is CheckerKind.WHITE_DIFF
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"solution/best.xyz": ""}, solutions={"best.xyz": {"verdict": "correct"}})
+    assert sound(folder).solutions == ()
+    assert "solution/best.xyz: left out" in read(folder).notes[0]
+    (folder / "solutions.json").unlink()
+    assert "nothing is known" in read(folder).notes[0]
+
+
+def test_a_source_of_both_systems(tmp_path: Path) -> None:
+    write(tmp_path / "packages" / "hills")
+    problems = load_problems(tmp_path / "packages", cache=tmp_path / "cache", only={"hills"})
+    assert list(problems) == ["hills"]
+    (package,) = check_problems(tmp_path / "packages", cache=tmp_path / "cache")
+    assert package.format == "TPS"
+
+
+# --- what is wrong -----------------------------------------------------------------------------------
+
+KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "field", "words"),
+    [
+        ({"drop": "name"}, "problem.json", "name", "missing"),
+        ({"name": "a/b"}, "problem.json", "name", "not an id"),
+        ({"type": "Quiz"}, "problem.json", "type", "one of Batch"),
+        ({"type": "Function"}, "problem.json", "type", "no Function tasks in this format"),
+        ({"time_limit": 0}, "problem.json", "time_limit", "above 0"),
+        ({"memory_limit": 256 << 20}, "problem.json", "memory_limit", "MB, not bytes"),
+        ({"type": "Communication"}, "grader/manager.cpp", "", "missing file"),
+        ({"grader_name": "main"}, "grader/cpp/main.cpp", "", "missing file"),
+        ({"has_checker": "yes"}, "problem.json", "has_checker", "true or false"),
+        ({"subtasks": []}, "subtasks.json", "", "not a JSON object"),
+        ({"subtasks": {"subtasks": 5}}, "subtasks.json", "subtasks", "not an object"),
+        ({"solutions": []}, "solutions.json", "", "not a JSON object"),
+        ({"solutions": {"best.cpp": 5}}, "solutions.json", "best.cpp", "not an object"),
+        ({"solutions": {"best.cpp": None}}, "solutions.json", "best.cpp.verdict", "missing"),
+        ({"solutions": {"best.cpp": {}}}, "solutions.json", "best.cpp.verdict", "missing"),
+        ({"solutions": {"none.cpp": {"verdict": "x"}}}, "solution/none.cpp", "", "missing file"),
+        ({"solutions": {"../../x.cpp": {"verdict": "x"}}}, "solutions.json", "", "no name of a solution"),
+        (
+            {"solutions": {"best.cpp": {"verdict": "x", "except": {"ful": "y"}}}},
+            "solutions.json",
+            "best.cpp.except.ful",
+            "Did you mean 'full'",
+        ),
+        (
+            {"solutions": {"best.cpp": {"verdict": "x", "except": {"full": 3}}}},
+            "solutions.json",
+            "best.cpp.except.full",
+            "not a text",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named(
+    tmp_path: Path, changes: dict[str, Any], where: str, field: str, words: str
+) -> None:
+    if isinstance(changes.get("subtasks"), Mapping | list):
+        changes = {"files": {"tests/mapping": ""}, "solutions": {}, **changes}
+    error = only_error(write(tmp_path, **changes), "hills")
+    assert (error.where, error.field) == (f"hills/{where}", field)
+    assert words in str(error)
+    assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("files", "where", "row", "words"),
+    [
+        ({"tests/mapping": None}, "tests/mapping", None, "tps gen"),
+        ({"tests/mapping": FILES["tests/mapping"] + "ful 1-01"}, "tests/mapping", 8, "Did you mean 'full'"),
+        ({"tests/mapping": FILES["tests/mapping"] + "full 1-1"}, "tests/mapping", 8, "unknown test '1-1'"),
+        ({"tests/mapping": FILES["tests/mapping"] + "full"}, "tests/mapping", 8, "1 words"),
+        ({"tests/mapping": "samples 0-01\nfull 1-01\n"}, "subtasks.json", None, "without tests"),
+        ({"checker/checker.cpp": None}, "problem.json", None, "checker/checker.cpp"),
+        ({"subtasks.json": None, "tests/mapping": None}, "subtasks.json", None, "missing file"),
+        ({"subtasks.json": "{"}, "subtasks.json", 1, "broken JSON"),
+    ],
+)
+def test_a_broken_file_is_named(
+    tmp_path: Path, files: dict[str, str | None], where: str, row: int | None, words: str
+) -> None:
+    error = only_error(write(tmp_path, files, solutions={}), "hills")
+    assert (error.where, error.row) == (f"hills/{where}", row)
+    assert words in str(error)
+
+
+def test_tests_that_were_not_generated(tmp_path: Path) -> None:
+    absent = {name: None for name in FILES if name.startswith("tests/")}
+    package = read(write(tmp_path, absent))
+    assert {"no tests", "missing file"} <= {error.problem for error in package.errors}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from([*HEADER, "num_processes"]), JSON), JSON, JSON)
+def test_any_documents_are_a_problem_or_faults(
+    tmp_path_factory: pytest.TempPathFactory, header: Any, subtasks: Any, solutions: Any
+) -> None:
+    folder = write(
+        tmp_path_factory.mktemp("package"), subtasks={"subtasks": subtasks}, solutions=solutions, **header
+    )
+    package = read_package(folder, "x")
+    assert (package.problem is None) is bool(package.errors)
+    assert all(error.where for error in package.errors)
