@@ -129,6 +129,16 @@ process::Outcome watch(process::Running running, int leash, int asked) {
   return running.wait();
 }
 
+void set_variable(std::vector<std::string>& env, const std::string& name, const std::string& value) {
+  const std::string head = name + "=";
+  for (std::string& variable : env)
+    if (variable.compare(0, head.size(), head) == 0) {
+      variable = head + value;
+      return;
+    }
+  env.push_back(head + value);
+}
+
 std::string run_box(Spec& spec) {
   if (chdir(spec.dir.c_str()) != 0) sys::fail_errno("cannot enter " + spec.dir);
   const sys::Fd asked = termination();
@@ -145,7 +155,10 @@ std::string run_box(Spec& spec) {
   spec.program.tmp_size = "1g";
   spec.program.proc = true;
   spec.program.threads = true;
-  if (!room.pid) spec.program.env.push_back("TMPDIR=" + spec.dir);
+  if (!room.pid) {  // there is no /tmp of its own
+    set_variable(spec.program.env, "TMPDIR", spec.dir);
+    set_variable(spec.program.env, "HOME", spec.dir);
+  }
   prctl(PR_SET_DUMPABLE, 0);
   const process::Outcome outcome = watch(process::start(room, spec.program), spec.leash, asked.get());
   if (!outcome.failure.empty()) sys::fail(outcome.failure);

@@ -76,6 +76,14 @@ def test_the_environment_is_what_the_spec_says(bench: Bench) -> None:
     assert "canary" not in bench.box("env").stdout
 
 
+def test_home_can_be_written(bench: Bench) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
+    boxed = bench.box(
+        'mkdir -p "$HOME/.cache" && mktemp -u > "$HOME/.cache/x" && env | grep -c ^HOME=', env=environment
+    )
+    assert boxed.stdout == "1\n"
+
+
 def test_a_refused_spec_says_what_is_wrong(bench: Bench) -> None:
     assert bench.box("true", profile="chair").report == {
         "v": 1,
