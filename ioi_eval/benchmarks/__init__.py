@@ -8,11 +8,13 @@ from ioi_eval.benchmarks.dumps import (
     DumpInfo,
     DumpOptions,
     Finder,
+    Located,
     Selection,
     check_dump,
     open_dump,
     read_dump,
 )
+from ioi_eval.benchmarks.official import Official, read_official
 
 __all__ = [
     "Dump",
@@ -20,8 +22,11 @@ __all__ = [
     "DumpInfo",
     "DumpOptions",
     "Finder",
+    "Located",
+    "Official",
     "Selection",
     "check_dump",
     "open_dump",
     "read_dump",
+    "read_official",
 ]

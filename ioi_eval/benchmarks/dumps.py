@@ -66,6 +66,14 @@ class DumpInfo(Value):
     sha256: str  # of the contents of all files, in whatever order they were named
 
 
+class Located(NamedTuple):
+    """A submission and where its row is."""
+
+    submission: Submission
+    file: str
+    line: int
+
+
 class Dump(Collection[Submission]):
     """A dump that was looked through. Each iteration reads it anew."""
 
@@ -80,14 +88,19 @@ class Dump(Collection[Submission]):
         return isinstance(submission, Submission) and submission.key in self.info.keys
 
     def __iter__(self) -> Iterator[Submission]:
-        return islice(self._submissions(), len(self))  # reads no further than the last one
+        return (located.submission for located in self.located())
 
-    def _submissions(self) -> Iterator[Submission]:
+    def located(self) -> Iterator[Located]:
+        """The submissions with the places of their rows."""
+        return islice(self._located(), len(self))  # reads no further than the last one
+
+    def _located(self) -> Iterator[Located]:
         reader = _Reader(self._problems, self._options, self._selection)
         for file in self.info.files:
             _check_unchanged(file)
             for entry in reader.selected(Path(file.path), file.sha256, file.id_column):
-                yield _submission(entry, self._problems, self._options)
+                submission = _submission(entry, self._problems, self._options)
+                yield Located(submission, file.path, entry.line)
 
 
 def open_dump(

@@ -13,6 +13,7 @@ from ioi_eval.cli.examples import examples
 from ioi_eval.cli.problems import problems
 from ioi_eval.cli.report import report
 from ioi_eval.cli.score import score
+from ioi_eval.cli.validate import validate
 from ioi_eval.errors import IoiEvalError
 
 app = typer.Typer(
@@ -45,11 +46,12 @@ def _options(
       ioi-eval doctor                                        what works on this machine
       ioi-eval examples mine                                 example problems and a dump to try
       ioi-eval score mine/generations.jsonl --problems mine/problems
+      ioi-eval validate mine/problems                        do the solutions get what they should?
       ioi-eval score --help                                  all about scoring
     """
 
 
-for _command in (score, report, problems, doctor, examples):
+for _command in (score, validate, report, problems, doctor, examples):
     app.command()(_command)
 
 

@@ -11,6 +11,22 @@ from ioi_eval.errors import InputError
 EMBEDDED = "embedded"
 
 Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where jobs run; embedded: here.")]
+Problem = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem; may be repeated.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Give up what the folder holds and start anew.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")]
+Language = Annotated[str, typer.Option(metavar="NAME", help="The language of rows that do not say.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The column with each row's id; empty: none.", show_default="uuid or id"
+    ),
+]
+Unconfined = Annotated[
+    bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
+]
 
 
 def check_engine(name: str) -> None:

@@ -1,35 +1,23 @@
-"""One call of `ioi-eval score`: problems, dump, journal and judge put together, run, and reported."""
+"""One call of `ioi-eval score`: problems, dump and judge put together, run, and reported."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from ioi_eval.benchmarks import Dump, DumpOptions, Selection, open_dump
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.progress import Progress
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.cli.judging import RunOptions, Work, judge_all
 from ioi_eval.errors import InputError
-from ioi_eval.journal import Fingerprint, Journal, read_failures
-from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.journal import read_failures
 from ioi_eval.models import Value
 from ioi_eval.problems import Problems, fingerprint, load_problems
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.runner import RunSummary, run
-from ioi_eval.store import Store
-
-# Submissions under way for each slot: while one is between two jobs, another one uses the slot.
-_PER_SLOT = 2
-
-_T = TypeVar("_T")
+from ioi_eval.runner import RunSummary
 
 
 class Request(Value):
@@ -37,15 +25,9 @@ class Request(Value):
 
     dumps: tuple[str, ...]
     source: str
-    out: str
     reading: DumpOptions
     selection: Selection
-    workers: int | None
-    all_tests: bool
-    allow_unconfined: bool
-    fresh: bool
-    quiet: bool
-    command: str
+    run: RunOptions
 
 
 class Outcome(Value):
@@ -67,82 +49,38 @@ def score_dump(request: Request) -> Outcome:
     wanted, selection = request.selection.problems, request.selection
     with closing(load_problems(request.source, cache=store.root / "packages", only=wanted)) as problems:
         dump = open_dump(request.dumps, problems=problems, options=request.reading, selection=selection)
-        if not len(dump):
-            _refuse_empty(request)
-        call = _judge_all(request, problems, dump, store)
-    out = Path(request.out)
-    failures = read_failures(out)
-    asked = {key: str(failures[key]["reason"]) for key in dump.info.keys if key in failures}
-    return Outcome(call=call, summary=write_reports(out), failures=asked)
+        check_not_empty(dump, selection, ", ".join(request.dumps))
+        call = judge_all(_work(request, problems, dump), request.run, store)
+    out = Path(request.run.out)
+    failures = reasons(out, dump.info.keys)
+    return Outcome(call=call, summary=write_reports(out), failures=failures)
 
 
-def _refuse_empty(request: Request) -> None:
-    wanted = ", ".join(sorted(request.selection.problems))
-    raise InputError(f"no submission for {wanted} in it", where=", ".join(request.dumps), field="problem_id")
+def check_not_empty(dump: Dump, selection: Selection, where: str) -> None:
+    if not len(dump):
+        wanted = ", ".join(sorted(selection.problems))
+        raise InputError(f"no submission for {wanted} in it", where=where, field="problem_id")
 
 
-def _judge_all(request: Request, problems: Problems, dump: Dump, store: Store) -> RunSummary:
-    made_of = _fingerprint(request, problems, dump)
-    settings = {
-        "command": request.command,
-        "dumps": list(request.dumps),
-        "problems": request.source,
-        "engine": "embedded",
-    }
-    with (
-        Journal.open(Path(request.out), made_of, settings=settings, fresh=request.fresh) as journal,
-        Progress(quiet=request.quiet) as progress,
-    ):
-        if request.fresh or any(key not in journal.done for key in dump.info.keys):
-            return run_until_interrupted(_judge(request, problems, dump, journal, store, progress))
-        return RunSummary(skipped=len(dump))
+def reasons(folder: Path, keys: tuple[str, ...]) -> dict[str, str]:
+    """Why there is no result, of those keys that have none."""
+    failures = read_failures(folder)
+    return {key: str(failures[key]["reason"]) for key in keys if key in failures}
 
 
-def _fingerprint(request: Request, problems: Problems, dump: Dump) -> Fingerprint:
-    reading = msgspec.to_builtins(request.reading)
-    repairs = reading.pop("repairs")
-    return Fingerprint(
-        dump=dump.info.sha256,
-        problems=fingerprint(problems),
-        options={**reading, **repairs, "all_tests": request.all_tests},
-        versions={"ioi-eval": version("ioi-eval")},
+def reading_options(reading: DumpOptions) -> dict[str, Any]:
+    """How rows are read, flat, as a fingerprint names it."""
+    options: dict[str, Any] = msgspec.to_builtins(reading)
+    return {**options, **options.pop("repairs")}
+
+
+def _work(request: Request, problems: Problems, dump: Dump) -> Work:
+    return Work(
+        problems=problems,
+        submissions=dump,
+        keys=dump.info.keys,
+        sha256=dump.info.sha256,
+        made_of=fingerprint(problems),
+        options=reading_options(request.reading),
+        settings={"dumps": list(request.dumps), "problems": request.source},
     )
-
-
-async def _judge(
-    request: Request,
-    problems: Problems,
-    dump: Dump,
-    journal: Journal,
-    store: Store,
-    progress: Progress,
-) -> RunSummary:
-    slots = request.workers or len(os.sched_getaffinity(0))
-    engine = EmbeddedEngine(store=store, slots=slots, allow_unconfined=request.allow_unconfined)
-    options = JudgeOptions(all_tests=request.all_tests, allow_unconfined=request.allow_unconfined)
-    async with Scorer(engine, store=store, options=options) as scorer, progress.ticking():
-        return await run(
-            scorer.judge,
-            problems,
-            dump,
-            journal,
-            workers=_PER_SLOT * slots,
-            prepare=scorer.prepare,
-            on_event=progress,
-        )
-
-
-def run_until_interrupted(work: Coroutine[Any, Any, _T]) -> _T:
-    """Ctrl-C, SIGTERM and SIGHUP cancel the work; KeyboardInterrupt comes out once it has cleaned up."""
-
-    async def main() -> _T:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        assert task is not None, "a coroutine runs in a task"
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, task.cancel)
-        return await work
-
-    try:
-        return asyncio.run(main())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None

@@ -25,7 +25,7 @@ from ioi_eval.journal.reading import (
 from ioi_eval.rows import plain
 
 _LOCK = ".lock"
-_DERIVED = ("summary.json", "report.md", "report.html")  # made of the rows, so they go when the rows go
+_DERIVED = ("summary.json", "report.md", "report.html", "validation.json", "limits.json")  # made of the rows, so they go when the rows go
 
 
 class Journal:

@@ -20,6 +20,8 @@ from ioi_eval.reports.summary import (
     write_summary,
 )
 from ioi_eval.reports.text import NOTHING, Markdown, bar, block, counted, inline, number, share, table
+from ioi_eval.reports.validation import section
+from ioi_eval.validation import Validation, read_validation
 
 REPORT = "report.md"
 _COMMAND = "command"  # the setting that says how the run was started
@@ -29,11 +31,11 @@ def write_reports(folder: Path) -> Summary:
     """Writes summary.json and report.md of a run's folder, each as a whole."""
     run = summary(folder)
     write_summary(folder, run)
-    replace(folder / REPORT, [markdown(run).encode()])
+    replace(folder / REPORT, [markdown(run, read_validation(folder)).encode()])
     return run
 
 
-def markdown(run: Summary) -> str:
+def markdown(run: Summary, validation: Validation | None = None) -> str:
     """Everything that is put into the page is escaped unless it was made by our own tables."""
     import jinja2
 
@@ -48,7 +50,12 @@ def markdown(run: Summary) -> str:
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
     template = environment.from_string(source, globals={"counted": counted, "block": block})
     command = run.settings.given.get(_COMMAND)
-    return template.render(run=run, page=_Page(run), command=command if isinstance(command, str) else "")
+    return template.render(
+        run=run,
+        page=_Page(run),
+        command=command if isinstance(command, str) else "",
+        validation=section(validation) if validation is not None else "",
+    )
 
 
 class _Page:
@@ -184,7 +191,8 @@ def _counts(verdicts: Mapping[Verdict, int], statuses: list[Verdict]) -> list[st
 
 def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from ((_title(name), _text(value)) for name, value in settings.given.items() if name != _COMMAND)
-    yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
+    if settings.dump:
+        yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
     yield from ((f"Option {name}", _text(value)) for name, value in sorted(settings.options.items()))
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
     yield from (("Compiled with", f"{name} ({_times(times)})") for name, times in settings.compilers.items())

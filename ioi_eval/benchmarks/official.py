@@ -1,0 +1,167 @@
+"""Solutions of known worth from a file: a dump with one more column, which says what each is worth.
+
+The column holds scores of the whole problem, in points or as fractions, or verdicts. Which column it is is
+guessed only where there is one candidate, and what its scores count is decided by the whole column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ioi_eval.benchmarks.dumps import Dump, Located
+from ioi_eval.benchmarks.formats import read_rows
+from ioi_eval.errors import InputError
+from ioi_eval.expectations import Expectation, counting_tests
+from ioi_eval.models import Problem, Value
+from ioi_eval.rows import plain
+from ioi_eval.validation import Case, ExpectedScore, max_points
+
+OPTION = "--expected-column"
+_LABEL = "label"  # of a solution's kind: what it says is a verdict too, and less than a score
+_CANDIDATES = ("score", "points", "grade", "expected", "verdict")  # parts of names
+_NEVER = frozenset({"score_precision"})
+_MOST_DIGITS = 6  # more are an artefact of binary fractions
+_BINARY = 1e-6  # and what these add
+# Words for whole submissions where the words of packages mean something else or are not known.
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "ok": "accepted",
+        "ac": "accepted",
+        "pa": "partially_correct",
+        "re": "run_time_error",
+        "idleness_limit_exceeded": "time_limit_exceeded",
+        "compilation_error": "compile_error",
+    }
+)
+
+
+class Official(Value):
+    """What a file says of its solutions."""
+
+    column: str
+    kind: str  # points, fractions or verdicts: for people
+    cases: tuple[Case, ...]
+
+
+def read_official(
+    dump: Dump,
+    problems: Mapping[str, Problem],
+    *,
+    column: str | None = None,
+    scale: str | None = None,
+) -> Official:
+    """The expectations of a dump's submissions. `scale` is points or fraction; None: the column decides."""
+    files = [Path(file.path) for file in dump.info.files]
+    name = _column(files, column)
+    numbers = [number for value in _values(files, name) if (number := as_number(value)) is not None]
+    fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
+    digits = max(map(_digits, numbers), default=0)
+    cases = [_case(row, problems, name, fraction, digits) for row in dump.located()]
+    scores = any(case.score is not None for case in cases)
+    kind = ("fractions" if fraction else "points") if scores else "verdicts"
+    return Official(column=name, kind=kind, cases=tuple(cases))
+
+
+# --- which column ------------------------------------------------------------------------------------
+
+
+def _column(files: Sequence[Path], wanted: str | None) -> str:
+    names = dict.fromkeys(str(name) for path in files for row in read_rows(path) for name in row.columns)
+    where = ", ".join(map(str, files))
+    if wanted is not None:
+        if wanted not in names:
+            remedy = f"The columns are: {', '.join(names)}"
+            raise InputError(f"no column {wanted!r}", where=where, field=OPTION, remedy=remedy)
+        return wanted
+    found = [name for name in names if _is_candidate(name)] or [name for name in names if name == _LABEL]
+    if len(found) != 1:
+        raise _cannot_guess(where, found, list(names))
+    return found[0]
+
+
+def _is_candidate(name: str) -> bool:
+    return name not in _NEVER and any(part in name.lower() for part in _CANDIDATES)
+
+
+def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> InputError:
+    if found:
+        what = f"several columns may hold what is expected: {', '.join(found)}"
+    else:
+        what = "no column that looks like an expected score or verdict"
+    remedy = f"Name it with {OPTION} NAME; the columns are: {', '.join(names)}"
+    return InputError(what, where=where, remedy=remedy)
+
+
+# --- what it says ------------------------------------------------------------------------------------
+
+
+def _values(files: Sequence[Path], name: str) -> Iterator[Any]:
+    return (plain(row.columns.get(name)) for path in files for row in read_rows(path))
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, also one that a table holds as a text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _digits(number: float) -> int:
+    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
+    return min(_MOST_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
+
+
+def _case(
+    row: Located, problems: Mapping[str, Problem], column: str, fraction: bool, digits: int
+) -> Case:
+    submission = row.submission
+    problem, value = problems[submission.problem_id], submission.row.get(column)
+    number = as_number(value)
+    if number is not None:
+        _check_range(row, column, number, 1.0 if fraction else max_points(problem))
+    elif not isinstance(value, str) or not value.strip():
+        what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
+        raise _wrong(row, column, what, "Fill it in, or leave the row out")
+    score = None
+    if number is not None:
+        digits = max(digits, problem.score_precision)
+        score = ExpectedScore(value=number, fraction=fraction, digits=digits)
+    return Case(
+        key=submission.key,
+        problem=submission.problem_id,
+        solution=_name(row, column),
+        expected=str(value).strip(),
+        words=(_verdict(problem, str(value)),) if score is None else (),
+        score=score,
+    )
+
+
+def _check_range(row: Located, column: str, number: float, most: float) -> None:
+    if not 0 <= number <= most + _BINARY:
+        what = f"{number:g} is no score between 0 and {most:g}"
+        raise _wrong(row, column, what, "Is it the right column, and --expected-scale the right one?")
+
+
+def _verdict(problem: Problem, text: str) -> Expectation:
+    word = text.strip().lower().replace("-", "_").replace(" ", "_")
+    return Expectation(subtask="", word=_WORDS.get(word, word), tests=counting_tests(problem))
+
+
+def _name(row: Located, column: str) -> str:
+    """The file's name and line, and what the file calls this kind of solution."""
+    place = f"{Path(row.file).name}:{row.line}"
+    label = row.submission.row.get(_LABEL)
+    return f"{place} {label}" if label and column != _LABEL else place
+
+
+def _wrong(row: Located, column: str, what: str, remedy: str) -> InputError:
+    return InputError(what, where=row.file, row=row.line, field=column, remedy=remedy)

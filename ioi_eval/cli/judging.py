@@ -1,0 +1,125 @@
+"""What every command that judges does alike: journal, engine, judge, progress, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Collection, Coroutine, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ioi_eval.cli import console
+from ioi_eval.cli.progress import Progress
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import Submission, Value
+from ioi_eval.problems import Problems
+from ioi_eval.runner import RunSummary, run
+from ioi_eval.store import Store
+from ioi_eval.validation import MeasuredLimit, Measuring, read_limits, write_limits
+
+# Submissions under way for each slot: while one is between two jobs, another one uses the slot.
+_PER_SLOT = 2
+
+_T = TypeVar("_T")
+
+
+class RunOptions(Value):
+    """How the user wants a run to go."""
+
+    out: str
+    workers: int | None = None
+    all_tests: bool = False
+    allow_unconfined: bool = False
+    fresh: bool = False
+    quiet: bool = False
+    command: str = ""
+
+
+class Work(Value):
+    """What is to be judged, and what it was made of."""
+
+    problems: Problems
+    submissions: Collection[Submission]
+    keys: Sequence[str]
+    sha256: str  # of the dump; empty where the submissions are part of the problems
+    made_of: Mapping[str, str]  # a hash for each problem, with all that comes with it
+    options: Mapping[str, Any] = {}  # that can change results
+    settings: Mapping[str, Any] = {}  # for the reader of a report
+
+
+def judge_all(work: Work, options: RunOptions, store: Store) -> RunSummary:
+    """Judges what the run's folder has no result of. KeyboardInterrupt comes when all is cleaned up."""
+    made_of = Fingerprint(
+        dump=work.sha256,
+        problems=work.made_of,
+        options={**work.options, "all_tests": options.all_tests},
+        versions={"ioi-eval": version("ioi-eval")},
+    )
+    settings = {"command": options.command, **work.settings, "engine": "embedded"}
+    with (
+        Journal.open(Path(options.out), made_of, settings=settings, fresh=options.fresh) as journal,
+        Progress(quiet=options.quiet) as progress,
+    ):
+        if options.fresh or any(key not in journal.done for key in work.keys):
+            return run_until_interrupted(_judge(work, options, journal, store, progress))
+        return RunSummary(skipped=len(work.keys))
+
+
+async def _judge(
+    work: Work, options: RunOptions, journal: Journal, store: Store, progress: Progress
+) -> RunSummary:
+    slots = options.workers or len(os.sched_getaffinity(0))
+    engine = EmbeddedEngine(store=store, slots=slots, allow_unconfined=options.allow_unconfined)
+    judging = JudgeOptions(all_tests=options.all_tests, allow_unconfined=options.allow_unconfined)
+    async with Scorer(engine, store=store, options=judging) as scorer, progress.ticking():
+        return await run(
+            _with_limits(scorer, options, journal),
+            work.problems,
+            work.submissions,
+            journal,
+            workers=_PER_SLOT * slots,
+            prepare=scorer.prepare,
+            on_event=progress,
+        )
+
+
+def _with_limits(scorer: Scorer, options: RunOptions, journal: Journal) -> Measuring:
+    """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
+    folder = Path(options.out)
+    known = {} if options.fresh else read_limits(folder)
+
+    def remember(identity: str, limit: MeasuredLimit) -> None:
+        known[identity] = limit
+        journal.begin()
+        write_limits(folder, known)
+        if not options.quiet:
+            console.tell(measured(limit))
+
+    return Measuring(scorer.judge, known, remember)
+
+
+def measured(limit: MeasuredLimit) -> str:
+    return (
+        f"{limit.problem}: time limit {limit.cpu_time:g} s, {limit.multiplier:g} times the slowest accepted "
+        f"solution ({limit.solution}: {limit.slowest:.3f} s on test {limit.test})"
+    )
+
+
+def run_until_interrupted(work: Coroutine[Any, Any, _T]) -> _T:
+    """Ctrl-C, SIGTERM and SIGHUP cancel the work; KeyboardInterrupt comes out once it has cleaned up."""
+
+    async def main() -> _T:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None, "a coroutine runs in a task"
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
