@@ -276,14 +276,14 @@ def test_a_name_that_is_no_id(tmp_path: Path) -> None:
     assert "'a b' is not an id" in str(only_error(write(tmp_path / "a b"), "a b"))
 
 
-YAML = st.sampled_from(
-    ["", "1", "-1", "x", "[1, 2]", "{a: 1}", "1e3", "2024-01-01", ".nan", "0x" + "f" * 5000, "~"]
-)
+WORDS = ["scoring", "custom", "custom score", "min", "x", "0 20", "1e3", "-1", "3", ""]
+ODD = ["[1, 2]", "{a: 1}", "2024-01-01", ".nan", "0x" + "f" * 5000, "~"]
+YAML = st.sampled_from([*WORDS, *ODD])
 SETTINGS = ["grading", "grader_flags", "accept_score", "reject_score", "range", "output_validator_flags"]
 KEYS = ["name", "type", "validation", "validator_flags", "limits", "grading", "problem_format_version"]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(KEYS), YAML), st.dictionaries(st.sampled_from(SETTINGS), YAML))
 def test_any_header_is_a_problem_or_faults(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, str], data: dict[str, str]

@@ -263,7 +263,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from([*HEADER, "num_processes"]), JSON), JSON, JSON)
 def test_any_documents_are_a_problem_or_faults(
     tmp_path_factory: pytest.TempPathFactory, header: Any, subtasks: Any, solutions: Any
