@@ -20,8 +20,10 @@ from ioi_eval.engines.embedded.toolchains import (
     STAGE_PATH,
     find_compiler,
     find_python,
+    toolchains,
 )
 from ioi_eval.errors import EngineUnavailable
+from ioi_eval.languages import LANGUAGES
 from ioi_eval.models import Toolchain, Value
 from ioi_eval.resources import graders
 from ioi_eval.store import Store
@@ -31,6 +33,7 @@ _CONTEST_STANDARD = "gnu++20"  # what recent olympiads compile with
 _EMPTY_PROGRAM = "int main() {}\n"
 _SECONDS = 60.0
 _NOTHING_CONFINES = "Use a kernel with Landlock (5.13 or newer) or allow user namespaces"
+_OWN_LINES = ("g++", "python3")
 _INSTALL_PYTHON = "apt-get install python3"
 
 
@@ -51,6 +54,7 @@ async def conditions(store: Store, *, boxes: Path | None = None) -> list[Conditi
         lambda: newest_standard(found),
         lambda: static_libraries(found),
         interpreter,
+        lambda: other_languages(toolchains()),
         lambda: boxes_folder(boxes),
         machine,
     ]
@@ -110,6 +114,21 @@ def interpreter() -> list[Condition]:
         return [Condition(name="Python for submissions", ok=True, detail=detail)]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
     return [Condition(name="Python for submissions", ok=None, detail=detail, remedy=_INSTALL_PYTHON)]
+
+
+def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
+    """Few need them all, so what is missing is told and no more."""
+    others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
+    there = [
+        f"{found[each.command].command} {found[each.command].version}"
+        for each in others
+        if each.command in found
+    ]
+    missing = [f"{each.name} ({each.remedy})" for each in others if each.command not in found]
+    detail = ", ".join(there) or "none"
+    if missing:
+        detail += f"; not here: {', '.join(missing)}"
+    return [Condition(name="other languages", ok=True, detail=detail)]
 
 
 def boxes_folder(chosen: Path | None = None) -> list[Condition]:

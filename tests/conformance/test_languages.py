@@ -6,6 +6,7 @@ A language whose toolchain this machine has not, or not where boxes can see it, 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,18 @@ async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
     result = await score(scorer, example(language), language.name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
     assert result.compiler.startswith(language.command)
+
+
+@pytest.mark.parametrize("layers", [("landlock", "seccomp"), ("namespaces", "seccomp")], ids=lambda x: x[0])
+@pytest.mark.parametrize("language", LANGUAGES, ids=ids)
+async def test_builds_and_runs_with_fewer_layers(
+    store: Store, tmp_path: Path, language: Language, layers: tuple[str, ...]
+) -> None:
+    needs(language)
+    engine = EmbeddedEngine(store=store, layers=layers)
+    async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
+        result = await score(scorer, example(language), language.name)
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])

@@ -38,6 +38,14 @@ async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert "static linking" not in found
 
 
+def test_other_languages_and_how_to_get_them() -> None:
+    gcc = Toolchain(command="gcc", path="/usr/bin/gcc", version="12.2.0", identity="")
+    [some] = doctor.other_languages({"gcc": gcc, "g++": gcc})
+    assert some.ok is True and some.detail.startswith("gcc 12.2.0; not here: pypy (apt-get install pypy3), ")
+    [none] = doctor.other_languages({})
+    assert none.ok is True and none.detail.startswith("none; not here: c (")
+
+
 def compiler(tmp_path: Path, text: str) -> Toolchain:
     path = tmp_path / "g++"
     path.write_text(f"#!/bin/sh\n{text}\n")
