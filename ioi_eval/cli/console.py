@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from rich.console import Console
@@ -59,5 +59,6 @@ def plain_table(*columns: str, right: frozenset[str] = frozenset()) -> Table:
     """A table without a frame: it survives being pasted into a mail."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        table.add_column(column, justify=justify, no_wrap=column in right, overflow="fold")
     return table

@@ -10,8 +10,8 @@ from ioi_eval.rows import bounded
 from ioi_eval.validation import Check, SolutionCheck, SubtaskCheck, Validation
 from ioi_eval.verdicts import STATUS_ORDER
 
-HEADS = ("problem", "solution", "expected", "got", "points", "of", "agrees", "subtasks")
-RIGHT = frozenset({"points", "of"})
+HEADS = ("problem", "solution", "expected", "got", "points", "agrees", "subtasks")
+RIGHT = frozenset({"points"})
 _MAX_FEEDBACK = 160  # characters
 _COMPILE_LINES = 6
 _SUBTASK = "  subtask "
@@ -21,8 +21,7 @@ def conclusion(found: Validation) -> str:
     """One sentence: what there is to know first."""
     solutions = counted(len(found.solutions), "solution")
     if found.differences:
-        differing = counted(len(found.differing), "solution")
-        text = f"{counted(found.differences, 'difference')}, in {differing} of {len(found.solutions):,}"
+        text = f"{counted(found.differences, 'difference')}, in {len(found.differing):,} of {solutions}"
     else:
         text = f"No difference: {counted(found.expectations, 'expectation')} of {solutions} met"
     unjudged = counted(len(found.unjudged), "solution")
@@ -41,7 +40,7 @@ def rows(found: Validation) -> Iterator[list[str]]:
         last = solution.problem
     for missing in found.unjudged:
         name = [missing.problem if missing.problem != last else "", missing.solution]
-        yield [*name, missing.expected or NOTHING, "not judged", NOTHING, NOTHING, "?", ""]
+        yield [*name, missing.expected or NOTHING, "?", NOTHING, "not judged", ""]
         last = missing.problem
 
 
@@ -51,10 +50,9 @@ def _solution_row(solution: SolutionCheck, problem: str) -> list[str]:
         solution.solution,
         solution.expected or NOTHING,
         solution.status,
-        number(solution.points),
-        number(solution.max_points),
+        _of(solution.points, solution.max_points),
         _agreement(solution),
-        ", ".join(_short(part) for part in solution.subtasks) or NOTHING,
+        " ".join(_short(part) for part in solution.subtasks) or NOTHING,
     ]
 
 
@@ -64,8 +62,12 @@ def _agreement(solution: SolutionCheck) -> str:
     return "NO" if solution.differences else "yes"
 
 
+def _of(part: float, whole: float) -> str:
+    return f"{number(part)} of {number(whole)}"
+
+
 def _short(part: SubtaskCheck) -> str:
-    return f"PA {number(part.score)}" if part.status == "PA" else part.status
+    return f"PA({number(part.score)})" if part.status == "PA" else part.status
 
 
 def _subtask_row(part: SubtaskCheck) -> list[str]:
@@ -74,8 +76,7 @@ def _subtask_row(part: SubtaskCheck) -> list[str]:
         _SUBTASK + part.subtask,
         part.expected,
         part.status,
-        number(part.weighted_score),
-        number(part.points),
+        _of(part.weighted_score, part.points),
         "yes" if part.agrees else "NO",
         "",
     ]

@@ -1,0 +1,126 @@
+"""Files of solutions of known worth: which column says it, and what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval.benchmarks import Official, Selection, open_dump, read_official
+from ioi_eval.errors import InputError
+from ioi_eval.models import Blob, Problem, Subtask, Test
+from ioi_eval.problems import Problems
+
+PROBLEMS = Problems(
+    [
+        Problem(
+            id="nile",
+            year=2024,
+            tests=tuple(Test(name=name, input=Blob.of(name)) for name in "ab"),
+            subtasks=(
+                Subtask(name="01-one", points=40, tests=("a",)),
+                Subtask(name="02-two", points=60, tests=("a", "b")),
+            ),
+        ),
+        Problem(id="plain", year=2024, tests=(Test(name="a", input=Blob.of("a")),)),
+    ]
+)
+
+
+def write(folder: Path, *rows: dict[str, Any]) -> Path:
+    path = folder / "solutions.jsonl"
+    shared = {"year": 2024, "problem_id": "nile", "code": "int main() {}"}
+    path.write_text("".join(json.dumps({**shared, **row}) + "\n" for row in rows))
+    return path
+
+
+def official(
+    folder: Path, *rows: dict[str, Any], column: str | None = None, scale: str | None = None
+) -> Official:
+    dump = open_dump([write(folder, *rows)], problems=PROBLEMS)
+    return read_official(dump, PROBLEMS, column=column, scale=scale)
+
+
+def test_the_published_columns(tmp_path: Path) -> None:
+    found = official(
+        tmp_path, {"label": "model_solution", "score": 100.0}, {"label": "time_limit", "score": 40.5}
+    )
+    assert (found.column, found.kind) == ("score", "points")
+    first, second = found.cases
+    assert (first.problem, first.solution, first.expected) == (
+        "nile",
+        "solutions.jsonl:1 model_solution",
+        "100.0",
+    )
+    assert first.score is not None and second.score is not None
+    assert (first.score.value, first.score.fraction, first.score.digits) == (100, False, 2)
+    assert (second.score.value, second.words) == (40.5, ())
+    assert first.key != second.key
+
+
+def test_scores_up_to_one_are_fractions_unless_said_otherwise(tmp_path: Path) -> None:
+    rows = ({"score": 0.125}, {"score": 1})
+    found = official(tmp_path, *rows)
+    assert found.kind == "fractions"
+    assert all(case.score is not None and case.score.fraction for case in found.cases)
+    assert [case.score and case.score.digits for case in found.cases] == [3, 3]
+    points = official(tmp_path, *rows, scale="points")
+    assert points.kind == "points"
+    assert all(case.score is not None and not case.score.fraction for case in points.cases)
+
+
+def test_the_whole_column_decides_what_its_scores_count(tmp_path: Path) -> None:
+    """Also when only some rows were asked for."""
+    path = write(tmp_path, {"id": "x", "score": 1}, {"id": "y", "score": 40})
+    dump = open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"x"})))
+    found = read_official(dump, PROBLEMS)
+    assert [case.key for case in found.cases] == ["x"]
+    assert found.kind == "points"
+
+
+def test_verdicts_are_words(tmp_path: Path) -> None:
+    words = ["OK", "WRONG_ANSWER", "time-limit-exceeded", "AC", "PA", "RE", "incorrect"]
+    found = official(tmp_path, *({"verdict": word} for word in words))
+    assert found.kind == "verdicts"
+    assert [case.words[0].word for case in found.cases] == [
+        "accepted",
+        "wrong_answer",
+        "time_limit_exceeded",
+        "accepted",
+        "partially_correct",
+        "run_time_error",
+        "incorrect",
+    ]
+    assert {case.words[0].tests for case in found.cases} == {("a", "b")}
+    assert [case.expected for case in found.cases] == words
+
+
+def test_a_label_alone_is_what_is_expected(tmp_path: Path) -> None:
+    found = official(tmp_path, {"label": "incorrect"})
+    assert (found.column, found.cases[0].solution) == ("label", "solutions.jsonl:1")
+
+
+def test_numbers_as_texts_are_numbers(tmp_path: Path) -> None:
+    assert official(tmp_path, {"score": "37.5"}).cases[0].score is not None
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "message"),
+    [
+        ({"score": 1, "points": 2}, None, "several columns.*score, points"),
+        ({"other": 1}, None, "no column that looks like.*--expected-column"),
+        ({"score": 1}, "worth", "no column 'worth'.*score"),
+        ({"score": None}, None, "line 1, field 'score': nothing is neither"),
+        ({"score": True}, None, "True is neither a score nor a verdict"),
+        ({"score": -1}, None, "-1 is no score between 0 and 1"),
+        ({"score": 101}, None, "101 is no score between 0 and 100"),
+        ({"score": 60, "problem_id": "plain"}, None, "60 is no score between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    tmp_path: Path, row: dict[str, Any], column: str | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        official(tmp_path, row, column=column)

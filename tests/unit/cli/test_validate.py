@@ -1,0 +1,198 @@
+"""`ioi-eval validate`, on small packages and for real: compilers, proctor, boxes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import (
+    BROKEN,
+    RIGHT,
+    SMALL,
+    WRONG,
+    CommandLine,
+    contents,
+    results,
+    row,
+    write_dump,
+    write_package,
+)
+
+ROOT = Path(__file__).parents[3]
+OFFICIAL = ROOT.parent / "shared" / "data" / "ioi-2024"
+
+
+def add_solutions(package: Path, **solutions: str) -> Path:
+    """Solutions by the name of their folder, a file `<folder>.cpp` in each."""
+    for folder, code in solutions.items():
+        (package / "solutions" / folder).mkdir(parents=True)
+        (package / "solutions" / folder / f"{folder}.cpp").write_text(code)
+    return package
+
+
+@pytest.fixture
+def package(problems: Path) -> Path:
+    return add_solutions(problems / "add", correct=RIGHT, incorrect=SMALL, compile_error=BROKEN)
+
+
+def validation(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "validation.json").read_text())
+    return found
+
+
+def test_a_package_agrees_with_its_folders(cli: CommandLine, package: Path) -> None:
+    first = cli("validate", package)
+    assert first.returncode == 0, first.stderr + first.stdout
+    assert "No difference: 3 expectations of 3 solutions met" in first.stdout
+    assert first.stdout.splitlines()[-1] == "Report: runs/validate-add/report.md"
+    run = cli.folder / "runs" / "validate-add"
+    found = validation(run)
+    assert found["confusion"] == {"compile_error": {"CE": 1}, "correct": {"AC": 1}, "incorrect": {"WA": 1}}
+    assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
+    assert "**No difference: 3 expectations of 3 solutions met.**" in (run / "report.md").read_text()
+
+    before = results(run)
+    second = cli("validate", package)
+    assert (second.returncode, "Nothing new to do" in second.stdout) == (0, True)
+    assert results(run) == before
+
+
+def test_every_test_runs(cli: CommandLine, problems: Path) -> None:
+    """A first wrong test would settle the subtask otherwise."""
+    add_solutions(problems / "add", incorrect=WRONG)
+    assert cli("validate", problems, "--out", "run").returncode == 0
+    (found,) = results(cli.folder / "run").values()
+    statuses = {test["status"] for part in found["all_subtasks_results"] for test in part["test_results"]}
+    assert statuses == {"WA"}
+
+
+def test_a_difference_is_shown_with_its_evidence(cli: CommandLine, package: Path) -> None:
+    add_solutions(package, model_solution=SMALL, time_limit=RIGHT, runtime_error=BROKEN)
+    done = cli("validate", package, "--out", "run")
+    assert done.returncode == 1, done.stderr + done.stdout
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    place = lines.index("add, model_solution.cpp: expected model_solution, got WA with a score of 0")
+    assert lines[place + 1].strip() == "1 of 4 tests not right; the first:"
+    assert lines[place + 2].strip().startswith("2-1 WA 0: ")
+    assert " s CPU, " in lines[place + 2]
+    place = lines.index("add, time_limit.cpp: expected time_limit, got AC with a score of 1")
+    assert lines[place + 1].strip() == "all of its 4 tests are right; the slowest:"
+    place = lines.index("add, runtime_error.cpp: expected runtime_error, got CE with a score of 0")
+    assert "error" in "".join(lines[place + 1 : place + 6])
+    assert "3 differences, in 3 of 6 solutions" in lines
+    report = (cli.folder / "run" / "report.md").read_text()
+    assert "### Differences" in report
+    assert "expected model_solution, got WA" in report
+    again = cli("report", "run")
+    assert again.returncode == 0
+    assert (cli.folder / "run" / "report.md").read_text() == report
+
+
+def test_a_selection(cli: CommandLine, package: Path, problems: Path) -> None:
+    write_package(problems / "other")
+    base = ("validate", problems, "--out", "run")
+    assert cli(*base, "--problem", "add", "--only", "correct.cpp").returncode == 0
+    assert results(cli.folder / "run").keys() == {"add/correct/correct.cpp"}
+    assert cli(*base, "--only", "add/incorrect/incorrect.cpp").returncode == 0
+    assert len(results(cli.folder / "run")) == 2
+    missing = cli(*base, "--only", "nothing.cpp")
+    assert (missing.returncode, "no solution 'nothing.cpp'" in missing.stderr) == (2, True)
+
+
+def test_other_solutions_are_another_run(cli: CommandLine, package: Path) -> None:
+    base = ("validate", package, "--out", "run", "--only", "correct.cpp")
+    assert cli(*base).returncode == 0
+    (package / "solutions" / "correct" / "correct.cpp").write_text(WRONG)
+    refused = cli(*base)
+    assert (refused.returncode, "problem add" in refused.stderr) == (2, True)
+    assert cli(*base, "--fresh").returncode == 1
+
+
+def test_json_is_all_that_is_printed(cli: CommandLine, package: Path) -> None:
+    done = cli("validate", package, "--out", "run", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    assert (printed["differences"], printed["expectations"], printed["report"]) == (0, 3, "run/report.md")
+    found = validation(cli.folder / "run")
+    assert {name: printed[name] for name in found} == found
+
+
+def test_a_file_of_solutions_with_scores(cli: CommandLine, problems: Path) -> None:
+    rows = [
+        row("right", RIGHT, score=100),
+        row("small", SMALL, score=40),
+        row("wrong", WRONG, score=40, label="incorrect"),
+    ]
+    dump = write_dump(cli.folder / "official.jsonl", rows)
+    done = cli("validate", dump, "--problems", problems, "--out", "run")
+    assert done.returncode == 1, done.stderr + done.stdout
+    assert "Column score is taken for expected points" in done.stdout
+    assert "add, official.jsonl:3 incorrect: expected 40, got WA with a score of 0" in done.stdout
+    found = validation(cli.folder / "run")
+    assert found["confusion"] == {"full marks": {"AC": 1}, "part of it": {"WA": 2}}
+    agreement = {one["key"]: [check["agrees"] for check in one["checks"]] for one in found["solutions"]}
+    assert agreement == {"right": [True], "small": [True], "wrong": [False]}
+
+
+def test_a_file_of_solutions_with_verdicts(cli: CommandLine, problems: Path) -> None:
+    rows = [row("right", RIGHT, kind="OK", score=7), row("small", SMALL, kind="WRONG_ANSWER", score=7)]
+    dump = write_dump(cli.folder / "official.jsonl", rows)
+    done = cli("validate", dump, "--problems", problems, "--expected-column", "kind")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert (cli.folder / "runs" / "validate-official" / "validation.json").exists()
+
+
+def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path) -> None:
+    (package / "solutions" / "correct" / "old.pas").write_text("begin end.")
+    done = cli("validate", package, "--out", "run")
+    assert done.returncode == 3, done.stderr + done.stdout
+    assert "not judged: add/correct/old.pas: " in done.stderr
+    assert "1 solution could not be judged" in done.stdout
+    assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == ["old.pas"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["official.jsonl"], "brings no problems. Name the problem packages with --problems"),
+        (["problems"], "no solutions in it"),
+        (["nowhere"], "no such file or folder"),
+        (["packages.zip", "--problems", "problems"], "a package brings its own problems"),
+        (["official.jsonl", "--problems", "problems"], "no column that looks like"),
+        (["official.jsonl", "--problems", "problems", "--expected-column", "x"], "no column 'x'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    cli: CommandLine, problems: Path, arguments: list[str], message: str
+) -> None:
+    write_dump(cli.folder / "official.jsonl", [row("right", RIGHT)])
+    done = cli("validate", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (cli.folder / "runs").exists()
+
+
+def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
+    add_solutions(package, time_limit=RIGHT)
+    script = [sys.executable, str(ROOT / "scripts" / "validate_official.py"), str(package)]
+    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(script, cwd=cli.folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "add/correct/correct.cpp: got AC, 100 of 100 points" in done.stdout
+    assert "expected time_limit, got AC with a score of 1" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
+
+
+@pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
+@pytest.mark.parametrize(("name", "solutions"), [("aplusb", 4), ("machine", 17)])
+def test_the_contests_own_packages(cli: CommandLine, name: str, solutions: int) -> None:
+    done = cli("validate", OFFICIAL / f"{name}-CMS.zip", "--out", "run", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["differences"], found["unjudged"]) == (0, 0, []), done.stderr
+    assert len(found["solutions"]) == solutions

@@ -1,0 +1,342 @@
+"""Expected beside got: words, scores, evidence, and time limits that solutions set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import run_samples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
+from ioi_eval.scoring import submission_result
+from ioi_eval.validation import (
+    Case,
+    ExpectedScore,
+    MeasuredLimit,
+    Measuring,
+    Validation,
+    compared,
+    limits_of,
+    max_points,
+    of_packages,
+    read_limits,
+    read_validation,
+    validation,
+    write_limits,
+    write_validation,
+)
+from ioi_eval.validation.limits import identity
+
+AC, PA, WA, TLE, RE, CE = (Verdict[name] for name in ("AC", "PA", "WA", "TLE", "RE", "CE"))
+
+
+def solution(name: str, expected: str, **fields: Any) -> Solution:
+    return Solution(name=name, language="c++", code=f"// {name}", expected=expected, **fields)
+
+
+def with_solutions(*solutions: Solution, **fields: Any) -> Problem:
+    return msgspec.structs.replace(run_samples.problem(), solutions=solutions, **fields)
+
+
+def judged(problem: Problem, submission: Submission, statuses: Mapping[str, Verdict]) -> SubmissionResult:
+    tests = {name: run_samples.outcome(name, statuses.get(name, AC)) for name in run_samples.TESTS}
+    return submission_result(problem, submission, tests)
+
+
+def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -> Validation:
+    """A validation of solutions that end as `statuses` says, by name; others could not be judged."""
+    submissions, cases = of_packages({"sum": problem})
+    names = {case.key: case.solution for case in cases}
+    results = {
+        one.key: judged(problem, one, statuses[names[one.key]])
+        for one in submissions
+        if names[one.key] in statuses
+    }
+    return validation(cases, {"sum": problem}, results, {"sum/correct/lost.cpp": "no memory"})
+
+
+# --- words -------------------------------------------------------------------------------------------
+
+
+def test_solutions_that_do_what_they_should() -> None:
+    problem = with_solutions(solution("a.cpp", "correct"), solution("b.cpp", "time_limit"))
+    found = validated(problem, {"a.cpp": {}, "b.cpp": {"3-a": TLE}})
+    assert (found.expectations, found.differences, found.differing, found.unjudged) == (2, 0, (), ())
+    assert found.confusion == {"correct": {AC: 1}, "time_limit": {TLE: 1}}
+    first = found.solutions[0]
+    assert (first.key, first.points, first.max_points, first.status) == ("sum/correct/a.cpp", 100, 100, AC)
+    assert [check.evidence for one in found.solutions for check in one.checks] == [(), ()]
+
+
+def test_a_difference_shows_the_first_tests_that_are_not_right() -> None:
+    found = validated(with_solutions(solution("a.cpp", "correct")), {"a.cpp": {"2-b": RE, "2-a": WA}})
+    (check,) = found.solutions[0].differences
+    assert (check.expected, check.status, check.score, check.not_right) == ("correct", RE, 0, 2)
+    assert [(test.test_name, test.status) for test in check.evidence] == [("2-a", WA), ("2-b", RE)]
+    assert all(test.cpu_time is not None for test in check.evidence)
+
+
+def test_a_difference_without_a_wrong_test_shows_the_slowest() -> None:
+    problem = with_solutions(solution("a.cpp", "time_limit"))
+    (submission,), cases = of_packages({"sum": problem})
+    times = dict(zip(run_samples.TESTS, (0.1, 0.4, 0.2, 0.3), strict=True))
+    tests = {
+        name: msgspec.structs.replace(run_samples.outcome(name, AC), cpu_time=time)
+        for name, time in times.items()
+    }
+    result = submission_result(problem, submission, tests)
+    (check,) = compared(cases[0], problem, result).differences
+    assert (check.not_right, check.tests) == (0, 4)
+    assert [test.test_name for test in check.evidence] == ["2-a", "3-a", "2-b"]
+
+
+def test_words_for_single_subtasks() -> None:
+    mixed = solution("a.cpp", "incorrect", exceptions={"01-small": "correct"}, each_subtask=True)
+    found = validated(with_solutions(mixed), {"a.cpp": {"2-a": WA}})
+    (one,) = found.solutions
+    assert found.differences == 0
+    assert [(part.subtask, part.expected, part.status) for part in one.subtasks] == [
+        ("01-small", "correct", AC),
+        ("02-middle", "incorrect", WA),
+        ("03-all", "incorrect", WA),
+    ]
+    worse = validated(with_solutions(mixed), {"a.cpp": {"1-a": WA}})
+    assert [check.subtask for check in worse.solutions[0].differences] == ["01-small"]
+    assert [part.agrees for part in worse.solutions[0].subtasks] == [False, True, True]
+
+
+def test_what_could_not_be_judged_is_no_difference() -> None:
+    problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
+    found = validated(problem, {"a.cpp": {}})
+    assert (found.differences, len(found.solutions)) == (0, 1)
+    assert [(one.key, one.reason) for one in found.unjudged] == [("sum/correct/lost.cpp", "no memory")]
+
+
+def test_a_skipped_test_decides_nothing() -> None:
+    """A result of a run with early stops: what did not run is neither right nor wrong."""
+    problem = with_solutions(solution("a.cpp", "correct"))
+    (submission,), cases = of_packages({"sum": problem})
+    result = submission_result(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
+    found = validation(cases, {"sum": problem}, {submission.key: result}, {})
+    assert (found.differences, found.solutions) == (0, ())
+    assert "skipped" in found.unjudged[0].reason
+
+
+def test_what_does_not_compile_is_wrong_whatever_was_expected() -> None:
+    problem = with_solutions(solution("a.cpp", "incorrect"), solution("b.cpp", "compile_error"))
+    submissions, cases = of_packages({"sum": problem})
+    results = {
+        one.key: submission_result(problem, one, {}, compiles=False, compile_output="a.cpp:1: error\n")
+        for one in submissions
+    }
+    found = validation(cases, {"sum": problem}, results, {})
+    assert [one.solution for one in found.differing] == ["a.cpp"]
+    assert found.differing[0].compile_output == "a.cpp:1: error\n"
+
+
+def test_a_solution_of_which_nothing_is_expected_agrees_with_nothing() -> None:
+    found = validated(with_solutions(solution("a.cpp", "")), {"a.cpp": {"1-a": WA}})
+    assert (found.expectations, found.differences, found.solutions[0].checks) == (0, 0, ())
+
+
+def test_solutions_of_one_name_have_keys_of_their_own() -> None:
+    twins = [solution("a.cpp", "correct"), solution("a.cpp", "incorrect"), solution("a.cpp", "correct")]
+    submissions, cases = of_packages({"sum@2024": with_solutions(*twins)})
+    assert [case.key for case in cases] == [one.key for one in submissions]
+    assert len({case.key for case in cases}) == 3
+
+
+@given(st.lists(st.tuples(st.sampled_from(["correct", "incorrect"]), st.sampled_from([AC, WA, TLE]))))
+def test_the_confusion_matrix_counts_every_expectation_once(pairs: list[tuple[str, Verdict]]) -> None:
+    solutions = [solution(f"{n}.cpp", word) for n, (word, _) in enumerate(pairs)]
+    statuses = {f"{n}.cpp": {"1-a": got} for n, (_, got) in enumerate(pairs)}
+    found = validated(with_solutions(*solutions), statuses)
+    counted = {(word, status): n for word, row in found.confusion.items() for status, n in row.items()}
+    assert counted == {pair: pairs.count(pair) for pair in pairs}
+    assert found.differences == sum((word == "correct") != (status is AC) for word, status in pairs)
+
+
+# --- scores ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "agrees"),
+    [
+        (ExpectedScore(value=20), True),
+        (ExpectedScore(value=20.004), True),
+        (ExpectedScore(value=20.01), False),
+        (ExpectedScore(value=0.2, fraction=True), True),
+        (ExpectedScore(value=0.2), False),
+        (ExpectedScore(value=0.204, fraction=True, digits=3), False),
+        (ExpectedScore(value=1, fraction=True), False),
+    ],
+)
+def test_scores_of_the_whole_problem(expected: ExpectedScore, agrees: bool) -> None:
+    problem = run_samples.problem()
+    result = judged(problem, run_samples.submission("a"), {"2-a": WA})
+    assert result.points == 20
+    case = Case(key="a", problem="sum", solution="a", expected=f"{expected.value:g}", score=expected)
+    (check,) = compared(case, problem, result).checks
+    assert check.agrees is agrees
+    assert bool(check.evidence) is not agrees
+
+
+def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
+    problem = run_samples.problem()
+    result = judged(problem, run_samples.submission("a"), dict.fromkeys(run_samples.TESTS, PA))
+    exact, rounded = 100 / 3, 6.67 + 10.17 + 16.5
+    for value in (exact, rounded):
+        case = Case(
+            key="a", problem="sum", solution="a", expected="x", score=ExpectedScore(value=value, digits=6)
+        )
+        assert compared(case, problem, result).differences == ()
+
+
+def test_expected_scores_are_counted_by_class() -> None:
+    problem = run_samples.problem()
+    submissions = [run_samples.submission(name) for name in "abc"]
+    cases = [
+        Case(key=name, problem="sum", solution=name, expected=str(value), score=ExpectedScore(value=value))
+        for name, value in zip("abc", (0, 20, 100), strict=True)
+    ]
+    results = {one.key: judged(problem, one, {"2-a": WA}) for one in submissions}
+    found = validation(cases, {"sum": problem}, results, {})
+    assert found.confusion == {"full marks": {WA: 1}, "no points": {WA: 1}, "part of it": {WA: 1}}
+    assert [one.solution for one in found.differing] == ["a", "c"]
+
+
+def test_without_subtasks_points_are_the_share_of_tests() -> None:
+    problem = run_samples.problem(subtasks=False)
+    result = judged(problem, run_samples.submission("a"), {"2-a": WA})
+    case = Case(key="a", problem="sum", solution="a", score=ExpectedScore(value=0.75, fraction=True))
+    assert max_points(problem) == 1
+    assert compared(case, problem, result).differences == ()
+
+
+# --- validation.json ---------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
+    found = validated(problem, {"a.cpp": {"2-a": WA}})
+    assert read_validation(tmp_path) is None
+    write_validation(tmp_path, found)
+    assert read_validation(tmp_path) == found
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "validation.json").write_text("[]")
+    with pytest.raises(InputError, match=r"validation\.json"):
+        read_validation(tmp_path)
+
+
+# --- time limits that solutions set ------------------------------------------------------------------
+
+
+class Timed:
+    """A judge whose submissions take the seconds that their code says, on every test."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, float | None]] = []
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        self.asked.append((submission.key, problem.limits.cpu_time))
+        await asyncio.sleep(0)
+        seconds, limit = float(submission.code or 0), problem.limits.cpu_time or float("inf")
+        status = TLE if seconds > limit else AC
+        tests = {
+            name: TestResult(test_name=name, score=float(status is AC), status=status, cpu_time=seconds)
+            for name in run_samples.TESTS
+        }
+        return submission_result(problem, submission, tests)
+
+
+def unlimited(times: Mapping[str, tuple[str, str]], multiplier: float = 5) -> Problem:
+    solutions = tuple(
+        Solution(name=name, language="c++", code=code, expected=word) for name, (word, code) in times.items()
+    )
+    return with_solutions(*solutions, limits=Limits(memory=1 << 28), time_from_solutions=multiplier)
+
+
+def submit(seconds: float) -> Submission:
+    return run_samples.submission(f"s{seconds}", str(seconds))
+
+
+TIMES = {
+    "fast.cpp": ("accepted", "0.1"),
+    "slow.cpp": ("accepted", "0.45"),
+    "too_slow.cpp": ("time_limit_exceeded", "30"),
+    "either.cpp": ("ACCEPTED, TIME_LIMIT_EXCEEDED", "40"),
+}
+
+
+async def test_the_slowest_accepted_solution_sets_the_limit() -> None:
+    told = list[MeasuredLimit]()
+    judge = Timed()
+    measuring = Measuring(judge, on_measured=lambda key, limit: told.append(limit))
+    problem = unlimited(TIMES)
+    results = [await measuring.judge(problem, submit(seconds)) for seconds in (1.9, 2.1)]
+    assert [result.tests[0].status for result in results] == [AC, TLE]
+    (limit,) = told
+    assert (limit.cpu_time, limit.slowest, limit.solution, limit.multiplier) == (2.0, 0.45, "slow.cpp", 5)
+    assert [seconds for _, seconds in judge.asked[2:]] == [2.0, 2.0]
+    assert (await measuring.limited(problem)).limits == Limits.contest(2.0, 1 << 28)
+
+
+async def test_a_limit_is_at_least_a_second() -> None:
+    problem = unlimited({"a.cpp": ("accepted", "0.001")})
+    assert (await Measuring(Timed()).limited(problem)).limits.cpu_time == 1.0
+
+
+async def test_a_limit_is_measured_once_for_all_that_come_meanwhile() -> None:
+    judge = Timed()
+    measuring = Measuring(judge)
+    problem = unlimited(TIMES)
+    await asyncio.gather(*(measuring.judge(problem, submit(n)) for n in range(5)))
+    assert len(judge.asked) == 2 + 5
+
+
+async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
+    problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
+    await Measuring(Timed(), on_measured=first.__setitem__).limited(problem)
+    write_limits(tmp_path, first)
+    judge = Timed()
+    measuring = Measuring(judge, read_limits(tmp_path))
+    assert (await measuring.limited(problem)).limits.cpu_time == 2.0
+    assert judge.asked == []
+    assert limits_of(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
+    other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
+    assert identity(other) != identity(problem)
+    assert limits_of(tmp_path, {"sum": other}) == {}
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ({"a.cpp": ("wrong_answer", "1")}, "no accepted solution"),
+        ({"a.cpp": ("accepted", "70")}, "takes longer than 60 s"),
+    ],
+)
+async def test_solutions_that_set_no_limit_are_a_failure_for_all(
+    times: Mapping[str, tuple[str, str]], message: str
+) -> None:
+    judge = Timed()
+    measuring, problem = Measuring(judge), unlimited(times)
+    for seconds in (1.0, 2.0):
+        with pytest.raises(JudgeFailure, match=message):
+            await measuring.judge(problem, submit(seconds))
+    assert len(judge.asked) <= 1
+
+
+async def test_problems_with_a_limit_are_left_alone() -> None:
+    judge, problem = Timed(), with_solutions(limits=Limits.contest(3, None))
+    assert await Measuring(judge).limited(problem) is problem
+    await Measuring(judge).judge(problem, submit(1))
+    assert [seconds for _, seconds in judge.asked] == [3]
