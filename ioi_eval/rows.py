@@ -50,8 +50,9 @@ RESULT_COLUMNS = frozenset(
 
 
 def identity(problem: Problem, submission: Submission) -> str:
-    """Equal for submissions that must get the same result: same problem, language and code."""
-    content = [problem.id, problem.year, submission.language, submission.code]
+    """Equal for submissions that must get the same result: same problem, language, code and files."""
+    files = sorted([file.name, file.content.sha256] for file in submission.outputs)
+    content = [problem.id, problem.year, submission.language, submission.code, *([files] if files else [])]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
 
 

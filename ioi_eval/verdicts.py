@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Verdict
+from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Value, Verdict
 from ioi_eval.protocol.proctor import Line
 
 STATUS_ORDER: tuple[Verdict, ...] = (
@@ -29,6 +29,7 @@ STATUS_ORDER: tuple[Verdict, ...] = (
 
 NO_CODE = "no code found"
 COMPILATION_ERROR = "Compilation error"
+NOT_SUBMITTED = "File not submitted"
 
 _MICROSECONDS = 1e6
 _MEBIBYTE = 1 << 20
@@ -87,7 +88,22 @@ def of_score(score: float) -> Verdict:
 # --- the proctor's lines -----------------------------------------------------------------------------
 
 
-def test_result(test_name: str, line: Line, *, limits: Limits) -> TestResult:
+class Company(Value):
+    """The processes of a submission on one test. A line has the sum of their CPU times and memory."""
+
+    processes: int = 1
+    each: bool = False  # the limit of CPU time is for each of them, not for all together
+
+
+ALONE = Company()
+
+
+class _Terms(Value):
+    limits: Limits
+    company: Company
+
+
+def test_result(test_name: str, line: Line, *, limits: Limits, company: Company = ALONE) -> TestResult:
     """The result that a proctor's line about a test stands for.
 
     `limits` are those that the test ran with; the feedback names the one that was exceeded and by how much.
@@ -96,7 +112,7 @@ def test_result(test_name: str, line: Line, *, limits: Limits) -> TestResult:
         raise JudgeFailure(line.failure, phase="judging", test=test_name)
     if line.skipped:
         return skipped(test_name)
-    score, status, feedback = _outcome(test_name, line, limits)
+    score, status, feedback = _outcome(test_name, line, _Terms(limits=limits, company=company))
     return TestResult(
         test_name=test_name,
         score=score,
@@ -108,48 +124,54 @@ def test_result(test_name: str, line: Line, *, limits: Limits) -> TestResult:
     )
 
 
-def _outcome(test_name: str, line: Line, limits: Limits) -> tuple[float, Verdict, str]:
+def _outcome(test_name: str, line: Line, terms: _Terms) -> tuple[float, Verdict, str]:
     if line.end == "ok":
         score = _in_range(test_name, line.score)
         return score, of_score(score), _standard(line.feedback)
     if line.end is None or line.end not in _ENDS:
         raise JudgeFailure(f"the proctor reports no known end: {line.end!r}", phase="judging", test=test_name)
     status, describe = _ENDS[line.end]
-    return 0.0, status, describe(line, limits)
+    return 0.0, status, describe(line, terms)
 
 
-def _cpu(line: Line, limits: Limits) -> str:
-    return f"Time limit exceeded (CPU time {_seconds(line.cpu_us)}{_of_seconds(limits.cpu_time)})"
+def _cpu(line: Line, terms: _Terms) -> str:
+    limit, company = terms.limits.cpu_time, terms.company
+    if company.each:
+        return f"Time limit exceeded (CPU time of one of {company.processes} processes{_over(limit)})"
+    of_all = f" of {company.processes} processes" if company.processes > 1 else ""
+    return f"Time limit exceeded (CPU time{of_all} {_seconds(line.cpu_us)}{_of_seconds(limit)})"
 
 
-def _wall(line: Line, limits: Limits) -> str:
-    return f"Time limit exceeded (wall time {_seconds(line.wall_us)}{_of_seconds(limits.wall_time)})"
+def _wall(line: Line, terms: _Terms) -> str:
+    return f"Time limit exceeded (wall time {_seconds(line.wall_us)}{_of_seconds(terms.limits.wall_time)})"
 
 
-def _memory(line: Line, limits: Limits) -> str:
-    limit = "" if limits.memory is None else f" of {_mebibytes(limits.memory)}"
-    return f"Memory limit exceeded ({_mebibytes(line.memory)}{limit})"
+def _memory(line: Line, terms: _Terms) -> str:
+    limit = "" if terms.limits.memory is None else _mebibytes(terms.limits.memory)
+    if terms.company.processes > 1:  # the line has what they used together, the limit is for each
+        return f"Memory limit exceeded (one of {terms.company.processes} processes more than {limit})"
+    return f"Memory limit exceeded ({_mebibytes(line.memory)}{limit and f' of {limit}'})"
 
 
-def _output(line: Line, limits: Limits) -> str:
-    limit = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
+def _output(line: Line, terms: _Terms) -> str:
+    limit = "" if terms.limits.output is None else f" (more than {_mebibytes(terms.limits.output)})"
     return f"Output limit exceeded{limit}"
 
 
-def _exit(line: Line, limits: Limits) -> str:
+def _exit(line: Line, terms: _Terms) -> str:
     return f"Runtime error (exit code {line.code})"
 
 
-def _signal(line: Line, limits: Limits) -> str:
+def _signal(line: Line, terms: _Terms) -> str:
     name = _SIGNALS.get(line.signal)
     return f"Runtime error (signal {line.signal}{f', {name}' if name else ''})"
 
 
-def _threads(line: Line, limits: Limits) -> str:
+def _threads(line: Line, terms: _Terms) -> str:
     return "Runtime error (too many threads)"
 
 
-_ENDS: Mapping[str, tuple[Verdict, Callable[[Line, Limits], str]]] = MappingProxyType(
+_ENDS: Mapping[str, tuple[Verdict, Callable[[Line, _Terms], str]]] = MappingProxyType(
     {
         "cpu": (Verdict.TLE, _cpu),
         "wall": (Verdict.TLE, _wall),
@@ -168,6 +190,10 @@ def _seconds(microseconds: int) -> str:
 
 def _of_seconds(limit: float | None) -> str:
     return "" if limit is None else f" of {limit:.3f} s"
+
+
+def _over(limit: float | None) -> str:
+    return "" if limit is None else f" more than {limit:.3f} s"
 
 
 def _mebibytes(size: int) -> str:
@@ -190,6 +216,11 @@ def _in_range(test_name: str, score: float) -> float:
 def skipped(test_name: str) -> TestResult:
     """A test that was not run because no score depends on it any more. It counts as 0."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.SKIPPED)
+
+
+def not_submitted(test_name: str) -> TestResult:
+    """A test that asks for what the submission does not hold."""
+    return TestResult(test_name=test_name, score=0.0, status=Verdict.WA, feedback=NOT_SUBMITTED)
 
 
 def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:

@@ -11,34 +11,49 @@ from ioi_eval.artifacts.attempts import execute
 from ioi_eval.artifacts.precompiled import FOLDER, Demand, header_name, serves
 from ioi_eval.artifacts.recipes import (
     CHECKER,
-    checker_recipe,
+    MANAGER,
     header_recipe,
     proctor_recipe,
     submission_recipe,
+    trusted_recipe,
 )
 from ioi_eval.artifacts.script import Ending, compile_script, ending, log_of
+from ioi_eval.artifacts.scripts import is_script, script_of
 from ioi_eval.artifacts.sharing import Shared
 from ioi_eval.artifacts.shelf import Shelf
-from ioi_eval.artifacts.values import BuildOptions, Built, CheckerBroken, Recipe
+from ioi_eval.artifacts.values import (
+    BuildOptions,
+    Built,
+    CheckerBroken,
+    ManagerBroken,
+    ProgramBroken,
+    Recipe,
+    Trusted,
+)
 from ioi_eval.engines import Engine
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.languages import Language, find, remedy
 from ioi_eval.models import (
     Blob,
+    Checker,
     Job,
     JobFile,
     JobResult,
+    Manager,
     NamedBlob,
     Problem,
     Profile,
     Stage,
     Submission,
+    TaskType,
     Toolchain,
 )
 from ioi_eval.resources import graders
 from ioi_eval.store import Store
 
 _BUILT_IN = frozenset({"white-diff", "stripped", "exact", "tokens", "json"})  # the proctor's own comparisons
+_MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # somebody answers the submission
+_WRITE_IT_IN = "Write it in C++ or Python"
 _OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 
 
@@ -76,9 +91,10 @@ class Artifacts:
     # --- what there is to ask for ---
 
     async def prepare(self, problem: Problem) -> None:
-        """Everything that does not depend on a submission. Raises `CheckerBroken` before any is judged."""
+        """Everything that does not depend on a submission. Raises `ProgramBroken` before any is judged."""
         await self.proctor()
         await self.checker(problem)
+        await self.manager(problem)
 
     async def proctor(self) -> Blob:
         """The engine's own proctor, or one that it builds."""
@@ -90,16 +106,34 @@ class Artifacts:
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
 
-    async def checker(self, problem: Problem) -> Blob | None:
-        """The problem's checker; None where the comparison is one of those built in."""
-        if problem.checker.kind in _BUILT_IN:
+    async def checker(self, problem: Problem) -> Trusted | None:
+        """The problem's checker; None where the comparison is built in, or the manager's word is enough."""
+        sources = problem.checker.sources
+        if problem.checker.kind in _BUILT_IN or (problem.task_type in _MANAGED and not sources):
             return None
-        if not problem.checker.sources:
-            raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
-        built = await self._build(checker_recipe(problem, self._options.limits))
+        return await self._trusted(problem, problem.checker, CHECKER)
+
+    async def manager(self, problem: Problem) -> Trusted | None:
+        """The program on the other side; None for tasks that have none."""
+        if problem.task_type not in _MANAGED:
+            return None
+        return await self._trusted(problem, problem.manager, MANAGER)
+
+    async def _trusted(self, problem: Problem, program: Checker | Manager | None, kind: str) -> Trusted:
+        where = problem.source or problem.id
+        if program is None or not program.sources:
+            raise InputError(f"the problem has no source of its {kind}", where=where)
+        language = find(program.language, where=where, field=kind)
+        if is_script(language):
+            tool = toolchain(await self._engine.profile(), language.command, f"running a {kind}")
+            file = JobFile(name=f"{kind}.py", content=script_of(program))
+            return Trusted(file=file, argv=(tool.path, file.name))
+        if language.run() != (language.artifact_name,):
+            raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
+        built = await self._build(trusted_recipe(problem, program, kind, self._options.limits))
         if built.artifact is None:
-            raise _checker_broken(problem, built)
-        return built.artifact
+            raise _broken(problem, program, kind, built)
+        return Trusted(file=JobFile(name=kind, content=built.artifact, executable=True), argv=(kind,))
 
     async def submission(self, problem: Problem, submission: Submission) -> Built:
         helpers = _helpers(find(submission.language, where=problem.source or problem.id))
@@ -109,7 +143,7 @@ class Artifacts:
 
     async def _build(self, recipe: Recipe) -> Built:
         profile = await self._engine.profile()
-        tool = _toolchain(profile, recipe)
+        tool = _tool(profile, recipe)
         key = recipe.key(profile.architecture, tool)
         return await self._builds.call(key, lambda: self._find_or_make(key, recipe, tool))
 
@@ -159,7 +193,7 @@ class Artifacts:
             return None
         header = header_recipe(recipe)
         profile = await self._engine.profile()
-        key = header.key(profile.architecture, _toolchain(profile, header))
+        key = header.key(profile.architecture, _tool(profile, header))
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None:
             self._make_in_background(key, header)
@@ -216,15 +250,20 @@ def _look_at(task: asyncio.Task[Built]) -> None:
         task.exception()
 
 
-def _toolchain(profile: Profile, recipe: Recipe) -> Toolchain:
+def _tool(profile: Profile, recipe: Recipe) -> Toolchain:
     if not profile.takes_paths:
         raise JudgeFailure(f"engine {profile.name} cannot hand over what it builds", phase="compiling")
-    tool = profile.toolchains.get(recipe.tool)
+    return toolchain(profile, recipe.tool, f"building a {recipe.kind}")
+
+
+def toolchain(profile: Profile, command: str, purpose: str) -> Toolchain:
+    """The engine's own, or a JudgeFailure that says how to get it."""
+    tool = profile.toolchains.get(command)
     if tool is None:
         raise JudgeFailure(
-            f"engine {profile.name} has no {recipe.tool}, which building a {recipe.kind} needs",
+            f"engine {profile.name} has no {command}, which {purpose} needs",
             phase="compiling",
-            remedy=f"Install {recipe.tool}{_by(remedy(recipe.tool))}. {_OTHER_MACHINE}",
+            remedy=f"Install {command}{_by(remedy(command))}. {_OTHER_MACHINE}",
         )
     return tool
 
@@ -246,11 +285,11 @@ def _machine_at_fault(recipe: Recipe, tool: Toolchain, stage: Stage) -> JudgeFai
     )
 
 
-def _checker_broken(problem: Problem, built: Built) -> CheckerBroken:
+def _broken(problem: Problem, program: Checker | Manager, kind: str, built: Built) -> ProgramBroken:
     first = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
-    name = problem.checker.sources[0].name
-    return CheckerBroken(
-        f"the {CHECKER} {name} does not compile: {first}",
+    broken = CheckerBroken if kind == CHECKER else ManagerBroken
+    return broken(
+        f"the {kind} {program.sources[0].name} does not compile: {first}",
         where=problem.source or problem.id,
         log=built.log,
         remedy=f"Correct it; {built.compiler or 'the compiler'} must take it",

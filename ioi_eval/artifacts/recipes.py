@@ -1,26 +1,32 @@
-"""Which sources and which command make a proctor, a checker, a submission, a header. No I/O in here."""
+"""Which sources and which command make a proctor, a checker, a manager, a submission, a header. No I/O."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from ioi_eval.artifacts.values import BuildLimits, Recipe
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.languages import Language, find
-from ioi_eval.models import Blob, NamedBlob, Problem, Submission
+from ioi_eval.models import Blob, Checker, CheckerKind, Manager, NamedBlob, Problem, Submission, TaskType
 
-CHECKER, PROCTOR, HEADER = "checker", "proctor", "header"
-_CHECKER_PROGRAM = "checker.out"  # packages have a folder called checker
+CHECKER, MANAGER, PROCTOR, HEADER = "checker", "manager", "proctor", "header"
+_PROGRAM = ".out"  # packages have a folder called checker
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
-GRADER = "graders/grader.cpp"
 _WRAPPER = "wrapper.hpp"
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
 
-# Files of a package that are no business of a submission's build.
+# What submissions are compiled with, without its ending.
+_GRADER = "graders/grader"
+_GRADERS: Mapping[TaskType, str] = MappingProxyType(
+    {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
+)
+
+# Files of a package that are no business of a submission's build, unless it is compiled with them.
 _JUDGES_OWN = frozenset({"manager.cpp", "checker.cpp", "interactor.cpp"})
 
 
@@ -36,8 +42,9 @@ def submission_recipe(
         name=_source_name(problem, language),
         content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
     )
-    beside = tuple(file for file in _beside(problem, language) if file.name != source.name)
-    compiled = [GRADER] if _links_grader(problem, language, beside) else []
+    grader = _grader(problem, language)
+    compiled = [grader] if grader else []
+    beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
     standard = _standard(problem, language)
     return Recipe(
         kind="submission",
@@ -51,17 +58,28 @@ def submission_recipe(
     )
 
 
-def checker_recipe(problem: Problem, limits: BuildLimits) -> Recipe:
-    first, *others = problem.checker.sources
-    language = find(problem.checker.language, where=problem.source or problem.id, field="checker")
+def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> Recipe:
+    """A checker's or a manager's. `kind` says which."""
+    first, *others = program.sources
+    language = find(program.language, where=problem.source or problem.id, field=kind)
+    units = [first.name, *_further_units(problem, program, language)]
     return Recipe(
-        kind=CHECKER,
-        output=_CHECKER_PROGRAM,
-        command=language.build([first.name], _CHECKER_PROGRAM, _standard(problem, language)),
+        kind=kind,
+        output=kind + _PROGRAM,
+        command=language.build(units, kind + _PROGRAM, _standard(problem, language)),
         sources=(*others, first),
         control=_control(language),
         limits=limits.at_least(TRUSTED_SECONDS),
     )
+
+
+def _further_units(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
+    """A validator of the ICPC's kind is all sources of its folder; other programs include what they need."""
+    if program.kind is not CheckerKind.ICPC:
+        return []
+    submissions = {file.name for file in problem.grader_files}
+    names = (file.name for file in program.sources[1:] if file.name not in submissions)
+    return [name for name in names if PurePosixPath(name).suffix in language.suffixes]
 
 
 def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
@@ -105,26 +123,31 @@ def _source_name(problem: Problem, language: Language) -> str:
     return f"graders/{stem}{language.suffixes[0]}"
 
 
-def _beside(problem: Problem, language: Language) -> Iterable[NamedBlob]:
+def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
+    paths = ((PurePosixPath(file.name), file) for file in problem.grader_files)
     return (
         file
-        for file in problem.grader_files
-        if PurePosixPath(file.name).suffix in _SOURCES and PurePosixPath(file.name).name not in _JUDGES_OWN
+        for path, file in paths
+        if path.suffix in _SOURCES and (path.name not in _JUDGES_OWN or file.name == grader)
     )
 
 
-def _links_grader(problem: Problem, language: Language, beside: Iterable[NamedBlob]) -> bool:
-    if not problem.options.with_grader:
-        return False
+def _grader(problem: Problem, language: Language) -> str:
+    """The file that the submission is compiled with; empty where it is compiled alone."""
+    if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
+        return ""
     if not language.links_grader:
         raise JudgeFailure(f"problem {problem.id} has a grader, and {language.name} cannot be linked with it")
-    if not any(file.name == GRADER for file in beside):
+    stem = _GRADERS.get(problem.task_type, _GRADER)
+    names = {file.name for file in problem.grader_files}
+    found = next((stem + suffix for suffix in language.suffixes if stem + suffix in names), None)
+    if found is None:
         raise InputError(
-            f"the problem's grader is missing: there is no {GRADER}",
+            f"the problem's grader is missing: there is no {stem}{language.suffixes[0]}",
             where=problem.source or problem.id,
             remedy="Add it to the package",
         )
-    return True
+    return found
 
 
 def _control(language: Language) -> NamedBlob:

@@ -7,17 +7,25 @@ import hashlib
 import msgspec
 
 from ioi_eval.errors import InputError
-from ioi_eval.models import Blob, NamedBlob, Toolchain, Value
+from ioi_eval.models import Blob, JobFile, NamedBlob, Toolchain, Value
 
 KEY_VERSION = 1
 
 
-class CheckerBroken(InputError):
-    """The problem's checker does not compile: nothing can be judged. `log` has the compiler's words."""
+class ProgramBroken(InputError):
+    """A program of the problem does not compile: nothing can be judged. `log` has the compiler's words."""
 
     def __init__(self, problem: str, *, where: str, log: str, remedy: str) -> None:
         self.log = log
         super().__init__(problem, where=where, remedy=remedy)
+
+
+class CheckerBroken(ProgramBroken):
+    """The problem's checker does not compile."""
+
+
+class ManagerBroken(ProgramBroken):
+    """The problem's manager, or its interactor, does not compile."""
 
 
 class BuildLimits(Value):
@@ -75,6 +83,13 @@ class Recipe(Value):
             "sources": sorted([source.name, source.content.sha256] for source in self.sources),
         }
         return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
+
+
+class Trusted(Value):
+    """A program that belongs to a problem and judges: its file in a job, and how a plan starts it."""
+
+    file: JobFile
+    argv: tuple[str, ...]
 
 
 class Built(Value):

@@ -6,7 +6,7 @@ It answers the two kinds of jobs that the package sends:
   is the source that the build is about; so a run job's `FakeTest.source` is the submission's code.
   `compile_errors` says which sources do not compile.
 * A run job is answered as the proctor would, by the plan that the job carries: a line per test, tests skipped
-  whose groups are settled. `outcomes` says what a test gives.
+  whose groups are settled, 0 for a file that was not handed in. `outcomes` says what every other test gives.
 
     engine = FakeEngine({0: 1.0, 1: 0.5, 2: "cpu"})
     engine = FakeEngine(lambda test: 1.0 if "right" in test.source else "signal")
@@ -27,6 +27,7 @@ from typing import Self
 import msgspec
 
 from ioi_eval.errors import EngineError, JobRejected
+from ioi_eval.languages import LANGUAGES
 from ioi_eval.models import (
     Blob,
     Job,
@@ -34,12 +35,13 @@ from ioi_eval.models import (
     Profile,
     Stage,
     StageStatus,
+    TaskType,
     Toolchain,
     Value,
 )
 from ioi_eval.protocol.proctor import VERSION, Line, Plan, PlanGroup, PlanTest, Start
 
-_ENDS = ("ok", "exit", "signal", "cpu", "wall", "memory", "output")
+_ENDS = ("ok", "exit", "signal", "cpu", "wall", "memory", "output", "threads")
 _PLAN = msgspec.json.Decoder(Plan)
 
 
@@ -52,6 +54,8 @@ class FakeTest(Value):
     source: str  # the submission's code
     input: bytes
     answer: bytes | None
+    output: bytes | None = None  # the file that was handed in, where the task takes files
+    manager: str = ""  # the source of the program on the other side
 
 
 class Broken(Value):
@@ -61,7 +65,7 @@ class Broken(Value):
 
 
 Outcome = float | str | Broken
-"""A score, or how the submission ended (exit, signal, cpu, wall, memory, output), or Broken."""
+"""A score, or how the submission ended (exit, signal, cpu, wall, memory, output, threads), or Broken."""
 
 
 class Killed(Value):
@@ -84,7 +88,7 @@ Fault = EngineError | Killed | Fatal | Stage | None
 def fake_profile() -> Profile:
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1.0", identity=f"{name} 1.0 (fake)")
-        for name in ("g++", "python3")
+        for name in sorted({language.command for language in LANGUAGES})
     }
     return Profile(
         name="fake",
@@ -208,19 +212,31 @@ class FakeEngine:
     def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> Line:
         if test.groups and settled.issuperset(test.groups):
             return Line(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
-        line = _line_of(plan.nonce, test.index, self._outcome(_seen(plan, test, files)))
+        outcome = 0.0 if _is_missing(plan, test) else self._outcome(_seen(plan, test, files))
+        line = _line_of(plan.nonce, test.index, outcome)
         settled |= {g for g in test.groups if line.failure is None and _settles(plan.groups[g], line.score)}
         return line
 
 
+def _is_missing(plan: Plan, test: PlanTest) -> bool:
+    return test.output is None and (test.by_file or plan.task_type == TaskType.OUTPUT_ONLY)
+
+
 def _seen(plan: Plan, test: PlanTest, files: Mapping[str, Blob]) -> FakeTest:
-    program = next((files[word] for word in plan.submission.argv if word in files), Blob.of(b""))
     return FakeTest(
         index=test.index,
-        source=program.read().decode(errors="replace"),
+        source=_source(plan.submission.argv, files),
         input=files[test.input].read(),
         answer=files[test.answer].read() if test.answer is not None else None,
+        output=files[test.output].read() if test.output is not None else None,
+        manager=_source(plan.manager.argv, files) if plan.manager is not None else "",
     )
+
+
+def _source(argv: Iterable[str], files: Mapping[str, Blob]) -> str:
+    """Of the program that a command starts: an interpreter, and a harness, come before it."""
+    named = [files[word] for word in argv if word in files]
+    return named[-1].read().decode(errors="replace") if named else ""
 
 
 def _line_of(nonce: str, index: int, outcome: Outcome) -> Line:

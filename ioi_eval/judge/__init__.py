@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from ioi_eval.judge.classic import classic_job, run_classic
 from ioi_eval.judge.judge import Judge
-from ioi_eval.judge.options import CheckerLimits, JudgeOptions
+from ioi_eval.judge.options import CheckerLimits, JudgeOptions, ManagerLimits
 from ioi_eval.judge.scorer import Scorer, score_sync
 
-__all__ = ["CheckerLimits", "Judge", "JudgeOptions", "Scorer", "classic_job", "run_classic", "score_sync"]
+__all__ = [
+    "CheckerLimits",
+    "Judge",
+    "JudgeOptions",
+    "ManagerLimits",
+    "Scorer",
+    "classic_job",
+    "run_classic",
+    "score_sync",
+]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ioi_eval.judge.options import CheckerLimits, JudgeOptions
-from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Profile, Value
+from ioi_eval.judge.options import JudgeOptions
+from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Profile, TaskType, Value
 from ioi_eval.plan import PlannedTest, groups
 from ioi_eval.protocol.proctor import (
     Plan,
     PlanChecker,
     PlanLimits,
+    PlanManager,
     PlanSubmission,
     PlanTest,
     encode_plan,
@@ -29,7 +30,9 @@ class Program(Value):
     proctor: Blob
     submission: PlanSubmission
     checker: PlanChecker
-    files: tuple[JobFile, ...]  # the artifacts that the two name
+    files: tuple[JobFile, ...]  # the artifacts that these name
+    manager: PlanManager | None = None
+    outputs: Mapping[str, Blob] = {}  # what was handed in, by the test's name
 
 
 class Batch(Value):
@@ -54,9 +57,9 @@ def run_job(
             JobFile(name="proctor", content=program.proctor, executable=True),
             JobFile(name="plan.json", content=plan),
             *program.files,
-            *_test_files(batch),
+            *_test_files(program, batch),
         ),
-        run_timeout=_milliseconds(_job_time(problem, program, len(batch.tests), options, profile)),
+        run_timeout=milliseconds(_job_time(problem, program, len(batch.tests), options, profile)),
     )
 
 
@@ -69,27 +72,42 @@ def _plan(problem: Problem, program: Program, batch: Batch, options: JudgeOption
         input_file=problem.options.input_file,
         output_file=problem.options.output_file,
         checker=program.checker,
+        manager=program.manager,
+        processes=problem.options.processes,
+        user_io=problem.options.user_io,
         groups=groups(problem, all_tests=options.all_tests),
-        tests=tuple(_plan_test(index, planned) for index, planned in batch.tests.items()),
+        tests=tuple(_plan_test(problem, program, *numbered) for numbered in batch.tests.items()),
+        layers=options.layers,
         allow_unconfined=options.allow_unconfined,
     )
 
 
-def _plan_test(index: int, planned: PlannedTest) -> PlanTest:
+def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedTest) -> PlanTest:
     return PlanTest(
         index=index,
         input=_input_name(index),
         answer=_answer_name(index) if planned.test.answer is not None else None,
+        output=_output_name(index) if planned.test.name in program.outputs else None,
+        by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and is_by_file(problem, planned.test.name),
         groups=planned.groups,
     )
 
 
-def _test_files(batch: Batch) -> list[JobFile]:
+def is_by_file(problem: Problem, test_name: str) -> bool:
+    """Whether a test is judged by a file that was handed in, or was not."""
+    if problem.task_type is TaskType.BATCH_AND_OUTPUT:
+        return test_name in problem.options.output_tests
+    return problem.task_type is TaskType.OUTPUT_ONLY
+
+
+def _test_files(program: Program, batch: Batch) -> list[JobFile]:
     files = []
     for index, planned in batch.tests.items():
         files.append(JobFile(name=_input_name(index), content=planned.test.input))
         if planned.test.answer is not None:
             files.append(JobFile(name=_answer_name(index), content=planned.test.answer))
+        if planned.test.name in program.outputs:
+            files.append(JobFile(name=_output_name(index), content=program.outputs[planned.test.name]))
     return files
 
 
@@ -101,22 +119,20 @@ def _answer_name(index: int) -> str:
     return f"t/{index}.out"
 
 
+def _output_name(index: int) -> str:
+    return f"t/{index}.handed"
+
+
 def _plan_limits(limits: Limits) -> PlanLimits:
     return PlanLimits(
-        cpu_ms=_milliseconds(limits.cpu_time),
-        wall_ms=_milliseconds(limits.wall_time),
+        cpu_ms=milliseconds(limits.cpu_time),
+        wall_ms=milliseconds(limits.wall_time),
         memory=limits.memory,
         output=limits.output,
     )
 
 
-def checker_limits(limits: CheckerLimits) -> PlanLimits:
-    return PlanLimits(
-        cpu_ms=_milliseconds(limits.cpu_time), wall_ms=_milliseconds(limits.wall_time), memory=limits.memory
-    )
-
-
-def _milliseconds(seconds: float | None) -> int | None:
+def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
@@ -128,12 +144,19 @@ def _job_time(
 ) -> float:
     """The worst case of all its tests, bounded: what does not fit in goes on in a next job."""
     checker = options.checker.wall_time if program.checker.argv else 0.0
-    worst = _START_ALLOWANCE + tests * (_test_time(problem.limits) + checker + _TEST_ALLOWANCE)
+    worst = _START_ALLOWANCE + tests * (_talk_time(problem, program) + checker + _TEST_ALLOWANCE)
     bound = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
     return min(worst, options.max_job_time, bound)
 
 
-def _test_time(limits: Limits) -> float:
+def _talk_time(problem: Problem, program: Program) -> float:
+    """A manager runs beside the submission, and may run on."""
+    manager = program.manager.limits.wall_ms if program.manager is not None else None
+    return max(test_time(problem.limits), (manager or 0) / 1000)
+
+
+def test_time(limits: Limits) -> float:
+    """How long a submission may run on one test."""
     if limits.wall_time is not None:
         return limits.wall_time
     return _UNLIMITED_TEST if limits.cpu_time is None else 2 * limits.cpu_time + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,28 +12,17 @@ from ioi_eval.artifacts import Artifacts
 from ioi_eval.artifacts.attempts import execute
 from ioi_eval.engines import Engine
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.jobs import Batch, Program, checker_limits, run_job
+from ioi_eval.judge.jobs import Batch, Program, is_by_file, run_job
 from ioi_eval.judge.options import JudgeOptions
+from ioi_eval.judge.programs import Compiled, Judges, is_empty, program, runs_code
 from ioi_eval.judge.replies import Reply, checker_name, read_reply, without_lines
-from ioi_eval.languages import Language, find
-from ioi_eval.models import (
-    Blob,
-    JobFile,
-    Problem,
-    Profile,
-    Submission,
-    SubmissionResult,
-    TaskType,
-    TestResult,
-)
+from ioi_eval.languages import find
+from ioi_eval.models import Problem, Profile, Submission, SubmissionResult, TestResult
 from ioi_eval.plan import PlannedTest, batches, live
-from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanSubmission
 from ioi_eval.scoring import submission_result
+from ioi_eval.verdicts import not_submitted
 
-_JUDGED = frozenset({TaskType.BATCH})
 _TRIES_WITHOUT_LINES = 2
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-_CHECKER = "checker"
 
 
 class Judge:
@@ -48,50 +37,49 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Builds what all submissions need; raises for a problem that cannot be judged."""
-        _check_task_type(problem)
         await self._artifacts.prepare(problem)
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """What the submission is worth. JudgeFailure where that cannot be said."""
-        _check_task_type(problem)
         checker = checker_name(problem)
-        if submission.code is None:
+        if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker)
-        language = find(submission.language)
-        checker_program = await self._artifacts.checker(problem)
+        judges = Judges(
+            checker=await self._artifacts.checker(problem), manager=await self._artifacts.manager(problem)
+        )
+        if not runs_code(problem, submission):
+            run = await self._run(problem, submission, None, judges)
+            return submission_result(
+                problem, submission, run.results, checker=checker, confinement=run.confinement
+            )
         built = await self._artifacts.submission(problem, submission)
         if built.artifact is None:
             return submission_result(
                 problem, submission, {}, compiles=False, compile_output=built.log, checker=checker,
                 compiler=built.compiler,
             )  # fmt: skip
-        profile = await self._engine.profile()
-        program = Program(
-            proctor=await self._artifacts.proctor(),
-            submission=_submission(language, profile, problem.limits.memory),
-            checker=self._checker(problem, checker_program),
-            files=_files(language, built.artifact, checker_program),
-        )
-        limited = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
-        run = _Run(self._engine, limited, program, profile, self._options)
-        await run.to_the_end()
+        compiled = Compiled(language=find(submission.language), artifact=built.artifact)
+        run = await self._run(problem, submission, compiled, judges)
         return submission_result(
             problem, submission, run.results, compile_output=built.log, checker=checker,
             compiler=built.compiler, confinement=run.confinement,
         )  # fmt: skip
 
-    def _checker(self, problem: Problem, program: Blob | None) -> PlanChecker:
-        checker = problem.checker
-        return PlanChecker(
-            kind=checker.kind.value,
-            argv=(_CHECKER, *checker.arguments) if program is not None else (),
-            limits=checker_limits(self._options.checker) if program is not None else PlanLimits(),
-            case_sensitive=checker.case_sensitive,
-            space_sensitive=checker.space_sensitive,
-            absolute=checker.absolute,
-            relative=checker.relative,
-            full=checker.full,
-        )
+    async def _run(
+        self, problem: Problem, submission: Submission, compiled: Compiled | None, judges: Judges
+    ) -> _Run:
+        if compiled is not None:
+            problem = msgspec.structs.replace(problem, limits=compiled.language.limits(problem.limits))
+        profile = await self._engine.profile()
+        takes_part = program(
+            problem, submission, compiled, judges,
+            proctor=await self._artifacts.proctor(), profile=profile, options=self._options,
+        )  # fmt: skip
+        run = _Run(self._engine, problem, takes_part, profile, self._options)
+        if compiled is None:
+            run.results.update(_without_program(problem))
+        await run.to_the_end()
+        return run
 
 
 class _Run:
@@ -109,7 +97,7 @@ class _Run:
         """Every job takes at least one test further, or the second that does not ends in a JudgeFailure."""
         without = 0
         while todo := live(self._problem, self.results, all_tests=self._options.all_tests):
-            tests = batches(todo, min(self._options.max_tests, self._profile.max_files))[0]
+            tests = batches(todo, self._most_tests())[0]
             reply, reason = await self._job(tests)
             self.results.update(reply.results)
             self.confinement = reply.confinement or self.confinement
@@ -118,6 +106,11 @@ class _Run:
                 phase = f"judging problem {self._problem.id}"
                 raise JudgeFailure(reason, phase=phase, test=tests[0].test.name)
 
+    def _most_tests(self) -> int:
+        """In one job. A test with a file that was handed in has three files open, not two."""
+        most = min(self._options.max_tests, self._profile.max_files)
+        return max(1, most * 2 // 3) if self._program.outputs else most
+
     async def _job(self, tests: Sequence[PlannedTest]) -> tuple[Reply, str]:
         batch = Batch.of(self._problem, tests, secrets.token_hex(16))
         job = run_job(self._problem, self._program, batch, options=self._options, profile=self._profile)
@@ -125,27 +118,8 @@ class _Run:
         return read_reply(self._problem, batch, result.run), without_lines(result.run)
 
 
-def _check_task_type(problem: Problem) -> None:
-    if problem.task_type not in _JUDGED:
-        kind = problem.task_type.value
-        raise JudgeFailure(f"problem {problem.id} is of type {kind}, which is not judged yet")
-
-
-def _submission(language: Language, profile: Profile, memory: int | None) -> PlanSubmission:
-    tool = profile.toolchains.get(language.command)
-    argv = language.run(tool.path if tool is not None else "", memory)
-    return PlanSubmission(
-        argv=argv,
-        files=tuple(word for word in argv[1:] if word == language.artifact_name),
-        env=_ENVIRONMENT,
-        threads=language.threads,
-        proc=language.proc,
-        address_space=language.address_space,
-    )
-
-
-def _files(language: Language, artifact: Blob, checker: Blob | None) -> tuple[JobFile, ...]:
-    submission = JobFile(name=language.artifact_name, content=artifact, executable=True)
-    if checker is None:
-        return (submission,)
-    return submission, JobFile(name=_CHECKER, content=checker, executable=True)
+def _without_program(problem: Problem) -> Iterator[tuple[str, TestResult]]:
+    """The tests that ask for a program, for a submission that has only files."""
+    for test in problem.tests:
+        if not is_by_file(problem, test.name):
+            yield test.name, not_submitted(test.name)

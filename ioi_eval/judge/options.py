@@ -13,6 +13,17 @@ class CheckerLimits(Value):
     memory: int = 4 << 30
 
 
+class ManagerLimits(Value):
+    """Of a manager or an interactor on one test. Over them it has failed, which is a judge failure.
+
+    It waits for the submission, so it gets more of everything: who is slow is to be found out, not who waits.
+    """
+
+    cpu_time: float = 10.0  # seconds; more where that many processes may take longer themselves
+    more_time: float = 10.0  # seconds on the wall clock, beyond what the submission has
+    memory: int = 4 << 30  # bytes
+
+
 class JudgeOptions(Value):
     all_tests: bool = False  # run tests that can no longer change a score, too
     allow_unconfined: bool = False  # judge even where the kernel offers no confinement
@@ -20,3 +31,5 @@ class JudgeOptions(Value):
     max_job_time: float = 3600.0  # seconds; a job that needs longer goes on in a new one
     attempts: int = 4  # of one job, where the engine and not the job is at fault
     checker: CheckerLimits = CheckerLimits()
+    manager: ManagerLimits = ManagerLimits()
+    layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests

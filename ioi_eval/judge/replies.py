@@ -7,10 +7,10 @@ from typing import Any
 
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.judge.jobs import Batch
-from ioi_eval.models import Problem, Stage, TestResult, Value
+from ioi_eval.models import Problem, Stage, TaskType, TestResult, Value
 from ioi_eval.plan import share
 from ioi_eval.protocol.proctor import Line, decode_lines
-from ioi_eval.verdicts import test_result
+from ioi_eval.verdicts import ALONE, Company, test_result
 
 
 class Reply(Value):
@@ -49,14 +49,23 @@ def _results(problem: Problem, batch: Batch, index: int, line: Line) -> dict[str
         raise JudgeFailure(line.failure, phase=f"judging with {checker_name(problem)}", test=name)
     if line.skipped:
         return {}
-    return share(planned, test_result(name, line, limits=problem.limits))
+    return share(planned, test_result(name, line, limits=problem.limits, company=_company(problem)))
+
+
+def _company(problem: Problem) -> Company:
+    if problem.task_type is TaskType.COMMUNICATION:
+        return Company(processes=problem.options.processes)
+    return Company(processes=2, each=True) if problem.task_type is TaskType.TWO_STEPS else ALONE
 
 
 def checker_name(problem: Problem) -> str:
-    """`cms checker checker/checker.cpp`, or the comparison that is built in."""
-    kind = problem.checker.kind.value
-    sources = problem.checker.sources
-    return f"{kind} checker {sources[0].name}" if sources else kind
+    """`cms checker checker/checker.cpp`, or the comparison that is built in. A manager's name comes first."""
+    names = []
+    if problem.manager is not None and problem.manager.sources:
+        names.append(f"{problem.manager.kind.value} manager {problem.manager.sources[0].name}")
+    if problem.checker.sources:
+        names.append(f"{problem.checker.kind.value} checker {problem.checker.sources[0].name}")
+    return ", ".join(names) or problem.checker.kind.value
 
 
 def without_lines(stage: Stage) -> str:

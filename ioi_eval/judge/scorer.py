@@ -69,7 +69,7 @@ class Scorer:
         return self._judge
 
     async def prepare(self, problem: Problem) -> None:
-        """Builds the problem's checker now. Raises `CheckerBroken` if it does not compile."""
+        """Builds the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""
         await self.judge.prepare(problem)
 
     async def score(self, problem: Problem, submission: Submission) -> SubmissionResult:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
-from ioi_eval.artifacts.recipes import checker_recipe, header_recipe, proctor_recipe, submission_recipe
+from ioi_eval.artifacts.recipes import header_recipe, proctor_recipe, submission_recipe, trusted_recipe
 from ioi_eval.artifacts.values import BuildLimits
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import TaskOptions, Toolchain
@@ -75,7 +75,8 @@ def test_any_text_is_a_source(code: str) -> None:
 
 
 def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
-    recipe = checker_recipe(checked_problem(), LIMITS)
+    problem = checked_problem()
+    recipe = trusted_recipe(problem, problem.checker, "checker", LIMITS)
     assert recipe.command[-3:] == ("-o", "checker.out", "checker/checker.cpp")
     assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
     assert recipe.limits.wall_time is not None

@@ -23,7 +23,7 @@ from ioi_eval.errors import (
     JudgeFailure,
 )
 from ioi_eval.judge import JudgeOptions, Scorer, score_sync
-from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Stage, StageStatus, TaskType, Test
+from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Stage, StageStatus, Test
 from ioi_eval.models import Verdict as V
 from ioi_eval.store import Store
 
@@ -256,13 +256,6 @@ async def test_faults_that_stay_are_judge_failures(fault: Fault, times: int) -> 
         with pytest.raises(JudgeFailure, match="judging"):
             await scorer.score(problem(), submission())
     assert len(engine.runs) == times
-
-
-@pytest.mark.parametrize("kind", [kind for kind in TaskType if kind is not TaskType.BATCH])
-async def test_other_task_types_are_not_judged_yet(kind: TaskType) -> None:
-    async with scoring(FakeEngine()) as scorer:
-        with pytest.raises(JudgeFailure, match=f"{kind.value}, which is not judged yet"):
-            await scorer.score(problem(task_type=kind), submission())
 
 
 async def test_an_unknown_language_is_bad_input() -> None:

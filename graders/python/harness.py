@@ -1,0 +1,120 @@
+"""Calls one function of a submission and writes what it returns, as JSON, to a descriptor.
+
+    python3 harness.py SUBMISSION FUNCTION DESCRIPTOR < ARGUMENTS
+
+ARGUMENTS is a JSON list. FUNCTION is a function of the submission, a method of its class Solution, or
+Class.method. The submission shares this process and may do to it what it likes. That earns nothing: the
+expected result is not here, and what leaves is a text that is compared elsewhere. All that matters here is
+that a submission which returns is heard, whatever it left behind: threads, atexit, __del__, a changed json.
+
+No result is a wrong one: sys.exit(0), or what JSON has no word for. An exception ends with exit code 1.
+"""
+
+import importlib
+import json
+import os
+import sys
+import traceback
+import types
+
+# As in the harnesses that such submissions are written for: all public names of these, and they themselves.
+MODULES = (
+    "string",
+    "re",
+    "datetime",
+    "collections",
+    "heapq",
+    "bisect",
+    "copy",
+    "math",
+    "random",
+    "statistics",
+    "itertools",
+    "functools",
+    "operator",
+    "io",
+    "time",
+    "json",
+    "typing",
+)
+NAME = "submission"  # not __main__: what a program does when it is run by itself is not asked for
+SOLUTION = "Solution"
+RECURSION = 500_000
+
+
+def main():
+    path, function, descriptor = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    arguments = json.loads(sys.stdin.buffer.read())
+    sys.argv[:] = [path]
+    encode = json.JSONEncoder(allow_nan=False).encode
+    leave, tell = os._exit, os.write  # a submission may put its own in their places
+    try:
+        result = call(load(path), function, arguments)
+    except SystemExit as end:
+        leave(exit_code(end.code))
+    except BaseException:
+        tell(2, last_words())
+        leave(1)
+    try:
+        text = encode(result).encode("ascii")
+    except BaseException:
+        tell(2, b"the result cannot be written as JSON\n")
+        leave(0)
+    while text:
+        text = text[tell(descriptor, text) :]
+    leave(0)
+
+
+def load(path):
+    """The submission as a module that is not the main one."""
+    sys.setrecursionlimit(RECURSION)
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
+    with open(path, "rb") as stream:
+        code = compile(stream.read(), path, "exec", dont_inherit=True)
+    module = types.ModuleType(NAME)
+    module.__dict__.update(usual_names())
+    sys.modules[NAME] = module  # dataclasses and the like look it up
+    exec(code, module.__dict__)
+    return module
+
+
+def usual_names():
+    """Modules win over what is called like them (datetime, copy, bisect), the language over all."""
+    modules = {name: importlib.import_module(name) for name in MODULES}
+    names = {}
+    for module in modules.values():
+        names.update((name, getattr(module, name)) for name in public_names(module))
+    own = vars(importlib.import_module("builtins"))
+    return {name: value for name, value in {**names, "sys": sys, **modules}.items() if name not in own}
+
+
+def public_names(module):
+    return getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+
+
+def call(module, function, arguments):
+    return find(module, function)(*arguments)
+
+
+def find(module, function):
+    owner, _, name = function.rpartition(".")
+    if not owner and hasattr(getattr(module, SOLUTION, None), name):
+        owner = SOLUTION
+    return getattr(getattr(module, owner)() if owner else module, name)
+
+
+def exit_code(code):
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
+
+
+def last_words():
+    try:
+        return traceback.format_exc(limit=-3).encode(errors="replace")
+    except BaseException:
+        return b"an exception that cannot be shown\n"
+
+
+main()
