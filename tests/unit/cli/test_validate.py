@@ -196,3 +196,40 @@ def test_the_contests_own_packages(cli: CommandLine, name: str, solutions: int) 
     found = json.loads(done.stdout)
     assert (done.returncode, found["differences"], found["unjudged"]) == (0, 0, []), done.stderr
     assert len(found["solutions"]) == solutions
+
+
+SLOW = "int main() { volatile int x = 0; for (;;) x = x + 1; }\n"
+
+
+def write_kattis(folder: Path) -> Path:
+    """A package that leaves its time limit to its accepted solution."""
+    files = {
+        "problem.yaml": "name: Add\n",
+        "data/secret/1.in": "1 2\n",
+        "data/secret/1.ans": "3\n",
+        "submissions/accepted/right.cpp": RIGHT,
+        "submissions/wrong_answer/wrong.cpp": WRONG,
+        "submissions/time_limit_exceeded/slow.cpp": SLOW,
+    }
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_a_time_limit_is_taken_from_accepted_solutions(cli: CommandLine) -> None:
+    package = write_kattis(cli.folder / "kattis")
+    first = cli("validate", package, "--out", "run")
+    assert first.returncode == 0, first.stderr + first.stdout
+    assert "kattis: time limit " in first.stderr
+    limits = validation(cli.folder / "run")["limits"]
+    assert limits["kattis"]["cpu_time"] >= 1
+    assert limits["kattis"]["solution"] == "right.cpp"
+
+    kept = (cli.folder / "run" / "limits.json").read_bytes()
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW, problem_id="kattis")])
+    scored = cli("score", dump, "--problems", package, "--out", "scored")
+    assert scored.returncode == 0, scored.stderr
+    assert [test["status"] for test in results(cli.folder / "scored")["slow"]["test_results"]] == ["TLE"]
+    assert cli("validate", package, "--out", "run").returncode == 0
+    assert (cli.folder / "run" / "limits.json").read_bytes() == kept
