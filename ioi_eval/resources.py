@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ioi_eval.errors import IoiEvalError
@@ -17,6 +18,20 @@ def graders() -> Path:
 def examples() -> Path:
     """The folder of the example problems and the example dump."""
     return _folder("examples", _PACKAGE)
+
+
+def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
+    """What a C++17 compiler is told to build the proctor, given the names of all its .cpp files.
+
+    All are compiled as one: most of the time goes into the library's headers, which are then read once.
+    """
+    ahead, main = [], ""
+    for source in sorted(sources):
+        if source.endswith("main.cpp"):
+            main = source
+        else:
+            ahead += ["-include", source]
+    return ("-std=c++17", "-O2", "-static", "-s", "-o", output, *ahead, main)
 
 
 def _folder(name: str, package: Path) -> Path:

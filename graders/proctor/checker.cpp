@@ -6,7 +6,6 @@
 namespace checker {
 namespace {
 
-constexpr size_t longest_text = 1 << 16;
 
 // Which files a kind of checker is told of, in its order. An ICPC validator reads the output on its standard input.
 std::vector<std::string> arguments(const std::string& kind) {
@@ -65,8 +64,8 @@ opinion::Opinion Checker::run(int input, int answer, int output, const char* mod
   statement.who = desk_->who();
   statement.full = description_.full;
   statement.outcome = process::run(desk_->room(), program);
-  statement.said = files::read_text(said.get(), longest_text);
-  statement.told = files::read_text(told.get(), longest_text);
+  statement.said = files::read_text(said.get(), opinion::longest);
+  statement.told = files::read_text(told.get(), opinion::longest);
   desk_->collect_feedback(statement);
   return opinion::read(description_.kind, statement);
 }

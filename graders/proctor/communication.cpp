@@ -5,7 +5,6 @@
 namespace task {
 namespace {
 
-constexpr size_t longest_text = 1 << 16;
 
 // The two ways between the manager and one process.
 struct Line {
@@ -32,8 +31,8 @@ class Communication : public Task {
     statement.outcome = manager.wait();
     // On purpose also where the manager then broke: it was left alone by the process that failed.
     if (verdict.end != verdict::End::ok) return verdict;
-    statement.said = files::read_text(said.get(), longest_text);
-    statement.told = files::read_text(told.get(), longest_text);
+    statement.said = files::read_text(said.get(), opinion::longest);
+    statement.told = files::read_text(told.get(), opinion::longest);
     conclude(verdict, test, statement, said.get());
     return verdict;
   }

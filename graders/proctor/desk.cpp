@@ -13,13 +13,12 @@ namespace {
 constexpr const char* names[3] = {input_name, answer_name, output_name};
 constexpr int64_t largest_file = 64LL << 20;
 constexpr int64_t most_processes = 64;
-constexpr size_t longest_text = 1 << 16;
 
 bool is_of_system(const std::string& program) { return program.find('/') != std::string::npos; }
 
 std::string take(int folder, const char* name) {
   const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  return fd.valid() ? files::read_text(fd.get(), longest_text) : "";
+  return fd.valid() ? files::read_text(fd.get(), opinion::longest) : "";
 }
 
 void empty(const std::string& path) {

@@ -8,7 +8,6 @@
 namespace task {
 namespace {
 
-constexpr size_t longest_text = 1 << 16;
 
 class Interactive : public Task {
  public:
@@ -32,7 +31,7 @@ class Interactive : public Task {
     opinion::Statement statement;
     statement.who = manager_->who();
     statement.outcome = interactor.wait();
-    statement.told = files::read_text(told.get(), longest_text);
+    statement.told = files::read_text(told.get(), opinion::longest);
     manager_->collect_feedback(statement);
     conclude(verdict, test, statement, was_left, transcript.get());
     return verdict;

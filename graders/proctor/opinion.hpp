@@ -21,6 +21,8 @@ struct Statement {
   double full = 1;                  // the number in score.txt that is worth everything
 };
 
+constexpr size_t longest = 1 << 16;  // bytes of what a program says that are read
+
 // By the rules of a kind: cms, testlib, icpc, codeforces. Fails (sys::Failure) when nothing can be made of it.
 Opinion read(const std::string& kind, const Statement& statement);
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
+from ioi_eval.resources import proctor_arguments
+
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 
 
@@ -26,8 +28,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
 @pytest.fixture(scope="session")
 def proctor(workshop: Path) -> Path:
     binary = workshop / "proctor"
-    command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-static", "-o", str(binary)]
-    subprocess.run([*command, *map(str, sorted(SOURCES.glob("*.cpp")))], check=True)
+    arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(binary))
+    subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", *arguments], check=True, cwd=SOURCES)
     return binary
 
 

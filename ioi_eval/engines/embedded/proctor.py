@@ -15,9 +15,9 @@ import msgspec
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
+from ioi_eval.resources import proctor_arguments
 from ioi_eval.store import Store
 
-_COMMAND = ("-std=c++17", "-O2", "-static", "-s")
 _WORDS = 4000  # bytes of a compiler's complaints that a message repeats
 INSTALL_COMPILER = "apt-get install g++"
 
@@ -41,7 +41,7 @@ def artifact_key(compiler: Toolchain, sources: Path) -> str:
         "kind": "proctor",
         "architecture": platform.machine(),
         "toolchain": compiler.identity,
-        "command": [compiler.command, *_COMMAND],
+        "command": [compiler.command, *proctor_arguments(_units(sources), "proctor")],
         "sources": [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in _all(sources)],
     }
     return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
@@ -51,16 +51,17 @@ def _all(sources: Path) -> list[Path]:
     return sorted(path for path in sources.iterdir() if path.suffix in {".cpp", ".hpp", ".h"})
 
 
+def _units(sources: Path) -> list[str]:
+    return [path.name for path in _all(sources) if path.suffix == ".cpp"]
+
+
 async def _built(compiler: Toolchain, sources: Path, folder: Path) -> Path:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
     output = folder / "proctor-built"
-    units = [str(path) for path in _all(sources) if path.suffix == ".cpp"]
     process = await asyncio.create_subprocess_exec(
         compiler.path,
-        *_COMMAND,
-        "-o",
-        str(output),
-        *units,
+        *proctor_arguments(_units(sources), str(output)),
+        cwd=sources,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
