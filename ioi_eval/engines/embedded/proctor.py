@@ -8,7 +8,10 @@ import hashlib
 import os
 import platform
 import signal
+from asyncio.subprocess import Process
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -58,15 +61,17 @@ def _units(sources: Path) -> list[str]:
 async def _built(compiler: Toolchain, sources: Path, folder: Path) -> Path:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
     output = folder / "proctor-built"
-    process = await asyncio.create_subprocess_exec(
-        compiler.path,
-        *proctor_arguments(_units(sources), str(output)),
-        cwd=sources,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
-        start_new_session=True,
+    process = await _started(
+        asyncio.create_subprocess_exec(
+            compiler.path,
+            *proctor_arguments(_units(sources), str(output)),
+            cwd=sources,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
+            start_new_session=True,
+        )
     )
     words = await _to_its_end(process)
     if process.returncode != 0:
@@ -75,13 +80,27 @@ async def _built(compiler: Toolchain, sources: Path, folder: Path) -> Path:
     return output
 
 
-async def _to_its_end(process: asyncio.subprocess.Process) -> bytes:
+async def _started(starting: Coroutine[Any, Any, Process]) -> Process:
+    """Cancelled while the process comes to be, it waits for it: only who knows it can end all of it."""
+    task = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await _end(await task)
+        raise
+
+
+async def _to_its_end(process: Process) -> bytes:
     """What it says. Cancelled, it takes the compiler's own programs with it."""
     try:
         words, _ = await process.communicate()
     except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await _end(process)
         raise
     return words
+
+
+async def _end(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
