@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from ioi_eval.store import Store
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    base = tmp_path_factory.getbasetemp()
-    return Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "conformance-store")
+def store(shared_cache: Path) -> Store:
+    return Store(shared_cache)
 
 
 @pytest.fixture(scope="session")

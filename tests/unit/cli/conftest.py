@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from cli_helpers import CommandLine, write_package
 
-from ioi_eval.store import private_folder
-
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all tests, in whichever worker, so that the proctor is built once."""
-    base = tmp_path_factory.getbasetemp()
-    return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+def cache(shared_cache: Path) -> Path:
+    return shared_cache
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +13,8 @@ from ioi_eval.store import Store
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """One for all tests: the proctor is built once, or once per worker where several run at a time."""
-    base = tmp_path_factory.getbasetemp()
-    return Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "engine-store")
+def store(shared_cache: Path) -> Store:
+    return Store(shared_cache)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""One store for the whole session: the proctor is built once."""
+"""What these tests share."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from ioi_eval.store import Store
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(Path(tmp_path_factory.mktemp("store")))
+def store(shared_cache: Path) -> Store:
+    return Store(shared_cache)

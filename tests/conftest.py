@@ -1,0 +1,17 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.store import private_folder
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests, in whichever worker they run, so that the proctor is built once."""
+    base = tmp_path_factory.getbasetemp()
+    return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
