@@ -1,4 +1,4 @@
-"""The words of the project as frozen, typed values. Nothing here knows of files' formats, engines or terminals."""
+"""The words of the project as frozen, typed values. Nothing here knows of formats, engines or terminals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Blob(Value):
 
 
 class NamedBlob(Value):
-    """A file of a problem or of a job under the name that programs know it by, such as `graders/grader.cpp`."""
+    """A file of a problem or of a job under the name that programs know it by: `graders/grader.cpp`."""
 
     name: str
     content: Blob
@@ -86,7 +86,7 @@ class TaskOptions(Value):
 
 
 class CheckerKind(StrEnum):
-    """How an output is compared, or what a program that judges says and how. docs/protocol.md has the rules."""
+    """How an output is compared, or what a program that judges says. docs/protocol.md has the rules."""
 
     WHITE_DIFF = "white-diff"
     STRIPPED = "stripped"
@@ -180,7 +180,7 @@ class Problem(Value):
     task_type: TaskType = TaskType.BATCH
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
-    time_from_solutions: float | None = None  # cpu_time is yet to be measured: the slowest accepted one's times this
+    time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
     checker: Checker = Checker()
     manager: Manager | None = None

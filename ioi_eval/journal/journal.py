@@ -25,7 +25,8 @@ from ioi_eval.journal.reading import (
 from ioi_eval.rows import plain
 
 _LOCK = ".lock"
-_DERIVED = ("summary.json", "report.md", "report.html", "validation.json", "limits.json")  # made of the rows, so they go when the rows go
+# Made of the rows, so they go when the rows go.
+_DERIVED = ("summary.json", "report.md", "report.html", "validation.json", "limits.json")
 
 
 class Journal:

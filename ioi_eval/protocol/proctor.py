@@ -81,7 +81,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     user_io: str = "std_io"
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
-    layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None means all there are
+    layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None: all
     allow_unconfined: bool = False
 
 
@@ -118,7 +118,7 @@ _LINE = msgspec.json.Decoder(Line)
 
 
 def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
-    """The proctor's lines in a job's standard output. Other lines, and a last one that was cut off, are passed over.
+    """The proctor's lines in a job's standard output. Other lines, and a last one cut off, are passed over.
 
     A line that has the nonce but is not one of ours can only come from a proctor of another version.
     """
@@ -131,6 +131,6 @@ def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
         except msgspec.DecodeError as error:
             raise BrokenReply(f"a verdict line is not of the agreed shape: {error}") from error
         if line.v != VERSION:
-            raise BrokenReply(f"the proctor speaks version {line.v} of the protocol, this package version {VERSION}")
+            raise BrokenReply(f"the proctor speaks version {line.v} of the protocol, this package {VERSION}")
         if line.nonce == nonce:
             yield line

@@ -1,6 +1,7 @@
 """The benchmark of judging: ratios to a bare loop and to the classic shape, measured in one run.
 
-What takes part in every ratio runs on the same cores, one directly after the other, several times in turn; the median counts.
+What takes part in every ratio runs on the same cores, one directly after the other, several times in turn;
+the median counts.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ async def throughput(bench: Bench, rounds: int) -> None:
         row("ours, precompiled header", total / quick_time, bare_time / quick_time)
         row("classic shape", 1 / slow, bare_time / total / slow)
         print(
-            f"  ours to the classic shape: {slow * total / plain_time:.0f} times, {slow * total / quick_time:.0f} with the header"
+            f"  ours to the classic shape: {slow * total / plain_time:.0f} times, "
+            f"{slow * total / quick_time:.0f} with the header"
         )
 
 

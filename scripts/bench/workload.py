@@ -11,7 +11,9 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Probl
 # A checker as heavy on the compiler as the usual libraries for checkers are.
 SLOW_CHECKER = """#include <bits/stdc++.h>
 #include <regex>
-template <int N> struct Heavy : Heavy<N - 1> { std::map<std::string, std::vector<std::array<int, N % 7 + 1>>> held; };
+template <int N> struct Heavy : Heavy<N - 1> {
+  std::map<std::string, std::vector<std::array<int, N % 7 + 1>>> held;
+};
 template <> struct Heavy<0> {};
 int main(int argc, char** argv) {
   Heavy<60> heavy;
@@ -27,7 +29,7 @@ int main(int argc, char** argv) {
 
 
 def source(index: int) -> str:
-    """The sum of squares, written with the headers and the containers of a usual submission; each text is different."""
+    """The sum of squares, with the headers and containers of a usual submission; each text is different."""
     return f"""#include <bits/stdc++.h>
 using namespace std;
 int main() {{
