@@ -1,4 +1,6 @@
 // Communication: a manager talks to one or more processes of the submission, and says what they are worth.
+#include <csignal>
+
 #include "pipes.hpp"
 #include "together.hpp"
 
@@ -31,6 +33,10 @@ class Communication : public Task {
     statement.outcome = manager.wait();
     // On purpose also where the manager then broke: it was left alone by the process that failed.
     if (verdict.end != verdict::End::ok) return verdict;
+    if (statement.outcome.signal == SIGPIPE) {
+      verdict.feedback = "The submission ended too early";
+      return verdict;
+    }
     statement.said = files::read_text(said.get(), opinion::longest);
     statement.told = files::read_text(told.get(), opinion::longest);
     conclude(verdict, test, statement, said.get());

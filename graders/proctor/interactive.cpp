@@ -27,7 +27,10 @@ class Interactive : public Task {
     to_user.write.reset(), from_user.read.reset();
     verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
     const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || has_ended(interactor));
-    to_user.close(), from_user.close();
+    from_user.close();
+    // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has judged.
+    if (verdict.end == verdict::End::ok) pipes::drain(to_user.read, interactor.report());
+    to_user.close();
     opinion::Statement statement;
     statement.who = manager_->who();
     statement.outcome = interactor.wait();

@@ -18,4 +18,7 @@ Pipe make();
 // partner that died before it came.
 std::string path(const sys::Fd& end);
 
+// Reads and forgets what comes out of `end` until there is something to read from `until`: who writes is not killed for it.
+void drain(const sys::Fd& end, int until);
+
 }  // namespace pipes

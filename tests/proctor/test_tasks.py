@@ -50,6 +50,13 @@ def talk(bench: Bench, source: str, *, manager: str = ADDING_MANAGER, **more: ob
     return bench.judge(source, [("21\n", None)], task_type="Communication", manager_source=manager, **more)  # type: ignore[arg-type]
 
 
+def test_a_process_that_leaves_words_of_the_manager_unread(bench: Bench) -> None:
+    deaf = ADDING_MANAGER.replace("signal(SIGPIPE, SIG_IGN);", "").replace('puts("0");', 'puts("1");')
+    deaf = deaf.replace("int answer = -1;", "int answer = -1; getc(in);")  # waits until its partner is gone
+    line = talk(bench, "int main(){}", manager=deaf).tests[0]
+    assert (line.end, line.score, line.feedback) == ("ok", 0, "The submission ended too early"), line
+
+
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_communication_over_standard_streams(bench: Bench, processes: int) -> None:
     line = talk(bench, DOUBLE, processes=processes).tests[0]
@@ -226,6 +233,19 @@ def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
             source, [("37", None)], task_type="Interactive", manager_source=interactor, manager=manager
         )
         assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
+
+
+def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
+    manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
+    speaking = '#include <cstdio>\nint main(){while(getchar()!=EOF); for(int i=0;i<99999;i++) puts("word"); return 43;}'
+    judged = bench.judge(
+        '#include <cstdio>\nint main(){puts("1");}',
+        [("37", None)],
+        task_type="Interactive",
+        manager_source=speaking,
+        manager=manager,
+    )
+    assert (judged.tests[0].end, judged.tests[0].score) == ("ok", 0), judged
 
 
 def test_interactive_where_the_submission_fails(bench: Bench) -> None:

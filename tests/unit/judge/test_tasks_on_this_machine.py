@@ -1,0 +1,346 @@
+"""Every task type and every kind of checker, from a problem to its points, on the embedded engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from judge_samples import problem, submission
+
+from ioi_eval.artifacts import ManagerBroken
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    SubmissionResult,
+    TaskOptions,
+    TaskType,
+    Test,
+    TestResult,
+)
+from ioi_eval.models import Verdict as V
+from ioi_eval.store import Store
+
+LIMITS = Limits.contest(0.5, 64 << 20)
+
+
+@pytest.fixture
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
+    engine = EmbeddedEngine(store=store, slots=2)
+    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
+        yield opened
+
+
+def named(name: str, text: str) -> NamedBlob:
+    return NamedBlob(name=name, content=Blob.of(text))
+
+
+def cases(*pairs: tuple[str, str]) -> tuple[Test, ...]:
+    return tuple(
+        Test(name=f"t{index}", input=Blob.of(given), answer=Blob.of(answer))
+        for index, (given, answer) in enumerate(pairs)
+    )
+
+
+def task(kind: TaskType, *pairs: tuple[str, str], **changes: Any) -> Problem:
+    values = {"task_type": kind, "limits": LIMITS, "tests": cases(*pairs), "subtasks": ()}
+    return problem(**(values | changes))
+
+
+def program(kind: CheckerKind, *sources: NamedBlob, language: str = "c++", **changes: Any) -> Checker:
+    return Checker(kind=kind, sources=sources, language=language, **changes)
+
+
+async def result_of(scorer: Scorer, problem: Problem, code: str | None, **changes: Any) -> SubmissionResult:
+    return await scorer.score(problem, submission(code, **changes))
+
+
+async def first(scorer: Scorer, problem: Problem, code: str, **changes: Any) -> TestResult:
+    return (await result_of(scorer, problem, code, **changes)).tests[0]
+
+
+# --- Communication -----------------------------------------------------------------------------------
+
+ADDING = """#include <csignal>
+#include <cstdio>
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  int given, sum = 0, n = 2;
+  scanf("%d", &given);
+  for (int i = 0; i < n; i++) {
+    FILE *in = fopen(argv[1 + 2 * i], "r"), *out = fopen(argv[2 + 2 * i], "w");
+    int answer = 0;
+    fprintf(out, "%d\\n", given); fflush(out);
+    if (fscanf(in, "%d", &answer) != 1) { puts("0"); return 0; }
+    sum += answer == 2 * given;
+  }
+  printf("%g\\n", sum / 2.0);
+  fprintf(stderr, "%s\\n", argc == 6 ? argv[5] : "translate:partial");
+}
+"""
+STUB = """#include "sum.h"
+#include <cstdio>
+#include <cstdlib>
+int main(int argc, char** argv) {
+  FILE *in = fopen(argv[1], "r"), *out = fopen(argv[2], "w");
+  int x;
+  if (fscanf(in, "%d", &x) == 1) fprintf(out, "%d\\n", twice(x, atoi(argv[3])));
+}
+"""
+HALVING = """#include <cstdio>
+int main(int argc, char** argv) {
+  double said;
+  if (fscanf(fopen(argv[3], "r"), "%lf", &said) == 1) printf("%g\\n", said / 2);
+}
+"""
+
+
+def communication(manager: str = ADDING, *arguments: str, **changes: Any) -> Problem:
+    header = named("graders/sum.h", "int twice(int x, int process);\n")
+    files = (named("graders/manager.cpp", manager), named("graders/stub.cpp", STUB), header)
+    options = TaskOptions(with_grader=True, processes=2, user_io="fifo_io", manager_args=arguments)
+    values = {"options": options, "grader_files": files, "manager": Manager(sources=files)}
+    return task(TaskType.COMMUNICATION, ("21\n", ""), **(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("body", "score", "status"),
+    [
+        ("return 2 * x;", 1.0, V.AC),
+        ("return (2 + process) * x;", 0.5, V.PA),
+        ("return x;", 0.0, V.WA),
+        ("__builtin_trap();", 0.0, V.RE),
+        ("while (clock() < 0.3 * CLOCKS_PER_SEC); return 2 * x;", 0.0, V.TLE),
+        ("sleep(60); return 2 * x;", 0.0, V.TLE),
+        ("static char c[80 << 20]; memset(c, 1, sizeof c); return c[x];", 0.0, V.MLE),
+    ],
+)
+async def test_communication(scorer: Scorer, body: str, score: float, status: V) -> None:
+    includes = '#include "sum.h"\n#include <cstring>\n#include <ctime>\n#include <unistd.h>\n'
+    result = await first(
+        scorer, communication(), includes + f"int twice(int x, int process) {{ {body} return 0; }}\n"
+    )
+    assert (result.score, result.status) == (score, status), result
+    if "0.3" in body:  # less than the limit in each, more in both
+        assert result.feedback.startswith("Time limit exceeded (CPU time of 2 processes 0."), result
+
+
+RIGHT = "int twice(int x, int process) { return 2 * x; }\n"
+
+
+async def test_a_managers_own_arguments_and_a_checker_behind_it(scorer: Scorer) -> None:
+    assert (await first(scorer, communication(ADDING, "loud"), RIGHT)).feedback == "loud"
+    checker = program(CheckerKind.CMS, named("checker/checker.cpp", HALVING))
+    assert (await first(scorer, communication(checker=checker), RIGHT)).score == 0.5
+
+
+async def test_a_manager_that_breaks_is_no_verdict(scorer: Scorer) -> None:
+    with pytest.raises(JudgeFailure, match="the manager exited with code 3"):
+        await first(scorer, communication("int main() { return 3; }\n"), RIGHT)
+    with pytest.raises(ManagerBroken, match=r"graders/manager\.cpp does not compile"):
+        await scorer.prepare(communication("int main() { return x; }\n"))
+
+
+# --- Interactive -------------------------------------------------------------------------------------
+
+GUESSING = """import sys
+import telling
+secret = int(open(sys.argv[1]).read())
+for line in sys.stdin:
+    guess = int(line)
+    print("more" if guess < secret else "less" if guess > secret else "right", flush=True)
+    if guess == secret:
+        telling.end(42)
+telling.end(43)
+"""
+TELLING = """import sys
+def end(code):
+    open(sys.argv[3] + "/judgemessage.txt", "w").write("so be it")
+    sys.exit(code)
+"""
+SEARCH = """low, high = 1, 100
+while True:
+    middle = (low + high) // 2
+    print(middle, flush=True)
+    told = input()
+    if told == "right": break
+    low, high = (middle + 1, high) if told == "more" else (low, middle - 1)
+"""
+
+
+async def test_an_interactor_in_python(scorer: Scorer) -> None:
+    sources = (named("v/interact.py", GUESSING), named("v/telling.py", TELLING))
+    manager = Manager(sources=sources, kind=CheckerKind.ICPC, language="python")
+    guessing = task(TaskType.INTERACTIVE, ("37", ""), manager=manager)
+    found = await first(scorer, guessing, SEARCH, language="python")
+    assert (found.score, found.status, found.feedback) == (1.0, V.AC, "so be it")
+    assert (await first(scorer, guessing, "print(1)", language="python")).status is V.WA
+    assert (await first(scorer, guessing, "print(1)\n1 / 0", language="python")).status is V.RE
+
+
+# --- files, steps ------------------------------------------------------------------------------------
+
+MODES = """#include <cstdio>
+#include <cstring>
+int main(int argc, char** argv) {
+  int x = 0;
+  fscanf(fopen(argv[3], "r"), "%d", &x);
+  puts(x != 7 ? "0" : argc == 5 && !strcmp(argv[4], "outputonly") ? "0.5" : "1");
+}
+"""
+
+
+async def test_files_that_are_handed_in(scorer: Scorer) -> None:
+    checker = program(CheckerKind.CMS, named("checker.cpp", MODES))
+    three = (("", ""), ("", ""), ("", ""))
+    given = (named("t1", "7"), named("t2", "8"))
+    only = await result_of(scorer, task(TaskType.OUTPUT_ONLY, *three, checker=checker), None, outputs=given)
+    assert [(test.score, test.feedback) for test in only.tests[:2]] == [(0, "File not submitted"), (1, "")]
+    options = TaskOptions(output_tests=("t1", "t2"))
+    mixed = task(TaskType.BATCH_AND_OUTPUT, *three, checker=checker, options=options)
+    both = await result_of(scorer, mixed, '#include <cstdio>\nint main() { puts("7"); }', outputs=given)
+    assert [test.score for test in both.tests] == [1, 0.5, 0]
+    alone = await result_of(scorer, mixed, None, outputs=given)
+    assert [test.score for test in alone.tests] == [0, 0.5, 0]
+
+
+STEPS = """#include <cstdio>
+int first(int x);
+int second(int x);
+int main(int, char** argv) {
+  int x;
+  if (argv[1][0] == '0') { scanf("%d", &x); FILE* out = fopen(argv[2], "w"); fprintf(out, "%d", first(x)); }
+  else if (fscanf(fopen(argv[2], "r"), "%d", &x) == 1) printf("%d\\n", second(x));
+}
+"""
+
+
+async def test_two_steps(scorer: Scorer) -> None:
+    files = (named("graders/manager.cpp", STEPS),)
+    two = task(TaskType.TWO_STEPS, ("20", "41"), ("21", "0"), grader_files=files)
+    code = "int first(int x) { return 2 * x; }\nint second(int x) { return x + 1; }\n"
+    assert [test.score for test in (await result_of(scorer, two, code)).tests] == [1, 0]
+
+
+# --- Function ----------------------------------------------------------------------------------------
+
+LEETCODE = """from __future__ import annotations
+class Solution:
+    def double(self, xs: List[int]) -> Tuple[int]:
+        print(sum(xs))
+        return tuple(2 * x for x in xs)
+"""
+# Each ends with the right result, whatever it did before and has left behind.
+UNHARMED = {
+    "atexit": "import atexit, os\natexit.register(os._exit, 7)",
+    "threads": "import threading\nthreading.Thread(target=lambda: time.sleep(99)).start()",
+    "json": "import json\njson.dumps = json.JSONEncoder = print = len = None",
+    "exit": "import os, sys\nos._exit = os.write = sys.exit = sys.stdout = sys.stderr = None",
+    "number": "class I(int):\n    __repr__ = __str__ = lambda s: '0'\nconvert = I",
+    "list": "class wrap(list):\n    def __del__(s): 1 / 0",
+    "main": "if __name__ == '__main__':\n    while True: pass",
+    "recursion": "def down(n): return n and down(n - 1)\ndown(20000)",
+}
+GARBAGE = """import os
+def double(xs):
+    for descriptor in range(3, 30):
+        try: os.write(descriptor, b'[2, 4] ')
+        except OSError: pass
+    return [2, 4]
+"""
+# None of these gives the result in the way it is asked for.
+POWERLESS = {
+    "exit": ("import sys\nsys.exit(0)", V.WA),
+    "os._exit": ("import os\ndef double(xs): os._exit(0)", V.WA),
+    "code": ("import sys\ndef double(xs): sys.exit('no')", V.RE),
+    "exception": ("def double(xs): return 1 / 0", V.RE),
+    "equal": ("class E:\n    __eq__ = lambda s, o: True\ndef double(xs): return E()", V.WA),
+    "generator": ("def double(xs): return (2 * x for x in xs)", V.WA),
+    "nan": ("def double(xs): return float('nan')", V.WA),
+    "nothing": ("x = 1", V.RE),
+    "garbage": (GARBAGE, V.WA),
+    "syntax": ("def double(xs:", V.CE),
+}
+
+
+def doubling() -> Problem:
+    options = TaskOptions(function="double")
+    checker = Checker(kind=CheckerKind.JSON)
+    return task(TaskType.FUNCTION, ("[[1, 2]]", "[2, 4.0]"), options=options, checker=checker)
+
+
+async def test_a_function_is_called(scorer: Scorer) -> None:
+    assert (await first(scorer, doubling(), LEETCODE, language="python")).status is V.AC
+    for name, before in UNHARMED.items():
+        code = (
+            f"convert, wrap = int, list\n{before}\ndef double(xs): return wrap([convert(2 * x) for x in xs])"
+        )
+        result = await first(scorer, doubling(), code, language="python")
+        assert result.status is V.AC, (name, result)
+
+
+async def test_a_function_that_does_not_answer_is_worth_nothing(scorer: Scorer) -> None:
+    for name, (code, status) in POWERLESS.items():
+        result = await first(scorer, doubling(), code, language="python")
+        assert (result.status, result.score) == (status, 0), (name, result)
+
+
+# --- checkers ----------------------------------------------------------------------------------------
+
+POINTS = """#include <cstdio>
+int main(int argc, char** argv) { fprintf(stderr, "points 0.%s because", argv[argc - 1]); return 7; }
+"""
+VALIDATOR = """#include "rules.h"
+int main(int argc, char** argv) { return worth(argv[3]); }
+"""
+RULES = """#include "rules.h"
+#include <cstdio>
+#include <string>
+int worth(const std::string& folder) {
+  fputs("30", fopen((folder + "/score.txt").c_str(), "w"));
+  return 42;
+}
+"""
+VALIDATORS = (
+    named("output_validators/main.cpp", VALIDATOR),
+    named("output_validators/rules.cpp", RULES),
+    named("output_validators/rules.h", "#include <string>\nint worth(const std::string& folder);\n"),
+)
+SCRIPT = "import sys\nprint(100 if open(sys.argv[2]).read() == open(sys.argv[3]).read() else 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("checker", "answer", "score"),
+    [
+        (program(CheckerKind.TESTLIB, named("c.cpp", POINTS), arguments=("25",)), "", 0.25),
+        (program(CheckerKind.ICPC, *VALIDATORS, full=40.0), "", 0.75),
+        (program(CheckerKind.CODEFORCES, named("checker.py", SCRIPT), language="python"), "Pi 3.14\n", 1.0),
+        (program(CheckerKind.CODEFORCES, named("checker.py", SCRIPT), language="python"), "Pi", 0.0),
+        (Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=0.01), "PI 3.1416", 1.0),
+        (Checker(kind=CheckerKind.TOKENS, relative=0.01), "PI 3.1416", 0.0),
+        (Checker(kind=CheckerKind.STRIPPED), "Pi 3.14", 1.0),
+    ],
+)  # fmt: skip
+async def test_every_kind_of_checker(scorer: Scorer, checker: Checker, answer: str, score: float) -> None:
+    result = await first(
+        scorer, task(TaskType.BATCH, ("", answer), checker=checker), "print('Pi 3.14')", language="python"
+    )
+    assert result.score == score, result
+
+
+async def test_layers_can_be_left_out(store: Store) -> None:
+    layers = ("landlock", "seccomp")
+    options = JudgeOptions(layers=layers)
+    async with Scorer(
+        EmbeddedEngine(store=store, slots=1, layers=layers), store=store, options=options
+    ) as scorer:
+        result = await result_of(scorer, task(TaskType.BATCH, ("", "1")), "print(1)", language="python")
+    assert (result.points, result.confinement["namespaces"]) == (1.0, [])
