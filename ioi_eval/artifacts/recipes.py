@@ -11,6 +11,7 @@ from ioi_eval.artifacts.values import BuildLimits, Recipe
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.languages import Language, find
 from ioi_eval.models import Blob, Checker, CheckerKind, Manager, NamedBlob, Problem, Submission, TaskType
+from ioi_eval.resources import proctor_arguments
 
 CHECKER, MANAGER, PROCTOR, HEADER = "checker", "manager", "proctor", "header"
 _PROGRAM = ".out"  # packages have a folder called checker
@@ -86,7 +87,7 @@ def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
     """`sources`: all files of graders/proctor. It is C++17, so that older compilers than ours make it too."""
     files = tuple(sorted(sources, key=lambda file: file.name))
     units = [file.name for file in files if file.name.endswith(".cpp")]
-    command = ("g++", "-std=c++17", "-O2", "-static", "-s", "-pthread", "-o", PROCTOR, *units)
+    command = ("g++", *proctor_arguments(units, PROCTOR))
     return Recipe(
         kind=PROCTOR,
         output=PROCTOR,

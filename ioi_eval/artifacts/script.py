@@ -56,7 +56,7 @@ def _own_options(tool: Toolchain, headers: str) -> list[str]:
 
 def control_command(recipe: Recipe) -> tuple[str, ...]:
     """The same command with the control program in the place of all sources."""
-    names = {source.name for source in recipe.sources}
+    names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
     kept = [_CONTROL if word == recipe.output else word for word in recipe.command if word not in names]
     place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
     return (*kept[:place], recipe.control.name, *kept[place:])

@@ -8,6 +8,7 @@ import pytest
 from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
 from ioi_eval.artifacts.recipes import header_recipe, proctor_recipe, submission_recipe, trusted_recipe
+from ioi_eval.artifacts.script import control_command
 from ioi_eval.artifacts.values import BuildLimits
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import TaskOptions, Toolchain
@@ -85,8 +86,9 @@ def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
 
 
 def test_the_proctor_is_all_its_units() -> None:
-    recipe = proctor_recipe([named("b.cpp"), named("a.hpp"), named("a.cpp")], LIMITS)
-    assert recipe.command[-2:] == ("a.cpp", "b.cpp")
+    recipe = proctor_recipe([named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS)
+    assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
+    assert control_command(recipe)[-3:] == ("-o", ".ioi-eval-control", "ioi-eval-control.cpp")
 
 
 def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:
