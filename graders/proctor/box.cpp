@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t largest_spec = 4 << 20;
 constexpr int64_t version = 1;
+constexpr int first_linked = 64;  // scripts use the numbers below as they like
 
 struct Spec {
   process::Program program;
@@ -76,8 +77,10 @@ void make_parents(const std::string& name) {
 std::vector<sys::Fd> link_files(Spec& spec) {
   std::vector<sys::Fd> opened;
   for (const auto& file : spec.files) {
-    sys::Fd fd(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.valid()) sys::fail_errno("cannot open " + file.second);
+    const sys::Fd low(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!low.valid()) sys::fail_errno("cannot open " + file.second);
+    sys::Fd fd(fcntl(low.get(), F_DUPFD_CLOEXEC, first_linked));
+    if (!fd.valid()) sys::fail_errno("cannot keep " + file.second + " open");
     make_parents(file.first);
     if (symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), file.first.c_str()) != 0) sys::fail_errno("cannot link " + file.first);
     spec.program.inherited.push_back(fd.get());
