@@ -11,13 +11,14 @@ import pytest
 from ioi_eval.artifacts import Artifacts
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import Judge, JudgeOptions, run_classic
+from ioi_eval.judge import Judge, JudgeOptions, classic_job, run_classic
 from ioi_eval.languages import find
 from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,
     Limits,
+    Manager,
     NamedBlob,
     Problem,
     Solution,
@@ -43,6 +44,17 @@ def submitted(problem: Problem, code: str) -> Submission:
     return Submission(key="1", problem_id=problem.id, code=code)
 
 
+def has_classic_job(problem: Problem) -> bool:
+    solution = next(cpp_solutions(problem), None)
+    if solution is None:
+        return False
+    try:
+        classic_job(problem, problem.tests[0], submitted(problem, solution.code))
+    except JudgeFailure:
+        return False
+    return True
+
+
 def cpp_solutions(problem: Problem) -> Iterator[Solution]:
     return (solution for solution in problem.solutions if find(solution.language).links_grader)
 
@@ -59,6 +71,8 @@ def telling(results: tuple[TestResult, ...]) -> Iterator[TestResult]:
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_both_paths_agree(engine: EmbeddedEngine, store: Store, cache: Path, name: str) -> None:
     problem = load_problems(examples() / "problems", cache=cache, only={name})[name]
+    if not has_classic_job(problem):
+        pytest.skip(f"a {problem.task_type} task with a {problem.checker.kind} checker has no classic job")
     async with Artifacts(engine, store) as artifacts:
         judge = Judge(engine, artifacts, JudgeOptions(all_tests=True))
         compared = [await compare(engine, judge, problem, solution) for solution in cpp_solutions(problem)]
@@ -230,12 +244,14 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
         NamedBlob(name="graders/manager.cpp", content=Blob.of(MANAGER)),
         NamedBlob(name="graders/stub.cpp", content=Blob.of(STUB[user_io])),
     )
+    options = TaskOptions(with_grader=True, user_io=user_io, processes=processes)
     values: dict[str, object] = {
         "id": "twice",
         "task_type": TaskType.COMMUNICATION,
-        "options": TaskOptions(user_io=user_io, processes=processes),
+        "options": options,
         "limits": Limits.contest(1.0, 256 << 20),
         "grader_files": files,
+        "manager": Manager(sources=files),
         "tests": (Test(name="1", input=Blob.of(f"{processes} 21\n")),),
     }
     return Problem(**(values | changes))
@@ -263,6 +279,30 @@ async def test_communication(
     assert (result.score, result.status) == (pytest.approx(score, abs=1e-5), status), result
 
 
+@pytest.mark.parametrize(
+    ("user_io", "processes"), [("std_io", 1), ("std_io", 3), ("fifo_io", 1), ("fifo_io", 3)]
+)
+async def test_both_paths_agree_on_communication(
+    engine: EmbeddedEngine, store: Store, user_io: str, processes: int
+) -> None:
+    problem = communication(user_io, processes)
+    codes = {
+        "return 2 * n;": V.AC,
+        "return 42;": V.AC if processes == 1 else V.PA,  # right for the first process only
+        "return n;": V.WA,
+        "_Exit(0);": V.WA,
+        "_Exit(3);": V.RE,
+        "for (volatile int i = 0;; i = i + 1) {}": V.TLE,
+    }
+    async with Artifacts(engine, store) as artifacts:
+        judge = Judge(engine, artifacts)
+        for body, status in codes.items():
+            code = f"#include <cstdlib>\nint twice(int n) {{ {body} }}\n"
+            await compare(engine, judge, problem, Solution(name=body, code=code, expected=""))
+            (result,) = (await judge.judge(problem, submitted(problem, code))).tests
+            assert result.status is status, (body, result)
+
+
 @pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
 @pytest.mark.parametrize("end", ["0", "3"])
 async def test_who_dies_before_opening_a_pipe_hangs_nobody(
@@ -276,7 +316,7 @@ async def test_who_dies_before_opening_a_pipe_hangs_nobody(
 
 
 async def test_a_managers_own_arguments(engine: EmbeddedEngine) -> None:
-    problem = communication("std_io", 1, options=TaskOptions(manager_args=("loud",)))
+    problem = communication("std_io", 1, options=TaskOptions(with_grader=True, manager_args=("loud",)))
     assert (await classic(engine, problem, "int twice(int n) { return 2 * n; }")).feedback.strip() == "loud"
 
 
@@ -306,6 +346,6 @@ async def test_a_manager_that_breaks_is_a_judge_failure(
         NamedBlob(name="graders/manager.cpp", content=Blob.of(manager)),
         NamedBlob(name="graders/stub.cpp", content=Blob.of("int twice(int);\nint main() { twice(1); }\n")),
     )
-    problem = communication("fifo_io", 1, grader_files=files)
+    problem = communication("fifo_io", 1, grader_files=files, manager=Manager(sources=files))
     with pytest.raises(JudgeFailure, match=words):
         await classic(engine, problem, "int twice(int n) { return n; }")
