@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ioi_eval.artifacts import BuildLimits, BuildOptions, CheckerBroken
+    from ioi_eval.artifacts import BuildLimits, BuildOptions, CheckerBroken, ManagerBroken, ProgramBroken
     from ioi_eval.engines import Engine
     from ioi_eval.engines.embedded import EmbeddedEngine
     from ioi_eval.engines.fake import Broken, FakeEngine, FakeTest, Fatal, Killed
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         CheckerLimits,
         Judge,
         JudgeOptions,
+        ManagerLimits,
         Scorer,
         classic_job,
         run_classic,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         JobFile,
         JobResult,
         Limits,
+        Manager,
         NamedBlob,
         Problem,
         Profile,
@@ -100,9 +102,13 @@ __all__ = [
     "JudgeOptions",
     "Killed",
     "Limits",
+    "Manager",
+    "ManagerBroken",
+    "ManagerLimits",
     "NamedBlob",
     "Problem",
     "Profile",
+    "ProgramBroken",
     "ScoreType",
     "Scorer",
     "Solution",

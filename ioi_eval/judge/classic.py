@@ -94,6 +94,8 @@ def _check(problem: Problem, submission: Submission) -> None:
         raise JudgeFailure(f"task type {problem.task_type.value} has no classic job")
     if not language.links_grader:
         raise JudgeFailure(f"the classic job is for C++ submissions, not for {language.name}")
+    if problem.task_type is TaskType.COMMUNICATION and not problem.options.with_grader:
+        raise JudgeFailure("the classic job of a Communication task compiles submissions with a stub")
     if problem.checker.kind not in _CHECKERS:
         raise JudgeFailure(f"the classic job cannot compare by {problem.checker.kind.value}")
     if problem.checker.kind in _PROGRAMS and not problem.checker.sources:

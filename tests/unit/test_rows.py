@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from run_samples import SUM, columns, judged, problem, result, submission
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
+from ioi_eval.models import Blob, NamedBlob, Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rows import (
     MAX_COMPILE_OUTPUT,
     RESULT_COLUMNS,
@@ -138,6 +138,16 @@ def test_identity_is_problem_language_and_code(other: tuple[Problem, Submission]
     mine = identity(SUM, submission("k", code="same"))
     assert mine == identity(SUM, submission("another", code="same", row={"uuid": 1}))
     assert mine != identity(*other)
+
+
+def test_identity_is_also_the_files_that_were_handed_in() -> None:
+    one, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
+    mine = identity(SUM, submission("k", outputs=(one, two)))
+    assert mine == identity(SUM, submission("k", outputs=(two, one)))
+    assert (
+        len({mine, *(identity(SUM, submission("k", outputs=files)) for files in ((), (one,), (one, other)))})
+        == 4
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def full_problem() -> Problem:
         1,
         id="Sum",
         task_type=TaskType.COMMUNICATION,
-        options=TaskOptions(processes=2, user_io="fifo_io", manager_args=("-v", "3")),
+        options=TaskOptions(with_grader=True, processes=2, user_io="fifo_io", manager_args=("-v", "3")),
         grader_files=(
             named("graders/manager.cpp"),
             named("graders/stub.cpp"),
@@ -113,7 +113,11 @@ def test_a_grader_is_not_linked_with_those_who_must_do_without() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"task_type": TaskType.OUTPUT_ONLY}, {"checker": Checker(kind=CheckerKind.TOKENS)}],
+    [
+        {"task_type": TaskType.OUTPUT_ONLY},
+        {"task_type": TaskType.COMMUNICATION},  # without a stub
+        {"checker": Checker(kind=CheckerKind.TOKENS)},
+    ],
 )
 def test_what_the_classic_job_cannot_do_is_a_judge_failure(changes: dict[str, object]) -> None:
     with pytest.raises(JudgeFailure, match="classic job"):
