@@ -117,7 +117,9 @@ class Bench:
         files: dict[str, Path] = {"proctor": self.proctor}
         contents: dict[str, bytes] = dict(extra or {})
         if language == "python":
-            submission = PlanSubmission(argv=("/usr/bin/python3", "submission.py"), files=("submission.py",))
+            submission = PlanSubmission(
+                argv=("/usr/bin/python3", "submission.py"), files=("submission.py",), threads=4
+            )
             contents["submission.py"] = source.encode()
         else:
             submission = PlanSubmission(argv=("submission",), address_space=True)
