@@ -11,7 +11,7 @@ from cli_helpers import RIGHT, CommandLine, contents, row, write_dump, write_pac
 
 from ioi_eval import resources
 
-COMMANDS = ("score", "report", "problems", "doctor", "examples")
+COMMANDS = ("score", "validate", "report", "problems", "doctor", "examples")
 
 
 def test_version(cli: CommandLine) -> None:

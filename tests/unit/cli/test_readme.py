@@ -45,6 +45,14 @@ def test_commands_and_options_are_there(cli: CommandLine) -> None:
             assert missing in ([], ["--help"])
 
 
+@pytest.mark.parametrize(
+    "page", sorted({"README.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))})
+)
+def test_links_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
 def test_the_first_result_comes_by_line_twenty() -> None:
     assert any("./scripts/demo" in line for line in README.splitlines()[:20])
 

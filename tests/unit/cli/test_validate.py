@@ -167,9 +167,7 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path)
         (["official.jsonl", "--problems", "problems", "--expected-column", "x"], "no column 'x'"),
     ],
 )
-def test_bad_input_is_one_line(
-    cli: CommandLine, problems: Path, arguments: list[str], message: str
-) -> None:
+def test_bad_input_is_one_line(cli: CommandLine, problems: Path, arguments: list[str], message: str) -> None:
     write_dump(cli.folder / "official.jsonl", [row("right", RIGHT)])
     done = cli("validate", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
