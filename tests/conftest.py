@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,3 +17,9 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for all tests, in whichever worker they run, so that the proctor is built once."""
     base = tmp_path_factory.getbasetemp()
     return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+def pytest_configure() -> None:
+    """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
