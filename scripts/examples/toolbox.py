@@ -34,6 +34,8 @@ class Package:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.header: dict[str, Any] = json.loads((folder / "problem.json").read_text())
+        checker = self.header.get("checker", "")
+        self.checker_kind: str = checker["kind"] if isinstance(checker, dict) else checker
         params: dict[str, str] = json.loads(self.header["task_type_params"])
         prefix = "task_type_parameters_Batch_"
         self.with_grader = params[prefix + "compilation"] == "grader"
@@ -196,20 +198,37 @@ class Judge:
     def score(self, test: str, output: bytes) -> float:
         tests = self.package.folder / "tests"
         if not (self.package.folder / "checker").is_dir():
-            return float(_words(output) == _words((tests / f"{test}.out").read_bytes()))
-        if not self._checker:
-            source = str(self.package.folder / "checker" / "checker.cpp")
-            self._checker = compiled([source], self.work / "checker", "-Wall", "-Wextra", "-Werror")
+            return float(_equal(self.package.checker_kind, output, (tests / f"{test}.out").read_bytes()))
         printed = self.work / "printed"
         printed.write_bytes(output)
         given, expected = str(tests / f"{test}.in"), str(tests / f"{test}.out")
-        testlib = self.package.header.get("checker") == "testlib"
+        testlib = self.package.checker_kind == "testlib"
         files = [given, str(printed), expected] if testlib else [given, expected, str(printed)]
-        done = subprocess.run([self._checker, *files], capture_output=True, check=False, text=True)
+        done = subprocess.run([*self._program(), *files], capture_output=True, check=False, text=True)
         if testlib:
             return _exit_score(done.returncode, done.stderr)
         assert done.returncode == 0, f"the checker ends with {done.returncode} on {test}: {done.stderr}"
         return float(done.stdout.splitlines()[0])
+
+    def _program(self) -> list[str]:
+        if self.package.checker_kind == "codeforces":
+            return [sys.executable, str(self.package.folder / "checker" / "checker.py")]
+        if not self._checker:
+            source = str(self.package.folder / "checker" / "checker.cpp")
+            self._checker = compiled([source], self.work / "checker", "-Wall", "-Wextra", "-Werror")
+        return [self._checker]
+
+
+def _equal(kind: str, output: bytes, expected: bytes) -> bool:
+    match kind:
+        case "exact":
+            return output == expected
+        case "stripped":
+            return output.strip() == expected.strip()
+        case "tokens":  # the only package that has it takes capital letters for small ones
+            return output.lower().split() == expected.lower().split()
+        case _:
+            return _words(output) == _words(expected)
 
 
 def _words(output: bytes) -> list[list[bytes]]:

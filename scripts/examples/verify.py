@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every solution of the example problems with plain g++: does it behave as its folder is named?
+"""Runs every solution of the examples' batch tasks with plain g++: does it behave as its folder is named?
 
     scripts/examples/verify.py [PROBLEM...]
 
@@ -9,6 +9,7 @@ there to be slow must stay below a fifth of the time limit.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import zipfile
@@ -50,8 +51,14 @@ def packages(scratch: Path) -> Iterator[Path]:
         if path.suffix == ".zip":
             zipfile.ZipFile(path).extractall(scratch)
             yield scratch / path.stem
-        elif path.is_dir():
+        elif path.is_dir() and is_batch(path):
             yield path
+
+
+def is_batch(folder: Path) -> bool:
+    """Whether it is a plain batch task; others need more than a program and its input."""
+    header = folder / "problem.json"
+    return header.exists() and json.loads(header.read_text()).get("task_type") == "Batch"
 
 
 def verify(package: Package, scratch: Path) -> int:

@@ -1,0 +1,2 @@
+n, falls = map(int, input().split())
+print("A * n)

@@ -1,0 +1,3 @@
+long long height(int i);
+
+int find_cairn(int n);

@@ -1,0 +1,5 @@
+#include "cairn.h"
+
+int findCairn(int n) {
+  return height(n) > 0 ? n : 1;
+}

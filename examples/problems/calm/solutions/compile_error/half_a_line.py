@@ -1,0 +1,2 @@
+def longest_calm(winds, d):
+    return {"first": 0, "days":

@@ -1,0 +1,5 @@
+#include <cstdio>
+
+int main() {
+  while ((n := std::getchar()) != EOF) std::putchar(n);
+}

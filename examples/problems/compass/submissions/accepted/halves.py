@@ -1,0 +1,9 @@
+x, y, step = 1 << 29, 1 << 29, 1 << 28
+while True:
+    print(min(x, 10**9), min(y, 10**9), flush=True)
+    word = input()
+    if word == "found":
+        break
+    x += step * (("E" in word) - ("W" in word))
+    y += step * (("N" in word) - ("S" in word))
+    step = max(step // 2, 1)

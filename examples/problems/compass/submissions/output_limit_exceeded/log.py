@@ -1,0 +1,4 @@
+import sys
+
+while True:
+    sys.stderr.write("Ship ahoy! " * 9000)

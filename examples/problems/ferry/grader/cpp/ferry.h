@@ -1,0 +1,3 @@
+#include <vector>
+
+long long crossing(int deck, std::vector<int> cars);

@@ -1,0 +1,5 @@
+#include <vector>
+
+int evening(std::vector<int> flock);
+
+int morning(std::vector<int> flock, int stick);

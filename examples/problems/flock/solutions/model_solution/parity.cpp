@@ -1,0 +1,12 @@
+#include "flock.h"
+
+int evening(std::vector<int> flock) {
+  int stick = 0;
+  for (int number : flock) stick ^= number;
+  return stick;
+}
+
+int morning(std::vector<int> flock, int stick) {
+  for (int number : flock) stick ^= number;
+  return stick;
+}

@@ -1,0 +1,2 @@
+w, h = map(int, input().split())
+print "+" + "-" * (w - 2) + "+"

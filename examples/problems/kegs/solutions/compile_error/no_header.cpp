@@ -1,0 +1,5 @@
+int main() {
+  int n;
+  std::scanf("%d", &n);
+  std::printf("! %d\n", n);
+}

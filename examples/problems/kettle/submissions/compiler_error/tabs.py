@@ -1,0 +1,3 @@
+n, wanted = map(int, input().split())
+if n > 1:
+print("nothing")

@@ -1,0 +1,2 @@
+while True:
+    print("~" * 100000)

@@ -1,0 +1,3 @@
+shelf = 1
+while True:
+    print(f"{shelf} " * 10000)

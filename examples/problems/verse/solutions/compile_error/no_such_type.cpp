@@ -1,0 +1,5 @@
+#include <iostream>
+
+int main() {
+  for (std::line line; std::cin >> line;) std::cout << line << '\n';
+}

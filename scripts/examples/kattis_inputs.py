@@ -1,0 +1,99 @@
+"""Tests of the example problems in the ICPC's format: files of a package by name, always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from random import Random
+
+from package_files import Files, line
+
+
+def _data(tests: Mapping[str, tuple[str, str]]) -> Files:
+    endings = ("in", "ans")
+    return {
+        f"data/{name}.{ending}": text
+        for name, texts in tests.items()
+        for ending, text in zip(endings, texts, strict=True)
+    }
+
+
+def compass() -> Files:
+    ships = {
+        "sample/1": (536_870_912, 700_000_000),
+        "secret/01-north-east": (10**9, 999_999_999),
+        "secret/02-south-east": (987_654_321, 3),
+        "secret/03-south-west": (1, 1),
+        "secret/04-north-west": (7, 999_999_937),
+    }
+    return _data({name: (line(place), line(place)) for name, place in ships.items()})
+
+
+def kettle() -> Files:
+    rng = Random("kettle")
+
+    def kitchen(wanted: int, jugs: Sequence[tuple[int, int]]) -> tuple[str, str]:
+        litres = _litres(wanted, jugs)
+        text = f"{len(jugs)} {wanted}\n" + "".join(map(line, jugs))
+        return text, f"{litres:.9f}\n" if litres else "nothing\n"
+
+    some = [(rng.randint(1, 1000), rng.randint(0, 100)) for _ in range(2000)]
+    return _data(
+        {
+            "sample/1": kitchen(80, [(3, 100), (2, 20), (1, 90)]),
+            "secret/01-exact": kitchen(40, [(1000, 40)]),
+            "secret/02-cold": kitchen(99, [(5, 98), (1000, 0), (3, 17), (8, 50)]),
+            "secret/03-even": kitchen(50, [(10, 40), (10, 60), (7, 50)]),
+            "secret/04-drop": kitchen(1, [(1, 100), (1, 0), (2, 2), (1000, 99), (3, 100)]),
+            "secret/05-many": kitchen(61, some),
+        }
+    )
+
+
+def _litres(wanted: int, jugs: Sequence[tuple[int, int]]) -> float:
+    heat = [sum(v * abs(t - wanted) for v, t in jugs if sign * (t - wanted) > 0) for sign in (-1, 1)]
+    litres = float(sum(v for v, t in jugs if t == wanted))
+    for sign in (-1, 1):
+        left = min(heat)
+        for off in range(1, 101):
+            volume = sum(v for v, t in jugs if t - wanted == sign * off)
+            used = min(left, volume * off)
+            left -= used
+            litres += used / off
+    return litres
+
+
+def shelves() -> Files:
+    """Full shelves, cut into books. The widest book first is the best way in every second test only."""
+    rng = Random("shelves")
+    tests = {"sample/1": ("5 10\n4 6 5 3 2\n", "2\n")}
+    for group, width, pieces in (("1-few", 30, (3, 3, 2)), ("2-many", 100, (4, 4, 3, 4, 3))):
+        for number, extra in enumerate((1, 0), 1):
+            books = _cut(rng, width, pieces)
+            while _widest_first(books, width) != len(pieces) + extra:
+                books = _cut(rng, width, pieces)
+            text = f"{len(books)} {width}\n{line(books)}"
+            tests[f"secret/{group}/{number:02}"] = (text, f"{len(pieces)}\n")
+    return _data(tests)
+
+
+def _cut(rng: Random, width: int, pieces: Sequence[int]) -> list[int]:
+    books: list[int] = []
+    for count in pieces:
+        cuts = [0, *sorted(rng.sample(range(1, width), count - 1)), width]
+        books += [after - before for before, after in pairwise(cuts)]
+    rng.shuffle(books)
+    return books
+
+
+def _widest_first(books: Sequence[int], width: int) -> int:
+    room: list[int] = []
+    for book in sorted(books, reverse=True):
+        place = next((i for i, left in enumerate(room) if left >= book), len(room))
+        if place == len(room):
+            room.append(width)
+        room[place] -= book
+    return len(room)
+
+
+ALL: tuple[Callable[[], Files], ...] = (compass, kettle, shelves)

@@ -1,0 +1,32 @@
+"""What the makers of tests share: files of a package by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Files = dict[str, str]
+Groups = Mapping[str, tuple[float, Sequence[str]]]  # points and tests' names, by subtask
+
+
+def line(numbers: Iterable[Any]) -> str:
+    return " ".join(map(str, numbers)) + "\n"
+
+
+def contest(tests: Mapping[str, tuple[str, str | None]], groups: Groups) -> Files:
+    """Tests and subtasks as the contest system exports them. Not every test has an expected output."""
+    files: Files = {}
+    for name, (text, answer) in tests.items():
+        files[f"tests/{name}.in"] = text
+        if answer is not None:
+            files[f"tests/{name}.out"] = answer
+    for name, (points, names) in groups.items():
+        files[f"subtasks/{name}.json"] = json.dumps({"score": points, "testcases": list(names)}) + "\n"
+    return files
+
+
+def small_and_full(tests: Mapping[str, tuple[str, str | None]], small: str, points: float) -> Files:
+    """Two subtasks: the samples and the tests of the first group, and all tests."""
+    first = [name for name in tests if name[0] in "01"]
+    return contest(tests, {f"01-{small}": (points, first), "02-full": (100 - points, list(tests))})
