@@ -19,6 +19,7 @@ from ioi_eval.problems import Problems, load_problems
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+# The plain batch tasks, which the dump is about.
 IDS = ("carousel", "garland", "lanterns", "pumpkins", "relay", "threes", "tide")
 EVERYWHERE = {
     "model_solution",
@@ -67,7 +68,7 @@ def _expected() -> dict[str, dict[str, str]]:
 
 
 def test_there_are_these_problems(problems: Problems) -> None:
-    assert sorted(problem.id for problem in problems.values()) == list(IDS)
+    assert {problem.id for problem in problems.values()} >= set(IDS)
 
 
 @pytest.mark.parametrize("name", IDS)
