@@ -5,8 +5,8 @@
     scripts/examples/verify_verdicts.py runs/examples
 
 For `validate` a solution that is to fail may fail in any way, because machines differ. The examples shall
-fail as they are named: the worst verdict is that of the folder, the tag or the word. A test that is not TLE stays
-below two thirds of the time limit.
+fail as they are named: the worst verdict is that of the folder, the tag or the word. A test that is not TLE
+stays below two thirds of the time limit.
 """
 
 from __future__ import annotations

@@ -56,7 +56,15 @@ def has_classic_job(problem: Problem) -> bool:
 
 
 def cpp_solutions(problem: Problem) -> Iterator[Solution]:
-    return (solution for solution in problem.solutions if find(solution.language).links_grader)
+    """Those that both paths can judge. A classic job does not limit standard error, and a process of a
+    Communication task has no other output that is kept."""
+    talks = problem.task_type is TaskType.COMMUNICATION
+    sources = (solution for solution in problem.solutions if solution.language)
+    return (
+        solution
+        for solution in sources
+        if find(solution.language).links_grader and not (talks and solution.expected == "output_limit")
+    )
 
 
 def telling(results: tuple[TestResult, ...]) -> Iterator[TestResult]:
