@@ -14,13 +14,31 @@ import pytest
 from ioi_eval.benchmarks import read_dump
 from ioi_eval.extraction import extract
 from ioi_eval.languages import find
-from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission
-from ioi_eval.problems import Problems, load_problems
+from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
+from ioi_eval.problems import Problems, check_problems, load_problems
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-# The plain batch tasks, which the dump is about.
-IDS = ("carousel", "garland", "lanterns", "pumpkins", "relay", "threes", "tide")
+# Plain batch tasks, of which the dump has generations.
+BATCH = ("carousel", "garland", "lanterns", "pumpkins", "relay", "threes", "tide")
+KATTIS = ("compass", "kettle", "shelves")
+TPS = ("ferry",)
+OTHERS = (
+    *("banners", "cairn", "calm", "carrier", "drums", "flock", "frame", "kegs", "postman", "scales", "verse"),
+    *(*KATTIS, *TPS),
+)
+PARTIAL = {"cairn", "drums", "kegs", "postman", "pumpkins", "relay", "scales", "shelves"}
+# What packages call it when a solution gets a verdict.
+WORDS = {
+    Verdict.AC: {"model_solution", "correct", "accepted", "AC"},
+    Verdict.PA: {"partially_correct", "partially_accepted"},
+    Verdict.WA: {"incorrect", "wrong_answer", "WA", "WRONG-ANSWER, TIMELIMIT"},
+    Verdict.TLE: {"time_limit", "time_limit_exceeded", "TLE"},
+    Verdict.MLE: {"memory_limit", "memory_limit_exceeded"},
+    Verdict.OLE: {"output_limit", "output_limit_exceeded", "failed"},
+    Verdict.RE: {"runtime_error", "run_time_error", "RTE"},
+    Verdict.CE: {"compile_error", "compiler_error"},
+}
 EVERYWHERE = {
     "model_solution",
     "correct",
@@ -68,11 +86,20 @@ def _expected() -> dict[str, dict[str, str]]:
 
 
 def test_there_are_these_problems(problems: Problems) -> None:
-    assert {problem.id for problem in problems.values()} >= set(IDS)
+    assert sorted(problem.id for problem in problems.values()) == sorted(BATCH + OTHERS)
 
 
-@pytest.mark.parametrize("name", IDS)
-class TestProblem:
+def test_every_package_is_read_without_a_word(tmp_path: Path) -> None:
+    packages = check_problems(EXAMPLES / "problems", cache=tmp_path)
+    formats = {package.problem.id: package.format for package in packages if package.problem}
+    assert formats == {
+        name: "Kattis" if name in KATTIS else "TPS" if name in TPS else "CMS" for name in BATCH + OTHERS
+    }
+    assert [note for package in packages for note in package.notes] == []
+
+
+@pytest.mark.parametrize("name", BATCH)
+class TestBatch:
     def test_points_and_tests(self, problems: Problems, name: str) -> None:
         problem = problems.find(name)
         assert 8 <= len(problem.tests) <= 25
@@ -88,26 +115,63 @@ class TestProblem:
 
     def test_solutions_for_every_verdict(self, problems: Problems, name: str) -> None:
         solutions = problems.find(name).solutions
-        partial = {"partially_correct"} if name in ("pumpkins", "relay") else set()
+        partial = {"partially_correct"} if name in PARTIAL else set()
         assert {solution.expected for solution in solutions} == EVERYWHERE | partial
         models = [solution for solution in solutions if solution.expected == "model_solution"]
         assert len(models) == 1
         assert all(solution.code.strip() for solution in solutions)
 
-    def test_statement(self, name: str) -> None:
-        assert _statement(name).startswith("# ")
+
+@pytest.mark.parametrize("name", OTHERS)
+class TestOther:
+    def test_points_and_tests(self, problems: Problems, name: str) -> None:
+        problem = problems.find(name)
+        assert 4 <= len(problem.tests) <= 10
+        if problem.subtasks:
+            assert sum(subtask.points for subtask in problem.subtasks) == 100
+            listed = {test for subtask in problem.subtasks for test in subtask.tests}
+            assert listed == {test.name for test in problem.tests}
+        else:
+            assert name in KATTIS
+
+    def test_limits_are_small(self, problems: Problems, name: str) -> None:
+        limits = problems.find(name).limits
+        assert (limits.cpu_time, limits.memory) == ((None, None) if name == "postman" else (1.0, 64 << 20))
+
+    def test_solutions_for_every_verdict_that_can_occur(self, problems: Problems, name: str) -> None:
+        solutions = problems.find(name).solutions
+        words = {solution.expected for solution in solutions} - {""}
+        words |= {word for solution in solutions for word in solution.exceptions.values()}
+        possible = {Verdict.AC, Verdict.WA} if name == "postman" else set(WORDS) - {Verdict.PA}
+        partial = {Verdict.PA} if name in PARTIAL else set()
+        assert {_verdict(word) for word in words} == possible | partial
+        assert all(solution.code.strip() or solution.outputs for solution in solutions)
+
+
+def _verdict(word: str) -> Verdict:
+    [found] = [verdict for verdict, words in WORDS.items() if word in words]
+    return found
+
+
+@pytest.mark.parametrize("name", BATCH + OTHERS)
+def test_statement(name: str) -> None:
+    assert _statement(name).startswith("# ")
 
 
 def _statement(name: str) -> str:
     folder = EXAMPLES / "problems" / name
+    if name in KATTIS:
+        return (folder / "problem_statement" / "problem.en.md").read_text()
+    if name in TPS:
+        return (folder / "statement" / "index.md").read_text()
     if folder.is_dir():
         return (folder / "statement.md").read_text()
     with zipfile.ZipFile(folder.with_suffix(".zip")) as archive:
         return archive.read(f"{name}/statement.md").decode()
 
 
-def test_what_each_problem_shows(problems: Problems) -> None:
-    by_id = {name: problems.find(name) for name in IDS}
+def test_what_each_batch_problem_shows(problems: Problems) -> None:
+    by_id = {name: problems.find(name) for name in BATCH}
     assert by_id["lanterns"].options.with_grader
     assert by_id["garland"].checker.kind is CheckerKind.WHITE_DIFF
     assert by_id["threes"].checker.kind is CheckerKind.CMS
@@ -115,6 +179,57 @@ def test_what_each_problem_shows(problems: Problems) -> None:
     assert (by_id["tide"].options.input_file, by_id["tide"].options.output_file) == ("tide.in", "tide.out")
     assert by_id["relay"].checker.kind is CheckerKind.TESTLIB
     assert max(test.input.size for test in by_id["carousel"].tests) >= 10_000_000
+
+
+def test_every_task_type_checker_and_format_of_a_manager(problems: Problems) -> None:
+    all_of_them = [problems.find(name) for name in BATCH + OTHERS]
+    assert {problem.task_type for problem in all_of_them} == set(TaskType)
+    assert {problem.checker.kind for problem in all_of_them} == set(CheckerKind)
+    managers = {problem.id: problem.manager.kind for problem in all_of_them if problem.manager}
+    cms = CheckerKind.CMS
+    assert managers == {"cairn": cms, "drums": cms, "kegs": cms, "compass": CheckerKind.ICPC}
+
+
+def test_what_talks_to_a_manager(problems: Problems) -> None:
+    cairn, drums, kegs = (problems.find(name) for name in ("cairn", "drums", "kegs"))
+    assert (cairn.options.processes, cairn.options.user_io, cairn.options.with_grader) == (1, "std_io", True)
+    assert (drums.options.processes, drums.options.user_io, drums.options.with_grader) == (2, "fifo_io", True)
+    assert (kegs.options.processes, kegs.options.user_io, kegs.options.with_grader) == (1, "std_io", False)
+    assert kegs.options.manager_args == ("--most", "300")
+    assert [bool(problem.checker.sources) for problem in (cairn, drums, kegs)] == [False, False, True]
+
+
+def test_what_is_handed_in(problems: Problems) -> None:
+    postman, scales = problems.find("postman"), problems.find("scales")
+    assert all(solution.outputs and not solution.code for solution in postman.solutions)
+    assert scales.options.output_tests == ("2-01", "2-02")
+    both = [solution for solution in scales.solutions if solution.code and solution.outputs]
+    assert len(both) == len(scales.solutions) - 1  # one forgets the files
+
+
+def test_what_other_formats_say(problems: Problems) -> None:
+    ferry, kettle, shelves = (problems.find(name) for name in ("ferry", "kettle", "shelves"))
+    assert ferry.options.with_grader
+    assert all(solution.each_subtask for solution in ferry.solutions)
+    assert sum(bool(solution.exceptions) for solution in ferry.solutions) >= 5
+    assert (kettle.checker.absolute, kettle.checker.relative) == (1e-6, 1e-6)
+    assert not kettle.checker.case_sensitive
+    assert shelves.checker.full == 50
+    assert shelves.checker.arguments == ("--almost", "20")
+    assert [subtask.points for subtask in shelves.subtasks] == [0, 50, 50]
+    assert problems.find("calm").options.function == "longest_calm"
+    assert problems.find("banners").checker.language == "python"
+
+
+def test_the_tests_are_what_their_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "examples"))
+    import make_tasks
+
+    make_tasks.main([], tmp_path)
+    made = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parts[0] for path in made} == set(OTHERS)
+    for path in made:
+        assert (tmp_path / path).read_bytes() == (EXAMPLES / "problems" / path).read_bytes(), path
 
 
 def test_they_stay_small(problems: Problems) -> None:
@@ -137,7 +252,7 @@ def test_rows_aim_at_subtasks_that_are_there(rows: list[dict[str, Any]], problem
     for row in rows:
         problem: Problem = problems.find(row["problem_id"])
         assert row["subtask"] in [subtask.name for subtask in problem.subtasks]
-    assert {row["problem_id"] for row in rows} == set(IDS)
+    assert {row["problem_id"] for row in rows} == set(BATCH)
 
 
 def test_texts_are_of_many_kinds(rows: list[dict[str, Any]]) -> None:
