@@ -55,7 +55,7 @@ def _submission(key: str, label: str, problem: Problem, solution: Solution) -> S
     return Submission(
         key=key,
         problem_id=label,
-        code=solution.code,
+        code=solution.code or None,  # files alone: no program
         language=solution.language,
         outputs=solution.outputs,
         year=problem.year,

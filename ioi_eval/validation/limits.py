@@ -135,7 +135,7 @@ def _submission(problem: Problem, solution: Solution) -> Submission:
     return Submission(
         key=f"limit of {problem.id}: {solution.name}",
         problem_id=problem.id,
-        code=solution.code,
+        code=solution.code or None,  # files alone: no program
         language=solution.language,
         outputs=solution.outputs,
     )

@@ -93,10 +93,9 @@ async def test_args_stdin_and_environment(engine: EmbeddedEngine) -> None:
     assert stage.stdout == "args: a b c\nx\n"
     stage = await run(engine, "env")
     variables = dict(line.split("=", 1) for line in stage.stdout.splitlines())
-    assert (
-        variables.items()
-        >= {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}.items()
-    )
+    assert variables.items() >= {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}.items()
+    # Where a box cannot have a /tmp of its own, its folder is its home.
+    assert variables["HOME"] in ("/tmp", variables.get("TMPDIR"))
     assert set(variables) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "_", "TMPDIR"}
 
 
