@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,10 +17,13 @@ SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 
 
 @pytest.fixture(scope="session")
-def workshop(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Path]:
-    """A folder that an unprivileged user may look into, on the file system where boxes lie."""
-    folder = Path("/dev/shm") / f"proctor-tests-{os.getpid()}-{worker_id}"
-    folder.mkdir(mode=0o711)
+def workshop() -> Iterator[Path]:
+    """A folder that an unprivileged user may look into, on the file system where boxes lie.
+
+    Of a new name each time: the tests of two folders have these fixtures, and each folder gets its own.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="proctor-tests-", dir="/dev/shm"))
+    folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
 

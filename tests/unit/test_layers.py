@@ -192,3 +192,9 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     ).stdout.split()
     assert "ioi_eval" in loaded
     assert heavy & {name.split(".")[0] for name in loaded} == set()
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """pytest imports them by these names, so that two of one name cannot be collected together."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert [name for name in set(names) if names.count(name) > 1] == []
