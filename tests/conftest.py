@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+# The proctor's fixtures serve the attacks too; defined twice, they would build it twice.
+sys.path.insert(0, str(Path(__file__).parent / "proctor"))
+
+from fixtures import bench, compiled, proctor, workshop  # only now can it be found
+
 from ioi_eval.store import private_folder
+
+__all__ = ["bench", "compiled", "proctor", "workshop"]
 
 
 @pytest.fixture(scope="session")

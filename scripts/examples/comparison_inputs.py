@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from random import Random
 
-from package_files import Files, contest, line, small_and_full
+from example_files import Files, contest, line, small_and_full
 
 
 def calm() -> Files:

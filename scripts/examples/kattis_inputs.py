@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from random import Random
 
-from package_files import Files, line
+from example_files import Files, line
 
 
 def _data(tests: Mapping[str, tuple[str, str]]) -> Files:

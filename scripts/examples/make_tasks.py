@@ -15,7 +15,7 @@ from pathlib import Path
 import comparison_inputs
 import kattis_inputs
 import task_inputs
-from package_files import Files
+from example_files import Files
 from toolbox import PROBLEMS
 
 

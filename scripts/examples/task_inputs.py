@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from random import Random
 
-from package_files import Files, contest, line, small_and_full
+from example_files import Files, contest, line, small_and_full
 
 # --- Communication -----------------------------------------------------------------------------------
 

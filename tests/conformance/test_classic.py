@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -83,8 +83,13 @@ async def test_both_paths_agree(engine: EmbeddedEngine, store: Store, cache: Pat
         pytest.skip(f"a {problem.task_type} task with a {problem.checker.kind} checker has no classic job")
     async with Artifacts(engine, store) as artifacts:
         judge = Judge(engine, artifacts, JudgeOptions(all_tests=True))
-        compared = [await compare(engine, judge, problem, solution) for solution in cpp_solutions(problem)]
+        compared = [await compare(engine, judge, problem, solution) for solution in one_of_each(problem)]
     assert sum(compared) >= len(compared) > 0
+
+
+def one_of_each(problem: Problem) -> Iterable[Solution]:
+    """The first solution of every kind: the classic path compiles everything anew for every test."""
+    return {solution.expected: solution for solution in reversed(tuple(cpp_solutions(problem)))}.values()
 
 
 async def compare(engine: EmbeddedEngine, judge: Judge, problem: Problem, solution: Solution) -> int:
