@@ -10,7 +10,8 @@ namespace {
 
 // The two ways between the manager and one process.
 struct Line {
-  pipes::Pipe to_manager = pipes::make(), to_user = pipes::make();
+  // In this order everybody lets go of them: who reads of a partner's end can write to nobody by then.
+  pipes::Pipe to_user = pipes::make(), to_manager = pipes::make();
 };
 
 class Communication : public Task {
@@ -26,7 +27,7 @@ class Communication : public Task {
     manager_->lay(opened_.of(test.input), answer_of(test), -1);
     process::Running manager = start_manager(test, lines, said.get(), told.get());
     std::vector<Member> members = start_members(lines);
-    for (Line& line : lines) line.to_manager.close(), line.to_user.close();
+    for (Line& line : lines) line.to_user.close(), line.to_manager.close();
     verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
     opinion::Statement statement;
     statement.who = manager_->who();

@@ -23,9 +23,10 @@ def test_a_box_reports_what_it_used(bench: Bench) -> None:
 
 
 def test_files_of_the_host_come_by_descriptor(bench: Bench, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.txt"
-    secret.write_text("only by name\n")
-    boxed = bench.box(f"cat t/a.in; cat {secret}; ls {tmp_path}", files={"t/a.in": secret})
+    given, other = tmp_path / "given.txt", tmp_path / "other.txt"
+    given.write_text("only by name\n")
+    other.write_text("not given\n")
+    boxed = bench.box(f"cat t/a.in; cat {other}; ls {tmp_path}", files={"t/a.in": given})
     assert boxed.stdout == "only by name\n"
 
 
