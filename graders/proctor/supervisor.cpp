@@ -16,7 +16,8 @@
 namespace process {
 namespace {
 
-constexpr long poll_ns = 10 * 1000 * 1000;
+constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are exact to this
+constexpr long poll_tree_ns = 50 * 1000 * 1000;  // looking at a tree of processes costs a hundred times as much, and its limits are generous
 // A thread that was joined is counted for a moment longer.
 constexpr int64_t threads_about_to_end = 8;
 
@@ -91,7 +92,7 @@ class Supervisor {
   void forget_its_files() const { close_others({report_fd_, proc_, own_proc_.get()}); }
 
   void wait_for_news() {
-    const timespec patience = {0, poll_ns};
+    const timespec patience = {0, program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns};
     if (sigtimedwait(&watched_, nullptr, &patience) == SIGTERM) finish(Killed::leash);
   }
 
