@@ -189,6 +189,10 @@ class Problem(Value):
     score_precision: int = 2
     cpp_standard: str = "gnu++20"
     solutions: tuple[Solution, ...] = ()
+    difficulty: str = ""  # the dataset's own word
+    tags: tuple[str, ...] = ()
+    statement: Blob | None = None  # what a model is asked, as the dataset has it
+    starter_code: str = ""
 
 
 # --- submissions and results -------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Value
 from ioi_eval.problems.fields import nearest
 
-# What cannot change a score: labels, and the solutions that a package brings.
-_NO_MATTER = ("name", "source", "solutions")
+# What cannot change a score: labels, what is asked, and the solutions that a package brings.
+_NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
 
 
 class Problems(Mapping[str, Problem]):

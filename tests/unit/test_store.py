@@ -296,7 +296,10 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
         two.join(PATIENCE)
         assert (one.exitcode, two.exitcode) == (0, 0)
     assert left_over(tmp_path) == []
-    assert 0 < Store(tmp_path).size() < 300_000
+    # While an eviction looks around, the other process may add; what is left over goes with the next one.
+    store = Store(tmp_path, limit=200_000)
+    store.put("last", b"x")
+    assert 0 < store.size() <= 200_000
 
 
 def write_half(root: Path, kind: str, ready: Event) -> None:
