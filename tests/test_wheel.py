@@ -44,6 +44,7 @@ def empty_environment(folder: Path) -> Path:
     return folder / "bin"
 
 
+@pytest.mark.once
 def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
     tools = empty_environment(tmp_path / "venv")
     outside = tmp_path / "outside"

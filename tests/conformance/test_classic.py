@@ -76,6 +76,7 @@ def telling(results: tuple[TestResult, ...]) -> Iterator[TestResult]:
             yield result
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_both_paths_agree(engine: EmbeddedEngine, store: Store, cache: Path, name: str) -> None:
     problem = load_problems(examples() / "problems", cache=cache, only={name})[name]
@@ -292,6 +293,7 @@ async def test_communication(
     assert (result.score, result.status) == (pytest.approx(score, abs=1e-5), status), result
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("user_io", "processes"), [("std_io", 1), ("std_io", 3), ("fifo_io", 1), ("fifo_io", 3)]
 )

@@ -136,6 +136,7 @@ async def test_builds_and_runs_with_fewer_layers(
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Language, status: V) -> None:

@@ -187,6 +187,7 @@ def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
 
 
+@pytest.mark.once
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
 @pytest.mark.parametrize(
     ("name", "only", "solutions"),
