@@ -1,0 +1,264 @@
+"""Where the servers are: a fixed list, Slurm's queue, a Kubernetes service, a file that somebody keeps.
+
+A look that fails says so only when it is the first one: later, what was known stands, because workers
+outlive a scheduler or a name server that is away for a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from ioi_eval.errors import EngineUnavailable, InputError
+
+PORT = 2000  # Piston's own
+_SLURM, _KUBERNETES, _FILE = "slurm", "k8s:", "@"
+_WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")  # as squeue is told to write it
+_API = "/api/v2"
+_URLS = "Write http://HOST:PORT, and commas between several"
+
+# Seconds between two looks. Slurm's controller serves the whole cluster and is not to be asked often.
+_SLURM_EVERY, _NAMES_EVERY, _FILE_EVERY = 15.0, 10.0, 2.0
+_COMMAND_TIMEOUT = 30.0
+
+
+# --- addresses ---------------------------------------------------------------------------------------
+
+
+def endpoint_url(text: str) -> str:
+    """A server's address in its one form: `http://HOST:PORT`, without a slash and without `/api/v2`.
+
+    Where the scheme is left out it is http, and then the port may be left out too. Raises InputError.
+    """
+    bare = "://" not in text
+    try:
+        parts = urlsplit(f"http://{text.strip()}" if bare else text.strip())
+        port = parts.port or (PORT if bare else None)
+    except ValueError:
+        raise _not_an_address(text) from None
+    if parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or parts.query or parts.fragment:
+        raise _not_an_address(text)
+    _refuse_secrets(parts)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    path = parts.path.rstrip("/").removesuffix(_API).rstrip("/")
+    return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
+
+
+def endpoint_urls(text: str) -> frozenset[str]:
+    """The addresses of a list with commas or white space between them."""
+    return frozenset(endpoint_url(word) for word in re.split(r"[,\s]+", text) if word)
+
+
+def _is_host(name: str | None) -> bool:
+    return name is not None and re.fullmatch(r"[\w.-]+|[0-9a-f:.]+(%\w+)?", name) is not None
+
+
+def _is_port(number: int) -> bool:
+    return 0 < number < 1 << 16
+
+
+def _refuse_secrets(parts: SplitResult) -> None:
+    if parts.username is not None or parts.password is not None:
+        where = parts.hostname or ""
+        remedy = "Addresses end up in results: put a token into IOI_EVAL_TOKEN"
+        raise InputError("the address holds a user name or a password", where=where, remedy=remedy)
+
+
+def _not_an_address(text: str) -> InputError:
+    return InputError(f"{text.strip()!r} is not the address of a server", remedy=_URLS)
+
+
+# --- discoveries -------------------------------------------------------------------------------------
+
+
+class Fixed:
+    """Servers that are named once and for all."""
+
+    every: float | None = None
+
+    def __init__(self, urls: Iterable[str]) -> None:
+        self._urls = frozenset(map(endpoint_url, urls))
+
+    def __str__(self) -> str:
+        return ",".join(sorted(self._urls))
+
+    async def find(self) -> frozenset[str]:
+        return self._urls
+
+
+class _Watched(ABC):
+    """Looks again and again."""
+
+    every: float | None
+
+    def __init__(self) -> None:
+        self._known: frozenset[str] | None = None
+
+    async def find(self) -> frozenset[str]:
+        """Raises InputError or EngineUnavailable, if this is the first look and it fails."""
+        try:
+            self._known = await self._look()
+        except (InputError, EngineUnavailable):
+            if self._known is None:
+                raise
+        return self._known
+
+    @abstractmethod
+    async def _look(self) -> frozenset[str]: ...
+
+
+class Slurm(_Watched):
+    """Running jobs named `piston-worker-PORT`, on every node of each. `user`: only that user's."""
+
+    every = _SLURM_EVERY
+
+    def __init__(self, user: str | None = None) -> None:
+        super().__init__()
+        self._user = user
+
+    def __str__(self) -> str:
+        return f"{_SLURM}:{self._user}" if self._user else _SLURM
+
+    async def _look(self) -> frozenset[str]:
+        mine = () if self._user is None else (f"--user={self._user}",)
+        # The nodes come first: a job's name may hold anything, a list of nodes holds no space.
+        lines = await _output("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *mine)
+        jobs = [job for job in map(_WORKER.fullmatch, lines) if job and _is_port(int(job[2]))]
+        return frozenset(
+            [f"http://{node.lower()}:{int(job[2])}" for job in jobs for node in await _hosts(job[1])]
+        )
+
+
+async def _hosts(nodes: str) -> list[str]:
+    """Slurm writes node1,node2,node3 as node[1-3]."""
+    plain = not re.search(r"[\[,]", nodes)
+    return [nodes] if plain else await _output("scontrol", "show", "hostnames", nodes)
+
+
+class Kubernetes(_Watched):
+    """All addresses that the cluster's name server gives for a headless service."""
+
+    every = _NAMES_EVERY
+
+    def __init__(self, service: str, port: int = PORT) -> None:
+        super().__init__()
+        self._service, self._port = service, port
+
+    def __str__(self) -> str:
+        return f"{_KUBERNETES}{self._service}:{self._port}"
+
+    async def _look(self) -> frozenset[str]:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(self._service, self._port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:  # UnicodeError: no name server could be asked for it
+            raise EngineUnavailable(_unknown_service(self._service, error)) from None
+        hosts = {(family, str(address[0])) for family, _, _, _, address in found}
+        # With two families every pod has an address of each, and would be taken for two.
+        old = {host for family, host in hosts if family == socket.AF_INET}
+        return frozenset(_numeric_url(host, self._port) for host in old or {host for _, host in hosts})
+
+
+def _numeric_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _unknown_service(service: str, error: Exception) -> str:
+    return (
+        f"no addresses for the service {service!r}: {error}. The name is SERVICE, or SERVICE.NAMESPACE from "
+        "another namespace; the service must be headless and is known only inside the cluster"
+    )
+
+
+class Listed(_Watched):
+    """A file of addresses, one a line or commas between them, `#` in front of comments."""
+
+    every = _FILE_EVERY
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def __str__(self) -> str:
+        return f"{_FILE}{self._path}"
+
+    async def _look(self) -> frozenset[str]:
+        try:
+            lines = (await asyncio.to_thread(self._path.read_text)).splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot be read: {error}", where=str(self._path)) from None
+        return frozenset().union(*(self._addresses(number, line) for number, line in enumerate(lines, 1)))
+
+    def _addresses(self, number: int, line: str) -> frozenset[str]:
+        try:
+            return endpoint_urls(line.partition("#")[0])
+        except InputError as error:
+            raise InputError(error.problem, where=str(self._path), row=number, remedy=error.remedy) from None
+
+
+# --- what a user writes ------------------------------------------------------------------------------
+
+
+def discovery(text: str) -> Fixed | Slurm | Kubernetes | Listed:
+    """`slurm`, `slurm:USER`, `k8s:SERVICE`, `k8s:SERVICE:PORT`, `@FILE`, or addresses. Raises InputError."""
+    text = text.strip()
+    head, _, tail = text.partition(":")
+    if head == _SLURM and not tail.isdigit():
+        return Slurm(tail or None)
+    if text.startswith(_KUBERNETES):
+        return _service(tail)
+    if text.startswith(_FILE):
+        return Listed(Path(text.removeprefix(_FILE)).expanduser())
+    urls = endpoint_urls(text)
+    if not urls:
+        raise InputError("no address of a server in it", remedy=_URLS)
+    return Fixed(urls)
+
+
+def _service(text: str) -> Kubernetes:
+    found = re.fullmatch(r"([\w.-]+)(?::([0-9]+))?", text)
+    port = int(found[2] or PORT) if found else 0
+    if not found or not _is_port(port):
+        remedy = "Write k8s:SERVICE or k8s:SERVICE:PORT"
+        raise InputError(f"{_KUBERNETES}{text} names no service", remedy=remedy)
+    return Kubernetes(found[1], port)
+
+
+# --- commands ----------------------------------------------------------------------------------------
+
+
+async def _output(*command: str) -> list[str]:
+    """The lines that a command prints. A command that fails, hangs or is not there: EngineUnavailable."""
+    async with _started(*command) as process:
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), _COMMAND_TIMEOUT)
+        except TimeoutError:
+            raise EngineUnavailable(f"{command[0]} gave no answer in {_COMMAND_TIMEOUT:g} s") from None
+    if process.returncode:
+        said = err.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {process.returncode}: {said[-1]}")
+    return out.decode(errors="replace").splitlines()
+
+
+@contextlib.asynccontextmanager
+async def _started(*command: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
+        )
+    except OSError as error:
+        remedy = "Run this where Slurm's commands are, or name the workers by their addresses"
+        raise EngineUnavailable(f"{command[0]} cannot be started: {error.strerror}. {remedy}") from None
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await asyncio.shield(process.wait())

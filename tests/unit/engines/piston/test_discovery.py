@@ -1,0 +1,253 @@
+"""Where servers are found. What Slurm prints is played by scripts here; tests/slurm has the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.engines.piston.discovery import (
+    Fixed,
+    Kubernetes,
+    Listed,
+    Slurm,
+    discovery,
+    endpoint_url,
+    endpoint_urls,
+)
+from ioi_eval.errors import EngineUnavailable, InputError
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("http://node7:2000", "http://node7:2000"),
+        ("http://node7:2000/", "http://node7:2000"),
+        ("http://node7:2000/api/v2", "http://node7:2000"),
+        (" http://node7:2000/api/v2/ ", "http://node7:2000"),
+        ("HTTP://Node7:2000", "http://node7:2000"),
+        ("node7:2001", "http://node7:2001"),
+        ("node7", "http://node7:2000"),
+        ("node7/api/v2", "http://node7:2000"),
+        ("http://node7", "http://node7"),
+        ("https://judge.example.org/piston/api/v2", "https://judge.example.org/piston"),
+        ("http://[::1]:2000", "http://[::1]:2000"),
+        ("10.0.0.7", "http://10.0.0.7:2000"),
+        ("gpu_node-3:2000", "http://gpu_node-3:2000"),
+    ],
+)
+def test_an_address_has_one_form(written: str, meant: str) -> None:
+    assert endpoint_url(written) == meant
+    assert endpoint_url(meant) == meant
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "http://",
+        "ftp://node:21",
+        "node:port",
+        "node:70000",
+        "http://a b",
+        "node?x=1",
+        "http://node#top",
+        "::1",
+    ],
+)
+def test_what_is_no_address_is_said(written: str) -> None:
+    with pytest.raises(InputError, match="is not the address of a server"):
+        endpoint_url(written)
+
+
+def test_secrets_do_not_go_into_addresses() -> None:
+    with pytest.raises(InputError, match="IOI_EVAL_TOKEN") as caught:
+        endpoint_url("http://me:hunter2@node:2000")
+    assert "hunter2" not in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_bad_input(text: str) -> None:
+    try:
+        found = endpoint_url(text)
+    except InputError:
+        return
+    assert endpoint_url(found) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "name"),
+    [
+        ("http://b:1,http://a:1/", Fixed, "http://a:1,http://b:1"),
+        ("slurm", Slurm, "slurm"),
+        ("slurm:ada", Slurm, "slurm:ada"),
+        ("slurm:2000", Fixed, "http://slurm:2000"),
+        ("k8s:workers", Kubernetes, "k8s:workers:2000"),
+        ("k8s:workers.judge:2100", Kubernetes, "k8s:workers.judge:2100"),
+        ("@/etc/workers", Listed, "@/etc/workers"),
+    ],
+)
+def test_what_a_user_writes(written: str, kind: type, name: str) -> None:
+    found = discovery(written)
+    assert type(found) is kind
+    assert str(found) == name
+
+
+@pytest.mark.parametrize("written", ["", ",", "k8s:", "k8s:a:0", "k8s:a/b", "http://a:1,http://"])
+def test_what_a_user_should_not_write(written: str) -> None:
+    with pytest.raises(InputError):
+        discovery(written)
+
+
+async def test_a_fixed_list_is_looked_at_once() -> None:
+    found = Fixed(["b:1", "http://b:1/api/v2", "a:1"])
+    assert found.every is None
+    assert await found.find() == {"http://a:1", "http://b:1"}
+
+
+# --- Slurm -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of commands that is all the PATH there is."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def command(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+_QUEUE = """/bin/cat <<'END'
+node1 piston-worker-2000
+node1 piston-worker-2001
+rack[3-4],Login piston-worker-02002
+node2 piston-worker-
+node2 my piston-worker-2000
+node2 piston-worker-2000-old
+node2 piston-worker-99999
+ piston-worker-2005
+(null) piston-worker-2006
+node3 train llama; rm -rf piston-worker-2007
+END"""
+_HOSTS = """[ "$*" = "show hostnames rack[3-4],Login" ] || exit 1
+printf '%s\\n' rack3 rack4 Login"""
+
+
+async def test_jobs_are_workers_by_their_names(cluster: Path) -> None:
+    command(cluster, "squeue", _QUEUE)
+    command(cluster, "scontrol", _HOSTS)
+    assert await Slurm().find() == {
+        "http://node1:2000",
+        "http://node1:2001",
+        "http://rack3:2002",
+        "http://rack4:2002",
+        "http://login:2002",
+    }
+
+
+async def test_only_running_jobs_and_only_a_users(cluster: Path) -> None:
+    command(cluster, "squeue", f'echo "$*" > {cluster}/asked')
+    assert await Slurm("ada").find() == frozenset()
+    asked = (cluster / "asked").read_text()
+    assert "--states=RUNNING" in asked
+    assert "--user=ada" in asked
+
+
+async def test_a_failing_look_keeps_what_is_known(cluster: Path) -> None:
+    slurm = Slurm()
+    command(cluster, "squeue", "echo node1 piston-worker-2000")
+    known = await slurm.find()
+    command(cluster, "squeue", "echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1")
+    assert await slurm.find() == known == {"http://node1:2000"}
+    command(cluster, "squeue", "exit 0")
+    assert await slurm.find() == frozenset()
+
+
+async def test_the_first_look_says_what_is_wrong(cluster: Path) -> None:
+    with pytest.raises(EngineUnavailable, match=r"squeue cannot be started.*Slurm's commands"):
+        await Slurm().find()
+    command(cluster, "squeue", "echo error: Unable to contact slurm controller >&2; exit 1")
+    with pytest.raises(EngineUnavailable, match="Unable to contact slurm controller"):
+        await Slurm().find()
+
+
+async def test_a_look_that_is_cancelled_leaves_no_process(cluster: Path) -> None:
+    started = cluster / "started"
+    os.mkfifo(started)
+    command(cluster, "squeue", f"echo $$ > {started}; exec /bin/sleep 600")
+    looking = asyncio.create_task(Slurm().find())
+    pid = int(await asyncio.to_thread(started.read_text))
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+# --- Kubernetes --------------------------------------------------------------------------------------
+
+
+async def test_a_service_is_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server with several addresses for a name cannot be had here."""
+
+    def answers(*_: object, **__: object) -> list[object]:
+        four = [(socket.AF_INET, 0, 0, "", (f"10.0.0.{number}", 2100)) for number in (1, 2, 2)]
+        return [*four, (socket.AF_INET6, 0, 0, "", ("fd00::1", 2100, 0, 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answers)
+    assert await Kubernetes("workers", 2100).find() == {"http://10.0.0.1:2100", "http://10.0.0.2:2100"}
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers()[3:])
+    assert await Kubernetes("workers", 2100).find() == {"http://[fd00::1]:2100"}
+
+
+async def test_a_service_by_the_systems_own_names() -> None:
+    assert await Kubernetes("127.0.0.1").find() == {"http://127.0.0.1:2000"}
+
+
+@pytest.mark.parametrize("service", ["a..b", "x" * 64])
+async def test_a_service_that_nobody_knows(service: str) -> None:
+    with pytest.raises(EngineUnavailable, match="headless"):
+        await Kubernetes(service).find()
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+
+async def test_a_file_is_watched(tmp_path: Path) -> None:
+    path = tmp_path / "workers"
+    path.write_text("# rack 1\nnode1:2000, node2:2000\n\nhttp://node3:2000/api/v2  # the old one\n")
+    listed = Listed(path)
+    assert listed.every
+    assert await listed.find() == {f"http://node{number}:2000" for number in (1, 2, 3)}
+    path.write_text("node4:2000\n")
+    assert await listed.find() == {"http://node4:2000"}
+    path.write_text("node5:2000\nnode6:port\n")
+    assert await listed.find() == {"http://node4:2000"}
+    path.unlink()
+    assert await listed.find() == {"http://node4:2000"}
+    path.write_text("")
+    assert await listed.find() == frozenset()
+
+
+async def test_a_files_fault_has_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "workers"
+    with pytest.raises(InputError, match="workers: cannot be read"):
+        await Listed(path).find()
+    path.write_text("node1:2000\nftp://node2\n")
+    with pytest.raises(InputError, match=r"workers, line 2: 'ftp://node2' is not the address"):
+        await Listed(path).find()
+
+
+def test_a_list_has_commas_or_white_space() -> None:
+    assert endpoint_urls(" a:1,\tb:1 ,, c:1\n") == {"http://a:1", "http://b:1", "http://c:1"}
