@@ -1,0 +1,66 @@
+"""Ranges of versions as npm reads them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.protocol.semver import parse_version, satisfies
+
+numbers = st.tuples(*[st.integers(0, 30)] * 3)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "refused"),
+    [
+        ("*", ["0.0.0", "10.2.0"], []),
+        ("", ["1.2.3"], []),
+        ("x", ["1.2.3"], []),
+        ("1.0.0", ["1.0.0"], ["1.0.1", "0.9.9"]),
+        ("=1.0.0", ["1.0.0"], ["1.0.1"]),
+        ("v1.0.0", ["1.0.0"], ["1.0.1"]),
+        ("5", ["5.0.0", "5.9.1"], ["4.9.9", "6.0.0"]),
+        ("5.2", ["5.2.0", "5.2.9"], ["5.1.9", "5.3.0"]),
+        ("5.x", ["5.0.0", "5.9.9"], ["6.0.0"]),
+        ("5.2.*", ["5.2.7"], ["5.3.0"]),
+        ("^1.2.3", ["1.2.3", "1.9.0"], ["1.2.2", "2.0.0"]),
+        ("^0.2.3", ["0.2.3", "0.2.9"], ["0.3.0", "0.2.2"]),
+        ("^0.0.3", ["0.0.3"], ["0.0.4"]),
+        ("^0.0", ["0.0.0", "0.0.9"], ["0.1.0"]),
+        ("^1", ["1.0.0", "1.9.9"], ["2.0.0"]),
+        ("~1.2.3", ["1.2.3", "1.2.9"], ["1.3.0", "1.2.2"]),
+        ("~1.2", ["1.2.0"], ["1.3.0"]),
+        ("~1", ["1.9.0"], ["2.0.0"]),
+        (">=1.2", ["1.2.0", "9.0.0"], ["1.1.9"]),
+        (">1.2", ["1.3.0"], ["1.2.9"]),
+        (">1.2.3", ["1.2.4"], ["1.2.3"]),
+        ("<2", ["1.9.9"], ["2.0.0"]),
+        ("<=2", ["2.9.9"], ["3.0.0"]),
+        (">=1.2.0 <1.4", ["1.2.0", "1.3.9"], ["1.4.0", "1.1.0"]),
+        (">= 1.2.0 < 1.4", ["1.3.9"], ["1.4.0"]),
+        ("1.2 - 1.4", ["1.2.0", "1.4.9"], ["1.5.0", "1.1.9"]),
+        ("1.0.0 || >=3", ["1.0.0", "3.1.0"], ["2.0.0"]),
+        (">*", [], ["1.0.0"]),
+        ("<*", [], ["1.0.0"]),
+        (">=*", ["1.0.0"], []),
+        ("newest", [], ["1.0.0"]),
+        ("1.2.3.4", [], ["1.2.3"]),
+    ],
+)
+def test_ranges(wanted: str, taken: list[str], refused: list[str]) -> None:
+    assert [version for version in [*taken, *refused] if satisfies(version, wanted)] == taken
+
+
+@pytest.mark.parametrize("text", ["1.2", "x", "1.2.3.4", "", "01.2.3"])
+def test_what_is_no_version(text: str) -> None:
+    assert parse_version(text) is None
+    assert not satisfies(text, "*")
+
+
+@given(numbers, numbers)
+def test_comparisons_are_those_of_the_numbers(one: tuple[int, int, int], other: tuple[int, int, int]) -> None:
+    left, right = (".".join(map(str, version)) for version in (one, other))
+    assert satisfies(left, f">={right}") == (one >= other)
+    assert satisfies(left, f"<{right}") == (one < other)
+    assert satisfies(left, right) == (one == other)
