@@ -92,7 +92,9 @@ class CheckerKind(StrEnum):
     STRIPPED = "stripped"
     EXACT = "exact"
     TOKENS = "tokens"
+    LINES = "lines"
     JSON = "json"
+    JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
     CMS = "cms"
     TESTLIB = "testlib"
     ICPC = "icpc"
@@ -273,6 +275,7 @@ class JobFile(Value):
     name: str
     content: Blob
     executable: bool = False
+    text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
 
 
 class Job(Value):
@@ -346,6 +349,9 @@ class Profile(Value):
     runtimes: tuple[str, ...] = ()
     proctor: Blob | None = None  # where the engine has built one already
     max_files: int = 500  # tests in one job
-    max_run_time: int | None = None  # ms
+    max_run_time: int | None = None  # ms, wall clock
+    max_compile_time: int | None = None  # ms, wall clock
+    max_run_cpu_time: int | None = None  # ms
     max_output: int | None = None  # bytes of stdout
     max_body: int | None = None  # bytes of one request
+    by_endpoint: Mapping[str, Mapping[str, Toolchain]] = {}  # endpoint -> its toolchains by command

@@ -15,7 +15,7 @@ std::vector<std::string> arguments(const std::string& kind) {
 }
 
 bool is_built_in(const std::string& kind) {
-  for (const char* known : {"white-diff", "stripped", "exact", "tokens", "json"})
+  for (const char* known : {"white-diff", "stripped", "exact", "tokens", "lines", "json", "json-wrapped"})
     if (kind == known) return true;
   return false;
 }
@@ -43,7 +43,8 @@ bool Checker::equal(int output, int answer) const {
   const std::string& kind = description_.kind;
   if (kind == "stripped") return compare::stripped(output, answer);
   if (kind == "exact") return compare::exact(output, answer);
-  if (kind == "json") return compare::json(output, answer);
+  if (kind == "lines") return compare::lines(output, answer);
+  if (kind == "json" || kind == "json-wrapped") return compare::json(output, answer, kind == "json-wrapped");
   if (kind == "tokens")
     return compare::tokens(output, answer, {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative});
   return compare::white_diff(output, answer);

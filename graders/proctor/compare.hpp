@@ -20,7 +20,12 @@ struct Tokens {
 // Word by word; white space only separates, unless it is to be the same too.
 bool tokens(int output, int answer, const Tokens& rules);
 
+// Line by line, white space stripped from both ends of the whole and of each line. A line is equal byte for byte, or all its words
+// are decimal numbers and equal as such, whatever their spelling.
+bool lines(int output, int answer);
+
 // As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
-bool json(int output, int answer);
+// `wrapped`: the answer may be a list of which the only element is the value.
+bool json(int output, int answer, bool wrapped = false);
 
 }  // namespace compare

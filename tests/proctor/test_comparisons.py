@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,67 @@ def test_json(one_bench: Bench, pairs: list[tuple[object, object]]) -> None:
         (json.dumps(a).encode(), json.dumps(b, indent=1, ensure_ascii=False).encode()) for a, b in pairs
     ]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == [a == b for a, b in pairs]
+
+
+def as_lines(output: str, answer: str) -> bool:
+    """As the harness of LiveCodeBench words it."""
+
+    def stripped(text: str) -> list[str]:
+        return [line.strip() for line in text.strip().split("\n")]
+
+    def numbers(line: str) -> list[Decimal] | None:
+        try:
+            return [Decimal(word) for word in line.split()]
+        except InvalidOperation:
+            return None
+
+    ours, theirs = stripped(output), stripped(answer)
+    return len(ours) == len(theirs) and all(
+        a == b or (numbers(a) is not None and numbers(a) == numbers(b))
+        for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+_written = st.lists(
+    st.sampled_from([" ", "  ", "\t", "\n", "\n\n", "\r\n", "1", "1.0", "01.", "-0", "0.0", "10", "1e1", "x", "1x", "."]),
+    max_size=9,
+).map("".join)  # fmt: skip
+
+
+@FEW
+@given(pairs=st.lists(st.tuples(_written, _written), min_size=20, max_size=60))
+def test_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+    encoded = [(a.encode(), b.encode()) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="lines"), encoded) == [as_lines(a, b) for a, b in pairs]
+
+
+def test_lines_of_numbers_spelled_otherwise(one_bench: Bench) -> None:
+    pairs = [
+        ("1.0 2.50\n-3e2", "1 2.5\n-300.0", True),
+        ("10000000000000000000001", "10000000000000000000000", False),
+        ("0.1", "0.10000000000000001", False),
+        ("\n\n 7 \n\n", "7", True),
+        ("1\n\n2", "1\n2", False),
+        ("1 2", "1\n2", False),
+        ("a  b", "a b", False),
+        ("1  x", "1 x", False),
+        ("1.0 x", "1 x", False),
+        ("1e5e", "100000", False),
+        ("1e", "1", False),
+        ("-0", "0.0", True),
+        ("1e-99999999999999999", "0", False),
+        ("", " \n", True),
+        ("", "x", False),
+    ]
+    assert [as_lines(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
+    encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="lines"), encoded) == [same for *_, same in pairs]
+
+
+def test_json_that_may_be_wrapped(one_bench: Bench) -> None:
+    pairs = [(b"3", b"[3]"), (b"[3]", b"[3]"), (b"[3]", b"[[3]]"), (b"3", b"[[3]]"), (b"3", b"[3, 4]")]
+    assert verdicts(one_bench, PlanChecker(kind="json-wrapped"), pairs) == [True, True, True, False, False]
+    assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == [False, True, False, False, False]
 
 
 def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:

@@ -1,0 +1,46 @@
+// What the comparisons read with.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <unistd.h>
+#include <vector>
+
+#include "sys.hpp"
+
+namespace compare {
+
+// A file from its start, byte by byte, without moving the descriptor's own position.
+class Bytes {
+ public:
+  static constexpr int end = -1;
+
+  explicit Bytes(int fd, int64_t from = 0) : fd_(fd), offset_(from), buffer_(1 << 16) {}
+
+  int next() {
+    if (at_ == filled_ && !refill()) return end;
+    return static_cast<unsigned char>(buffer_[at_++]);
+  }
+
+ private:
+  bool refill() {
+    ssize_t length;
+    do length = pread(fd_, buffer_.data(), buffer_.size(), offset_);
+    while (length < 0 && errno == EINTR);
+    if (length < 0) sys::fail_errno("cannot read an output");
+    offset_ += length;
+    at_ = 0;
+    filled_ = static_cast<size_t>(length);
+    return length > 0;
+  }
+
+  int fd_;
+  int64_t offset_;
+  std::vector<char> buffer_;
+  size_t at_ = 0, filled_ = 0;
+};
+
+// What Python's str.strip() takes away, as far as it is ASCII.
+inline bool is_strippable(int c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
+
+}  // namespace compare
