@@ -1,0 +1,163 @@
+"""A benchmark's problems: listed, selected, made once, and found by what a dump calls them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate, Unusable
+from ioi_eval.benchmarks.keeping import Keep, Kept, Request, Shelf
+from ioi_eval.benchmarks.selecting import select
+from ioi_eval.benchmarks.tables import Tables, TableSource
+from ioi_eval.errors import InputError
+from ioi_eval.models import Problem, Solution
+from ioi_eval.problems import Problems
+from ioi_eval.problems.fields import nearest
+from ioi_eval.store import Store
+
+NOT_SELECTED = "not selected"
+
+
+class LeftOut(InputError):
+    """A problem that the benchmark has, and that is not to be judged: not selected, or it cannot be."""
+
+    def __init__(self, problem_id: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"problem {problem_id!r} is left out: {reason}", field="problem_id")
+
+
+class Loaded(Problems):
+    """Problems of a benchmark. `find` knows also those that are left out, and says why."""
+
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        *,
+        kept: ExitStack,
+        known: Mapping[str, str],
+        references: Callable[[Problem], tuple[Solution, ...]],
+    ) -> None:
+        super().__init__(problems, kept=kept)
+        self._known, self._references = known, references
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many of the problems that were asked for cannot be judged, by reason."""
+        return dict(Counter(reason for reason in self._known.values() if reason not in ("", NOT_SELECTED)))
+
+    def find(self, problem_id: str, year: int | None = None) -> Problem:
+        try:
+            return super().find(problem_id, year)
+        except InputError as error:
+            if reason := self._known.get(_name(problem_id, year)) or self._known.get(problem_id):
+                raise LeftOut(problem_id, reason) from error
+            if error.problem.startswith("unknown"):
+                remedy = nearest(problem_id, tuple(name for name in self._known if "@" not in name))
+                raise InputError(error.problem, field=error.field, remedy=remedy) from error
+            raise
+
+    def references(self, label: str) -> tuple[Solution, ...]:
+        """The dataset's own solutions of a problem, read now."""
+        return self._references(self[label])
+
+
+def load(
+    benchmark: Benchmark, options: BenchmarkOptions, *, cache: Path, only: Collection[str] | None = None
+) -> Loaded:
+    """The problems that `options` select, and of these only those with the ids in `only`.
+
+    Nothing is made twice from the same rows: what was made stays in the store at `cache`.
+    """
+    tables = open_tables(benchmark, options, cache)
+    candidates = list(benchmark.candidates(tables.main))
+    _check_distinct(candidates, tables)
+    selected = select(candidates, options)
+    needed = [one for one in selected if (only is None or one.id in only) and not one.unusable]
+    with ExitStack() as kept:
+        requests = [_request(benchmark, one, tables, options) for one in needed]
+        made = Shelf(Store(cache), kept).get(requests)
+        reasons = {_place(one): NOT_SELECTED for one in candidates}
+        reasons |= {_place(one): one.unusable for one in selected}
+        reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
+        by_place = {_place(one): one for one in needed}
+        return Loaded(
+            (result.problem for result in made if result.problem is not None),
+            kept=kept.pop_all(),
+            known=_by_name(reasons),
+            references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
+        )
+
+
+def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
+    """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
+    dataset = options.dataset or benchmark.dataset
+    source = TableSource(
+        dataset=dataset,
+        split=options.split or benchmark.split,
+        revision=options.revision,
+        files=(dataset,) if Path(dataset).is_file() else (),
+    )
+    return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
+
+
+def _request(
+    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions
+) -> Request:
+    made_of = [
+        benchmark.name,
+        str(benchmark.version),
+        benchmark.fingerprint(candidate, tables),
+        benchmark.matter(options),
+        candidate.id,
+        str(candidate.year),
+        str(candidate.rows),
+    ]
+    key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+    return Request(key, partial(_make, benchmark, candidate, tables, options))
+
+
+def _make(
+    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, keep: Keep
+) -> Kept:
+    try:
+        return Kept(problem=benchmark.problem(candidate, tables, keep, options))
+    except Unusable as flaw:
+        return Kept(unusable=flaw.reason)
+
+
+def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:
+    seen: dict[tuple[str, int | None], int] = {}
+    for one in candidates:
+        first = seen.setdefault(_place(one), one.rows[0])
+        if first != one.rows[0]:
+            raise InputError(
+                f"a second problem {one.id!r}; the first is in row {first + 1}",
+                where=tables.main.where,
+                row=one.rows[0] + 1,
+                remedy="Is a file there twice?",
+            )
+
+
+# --- names of problems -------------------------------------------------------------------------------
+
+
+def _place(candidate: Candidate) -> tuple[str, int | None]:
+    return candidate.id, candidate.year
+
+
+def _name(problem_id: str, year: int | None) -> str:
+    return problem_id if year is None else f"{problem_id}@{year}"
+
+
+def _by_name(reasons: Mapping[tuple[str, int | None], str]) -> dict[str, str]:
+    """Why each problem is not there, by id and year; by id alone where that holds for all of its years."""
+    names = {_name(*place): reason for place, reason in reasons.items()}
+    by_id: dict[str, set[str]] = {}
+    for (problem_id, _year), reason in reasons.items():
+        by_id.setdefault(problem_id, set()).add(reason)
+    alone = {problem_id: next(iter(all_)) for problem_id, all_ in by_id.items() if len(all_) == 1}
+    return {**alone, **names}

@@ -1,0 +1,19 @@
+"""The benchmarks that there are: an entry each."""
+
+from __future__ import annotations
+
+from ioi_eval.benchmarks.base import Benchmark
+from ioi_eval.errors import InputError
+from ioi_eval.problems.fields import nearest
+
+BENCHMARKS: tuple[Benchmark, ...] = ()
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """By its name; hyphens and capitals do not matter."""
+    plain = name.strip().lower().replace("-", "_")
+    for benchmark in BENCHMARKS:
+        if benchmark.name == plain:
+            return benchmark
+    known = tuple(benchmark.name for benchmark in BENCHMARKS)
+    raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, known))

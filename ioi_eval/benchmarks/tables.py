@@ -1,0 +1,322 @@
+"""Tables of datasets: from the hub or from copies on disk, as memory-mapped Arrow, read field by field.
+
+Nothing is held but what is being looked at. Fields are read with types: what is wrong with one is an
+InputError that names the table, the row and the field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ioi_eval.errors import InputError
+from ioi_eval.models import Value
+
+_T = TypeVar("_T")
+_BATCH = 64  # rows that are made Arrow at a time: some have a gigabyte in a hundred rows
+_SUFFIXES: Mapping[str, str] = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
+_SPLITS = ("train", "validation", "valid", "dev", "test")  # names of files that say of which split they are
+
+
+class TableSource(Value):
+    """Where a table is: on the hub, or in files."""
+
+    dataset: str
+    config: str = ""
+    split: str = "train"
+    revision: str = ""
+    files: tuple[str, ...] = ()  # these instead of the hub's
+    label: str = ""  # what messages call it
+
+
+class Table:
+    """Rows by number, from 0. Made by `open_table`."""
+
+    def __init__(self, data: Any, where: str, fingerprint: str) -> None:
+        self._data, self.where, self.fingerprint = data, where, fingerprint
+        self.names: tuple[str, ...] = tuple(data.column_names)
+        self._columns: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return int(self._data.num_rows)
+
+    def __getitem__(self, index: int) -> Row:
+        return Row(self, index)
+
+    def __iter__(self) -> Iterator[Row]:
+        return (Row(self, index) for index in range(len(self)))
+
+    def scalar(self, name: str, index: int) -> Any:
+        """Arrow's own value."""
+        if name not in self._columns:
+            self._columns[name] = self._data.column(self.names.index(name))
+        return self._columns[name][index]
+
+    def require(self, columns: Sequence[str]) -> None:
+        missing = [name for name in columns if name not in self.names]
+        if missing:
+            raise InputError(
+                f"missing column {', '.join(missing)}",
+                where=self.where,
+                remedy=f"Is it the right dataset? The columns are: {', '.join(self.names)}",
+            )
+
+
+class Row:
+    """One row; a field is read when it is asked for."""
+
+    def __init__(self, table: Table, index: int) -> None:
+        self.table, self.index = table, index
+
+    def wrong(self, field: str, problem: str, remedy: str) -> InputError:
+        return InputError(problem, where=self.table.where, row=self.index + 1, field=field, remedy=remedy)
+
+    def has(self, field: str) -> bool:
+        """Whether there is such a column with anything in this row."""
+        return field in self.table.names and bool(self.table.scalar(field, self.index).is_valid)
+
+    def value(self, field: str) -> Any:
+        """As Python's own; None where there is nothing."""
+        return self.table.scalar(field, self.index).as_py() if self.has(field) else None
+
+    def text(self, field: str, default: str | None = None) -> str:
+        value = self.value(field)
+        if isinstance(value, str):
+            return value
+        return self._default(field, value, default, "a text")
+
+    def name(self, field: str) -> str:
+        """A text or a whole number that something is known by."""
+        value = self.value(field)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        raise self._not(field, value, "a text or a whole number")
+
+    def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
+        """Finite; more than `above` where that is given. A text that is a number is one."""
+        value = self.value(field)
+        if value is None and default is not None:
+            return default
+        number = _number(value)
+        if number is None or (above is not None and number <= above):
+            raise self._not(field, value, "a number" + ("" if above is None else f" above {above:g}"))
+        return number
+
+    def whole(self, field: str, default: int | None = None) -> int:
+        number = self.number(field, default)
+        if number != int(number):
+            raise self._not(field, number, "a whole number")
+        return int(number)
+
+    def flag(self, field: str, default: bool = False) -> bool:
+        value = self.value(field)
+        if isinstance(value, bool):
+            return value
+        return self._default(field, value, default, "true or false")
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        value = self.value(field)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        return self._default(field, value, (), "a list of texts")
+
+    def items(self, field: str) -> tuple[dict[str, Any], ...]:
+        """A list of objects; also a table's way of keeping one, an object of lists."""
+        value = self.value(field)
+        if isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):
+            value = [dict(zip(value, parts, strict=True)) for parts in zip(*value.values(), strict=True)]
+        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+            return tuple(value)
+        return self._default(field, value, (), "a list of objects")
+
+    def json(self, field: str) -> Any:
+        """What the JSON text in a field says; None where there is none."""
+        text = self.text(field, "")
+        if not text.strip():
+            return None
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.wrong(field, f"broken JSON: {error}", "The dataset's row is damaged") from error
+
+    def content(self, field: str) -> memoryview:
+        """The bytes of a text where they lie, not copied."""
+        scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
+        buffer = scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
+        if buffer is None:
+            raise self._not(field, self.value(field), "a text")
+        return memoryview(buffer)
+
+    def _default(self, field: str, value: Any, default: _T | None, expected: str) -> _T:
+        if value is None and default is not None:
+            return default
+        raise self._not(field, value, expected)
+
+    def _not(self, field: str, value: Any, expected: str) -> InputError:
+        if field not in self.table.names:
+            remedy = f"Is it the right dataset? The columns are: {', '.join(self.table.names)}"
+            return self.wrong(field, "missing column", remedy)
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        return self.wrong(field, f"{shown} is not {expected}", "The dataset's row is damaged")
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+# --- opening -----------------------------------------------------------------------------------------
+
+
+class Tables:
+    """The tables of one benchmark: the main one, and others of other datasets where it has such."""
+
+    def __init__(
+        self, main: TableSource, *, cache: Path, data_dir: str = "", columns: Sequence[str] = ()
+    ) -> None:
+        self._source, self._cache, self._data_dir, self._needed = main, cache, data_dir, columns
+        self._others: dict[TableSource, Table] = {}
+
+    @cached_property
+    def main(self) -> Table:
+        table = self._open(self._source)
+        table.require(self._needed)
+        return table
+
+    def other(
+        self, dataset: str, *, config: str = "", split: str = "train", columns: Sequence[str] = ()
+    ) -> Table:
+        """Another table, opened once. With copies on disk it is below a folder of the dataset's name."""
+        source = TableSource(dataset=dataset, config=config, split=split)
+        if source not in self._others:
+            table = self._open(source)
+            table.require(columns)
+            self._others[source] = table
+        return self._others[source]
+
+    def _open(self, source: TableSource) -> Table:
+        if self._data_dir and not source.files:
+            files = tuple(map(str, find_files(Path(self._data_dir), source)))
+            source = TableSource(
+                dataset=source.dataset, config=source.config, split=source.split, files=files
+            )
+        return open_table(source, cache=self._cache)
+
+
+def open_table(source: TableSource, *, cache: Path) -> Table:
+    """The table as memory-mapped Arrow. What datasets makes of files on disk is kept in `cache`."""
+    import datasets
+
+    where = source.label or (source.files[0] if len(source.files) == 1 else _called(source))
+    datasets.disable_progress_bars()
+    try:
+        loaded = _from_files(source, cache) if source.files else _from_hub(source)
+    except (OSError, ValueError, datasets.exceptions.DatasetGenerationError) as error:
+        raise _cannot_load(where, source, error) from error
+    return Table(loaded.data, where, _fingerprint(loaded))
+
+
+def _called(source: TableSource) -> str:
+    return "/".join(part for part in (source.dataset, source.config) if part)
+
+
+def _from_files(source: TableSource, cache: Path) -> Any:
+    import datasets
+
+    builder = _SUFFIXES[Path(source.files[0]).suffix.lower()]
+    options = {"batch_size": _BATCH} if builder == "parquet" else {}
+    return datasets.load_dataset(
+        builder, data_files=list(source.files), split="train", cache_dir=str(cache / "tables"), **options
+    )
+
+
+def _from_hub(source: TableSource) -> Any:
+    import datasets
+
+    return datasets.load_dataset(
+        source.dataset, source.config or None, split=source.split, revision=source.revision or None
+    )
+
+
+def _cannot_load(where: str, source: TableSource, error: Exception) -> InputError:
+    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    cause = error.__cause__
+    if cause is not None and (detail := next(iter(str(cause).splitlines()), "")):
+        reason = f"{reason}: {detail}"
+    remedy = "Is the file damaged?" if source.files else "Without a network, name a copy with --data-dir"
+    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where, remedy=remedy)
+
+
+def _fingerprint(loaded: Any) -> str:
+    """Of the files that Arrow maps: datasets makes new ones when what they are made of changes."""
+    stats = [(file["filename"], Path(file["filename"]).stat()) for file in loaded.cache_files]
+    parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
+    return hashlib.sha256("\n".join([*parts, str(loaded.num_rows)]).encode()).hexdigest()
+
+
+# --- copies on disk ----------------------------------------------------------------------------------
+
+
+def find_files(folder: Path, source: TableSource) -> list[Path]:
+    """The files of a table below a folder of copies.
+
+    That is a folder of the dataset's name if there is one, below it one of the config's name if there is
+    one, there the files whose names say that they are of the split, or all where none says anything.
+    """
+    if folder.is_file():
+        return [folder]
+    base = _below(folder, source.dataset.rpartition("/")[2])
+    if source.config:
+        base = _config_folder(base, source.config)
+    every = sorted(path for path in base.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
+    every = [path for path in every if not any(part.startswith(".") for part in path.relative_to(base).parts)]
+    split = [path for path in every if _split_of(path, base) in source.split.split("+")]
+    found = split or [path for path in every if not _split_of(path, base)]
+    if not found:
+        raise _no_files(base, source)
+    kinds = {path.suffix.lower() for path in found}
+    best = next(suffix for suffix in _SUFFIXES if suffix in kinds)
+    return [path for path in found if path.suffix.lower() == best]
+
+
+def _below(folder: Path, name: str) -> Path:
+    return folder / name if name and (folder / name).is_dir() else folder
+
+
+def _config_folder(base: Path, config: str) -> Path:
+    places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
+    if not places:
+        raise InputError(
+            f"no folder {config!r} in it", where=str(base), remedy=f"Put the files of {config} into one"
+        )
+    return places[0]
+
+
+def _split_of(path: Path, base: Path) -> str:
+    for part in reversed(path.relative_to(base).parts):
+        word = re.split(r"[-_.]", part, maxsplit=1)[0]
+        if word in _SPLITS:
+            return word
+    return ""
+
+
+def _no_files(base: Path, source: TableSource) -> InputError:
+    return InputError(
+        f"no files of {_called(source)}, split {source.split}, in it",
+        where=str(base),
+        remedy=f"Expected files {', '.join(_SUFFIXES)}, of the split by name (train-00000-of-00001.parquet)",
+    )
