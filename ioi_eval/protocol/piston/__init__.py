@@ -1,0 +1,36 @@
+"""Piston's HTTP API v2 as bytes to values and back, for clients and for servers. Pure."""
+
+from ioi_eval.protocol.piston.listings import (
+    Package,
+    Runtime,
+    decode_package,
+    decode_packages,
+    decode_runtimes,
+    encode_package,
+    encode_packages,
+    encode_runtimes,
+)
+from ioi_eval.protocol.piston.refusals import Refused, check_content_type, refused_above, too_large
+from ioi_eval.protocol.piston.replies import decode_reply, encode_result
+from ioi_eval.protocol.piston.requests import LIMITS, check_limits, decode_request, encode_request
+
+__all__ = [
+    "LIMITS",
+    "Package",
+    "Refused",
+    "Runtime",
+    "check_content_type",
+    "check_limits",
+    "decode_package",
+    "decode_packages",
+    "decode_reply",
+    "decode_request",
+    "decode_runtimes",
+    "encode_package",
+    "encode_packages",
+    "encode_request",
+    "encode_result",
+    "encode_runtimes",
+    "refused_above",
+    "too_large",
+]

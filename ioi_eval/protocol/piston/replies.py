@@ -1,0 +1,123 @@
+"""The reply to POST /execute: a job's result as bytes, and what a client makes of whatever came back."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from ioi_eval.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
+from ioi_eval.models import JobResult, Stage, StageStatus
+from ioi_eval.protocol.piston.refusals import limit_in, words_of
+
+_WHOLE = ("stdout", "stderr", "code", "signal", "message", "status", "cpu_time", "wall_time", "memory")
+_STATUSES = {status.value: status for status in StageStatus}
+_BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
+_NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
+_TOO_LARGE = "PayloadTooLargeError"
+BODY = "body"
+"""What `JobTooLarge.limit` says where a request is too large; otherwise it has a name of `LIMITS`."""
+
+
+class _Stage(msgspec.Struct, frozen=True):
+    """A stage as any server tells it: those before isolate leave out what is last here."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None
+    signal: str | None = None
+    message: str | None = None
+    status: str | None = None
+    cpu_time: float | None = None
+    wall_time: float | None = None
+    memory: float | None = None
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    run: _Stage | None = None
+    compile: _Stage | None = None
+    language: str = ""
+    version: str = ""
+
+
+_REPLY = msgspec.json.Decoder(_Reply)
+_ENCODER = msgspec.json.Encoder()
+
+
+def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
+    """The result, or the typed error of what came instead of one."""
+    if status != HTTPStatus.OK:
+        raise error_of(status, body)
+    try:
+        reply = _REPLY.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BrokenReply(f"a reply of {len(body)} bytes is not one of Piston's: {error}") from error
+    compiled = _stage(reply.compile) if reply.compile is not None else None
+    run = _stage(reply.run) if reply.run is not None else compiled
+    if run is None or (reply.run is None and run.code == 0):
+        raise BrokenReply("a reply without the field `run`")
+    return JobResult(
+        run=run, compile=compiled, language=reply.language, version=reply.version, endpoint=endpoint
+    )
+
+
+def _stage(told: _Stage) -> Stage:
+    return Stage(
+        stdout=told.stdout,
+        stderr=told.stderr,
+        code=told.code,
+        signal=told.signal,
+        message=told.message,
+        status=_STATUSES.get(told.status or ""),
+        cpu_time=_whole(told.cpu_time),
+        wall_time=_whole(told.wall_time),
+        memory=_whole(told.memory),
+    )
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else round(number)
+
+
+def error_of(status: int, body: bytes) -> EngineError:
+    """What a status other than 200 means. Whose fault it is decides the type."""
+    words = words_of(body)
+    text = f"HTTP {status}" + (f": {words}" if words else " with an empty body" if not body else "")
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
+        status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in words
+    ):
+        return JobTooLarge(f"the request is larger than the server takes ({text})", limit=BODY)
+    if status in _BUSY:
+        return EngineOverloaded(text)
+    if status in _NOT_THE_JOBS or not 400 <= status < 500:
+        return EngineUnavailable(text)
+    if (over := limit_in(words)) is not None:
+        return JobTooLarge(words, limit=over[0])
+    return JobRejected(words or text)
+
+
+# --- the server's side -------------------------------------------------------------------------------
+
+
+def encode_result(result: JobResult) -> bytes:
+    """As the current server tells it."""
+    told: dict[str, Any] = {"language": result.language, "version": result.version}
+    if result.compile is not None:
+        told["compile"] = _told(result.compile)
+    told["run"] = _told(result.run)
+    return _ENCODER.encode(told)
+
+
+def _told(stage: Stage) -> dict[str, Any]:
+    return {
+        **{name: getattr(stage, name) for name in _WHOLE},
+        "output": stage.stdout + stage.stderr,
+    }

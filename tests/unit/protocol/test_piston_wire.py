@@ -1,0 +1,412 @@
+"""Requests and replies of Piston: every recorded one, and what servers and clients do wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.protocol.piston import (
+    LIMITS,
+    Package,
+    Refused,
+    Runtime,
+    check_content_type,
+    check_limits,
+    decode_package,
+    decode_packages,
+    decode_reply,
+    decode_request,
+    decode_runtimes,
+    encode_package,
+    encode_packages,
+    encode_request,
+    encode_result,
+    encode_runtimes,
+    too_large,
+)
+
+FOLDER = Path(__file__).parent / "piston_samples"
+SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
+ANSWERED = [name for name, sample in SAMPLES.items() if sample["request"]["path"] == "/execute"]
+RESULTS = [name for name in ANSWERED if SAMPLES[name]["response"]["status"] == 200]
+REFUSALS = [name for name in ANSWERED if SAMPLES[name]["response"]["status"] in (400, 415)]
+
+
+def sent(name: str) -> bytes:
+    return json.dumps(SAMPLES[name]["request"]["body"]).encode()
+
+
+def reply(name: str) -> tuple[int, bytes]:
+    response = SAMPLES[name]["response"]
+    body = response["body"]
+    return response["status"], b"" if body == "" else json.dumps(body).encode()
+
+
+def job(*files: JobFile, **fields: Any) -> Job:
+    return Job(files=files or (JobFile(name="run", content=Blob.of("true")),), **fields)
+
+
+# --- replies, as a client reads them -----------------------------------------------------------------
+
+
+def test_there_are_samples_of_both_servers() -> None:
+    assert len(RESULTS) > 20 and len(REFUSALS) > 10
+    assert sum(name.startswith("old_") for name in RESULTS) > 5
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_recorded_result(name: str) -> None:
+    result, told = decode_reply(*reply(name), endpoint="http://it"), SAMPLES[name]["response"]["body"]
+    assert (result.language, result.version, result.endpoint) == (
+        told["language"],
+        told["version"],
+        "http://it",
+    )
+    for stage, fields in ((result.compile, told.get("compile")), (result.run, told["run"])):
+        assert (stage is None) == (fields is None)
+        for field in () if fields is None else fields.keys() - {"output"}:
+            assert getattr(stage, field) == fields[field]
+    if name.startswith("old_"):
+        assert result.run.status is result.run.cpu_time is result.run.memory is None
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_survives_our_server(name: str) -> None:
+    result = decode_reply(*reply(name))
+    assert decode_reply(200, encode_result(result)) == result
+
+
+def test_the_fields_of_the_current_server_are_ours() -> None:
+    ours = json.loads(encode_result(decode_reply(*reply("classic_ce"))))
+    theirs = SAMPLES["classic_ce"]["response"]["body"]
+    assert ours.keys() == theirs.keys()
+    for stage in ("compile", "run"):
+        assert ours[stage].keys() == theirs[stage].keys()
+
+
+REFUSED_AS: dict[str, tuple[type[EngineError], str]] = {
+    "content_not_a_string": (JobRejected, "files[0].content is required as a string"),
+    "file_escape": (EngineUnavailable, "HTTP 500 with an empty body"),
+    "not_json": (JobRejected, "SyntaxError: Expected property name or '}' in JSON at position 1"),
+    "stock_body_too_large": (JobTooLarge, "PayloadTooLargeError: request entity too large"),
+    "stock_timeout_above_limit": (JobTooLarge, "run_timeout cannot exceed the configured limit of 3000"),
+    "unknown_runtime": (JobRejected, "nope-* runtime is unknown"),
+    "wrong_content_type": (JobRejected, "requests must be of type application/json"),
+}
+
+
+@pytest.mark.parametrize(("name", "kind", "words"), [(name, *rest) for name, rest in REFUSED_AS.items()])
+def test_recorded_refusal(name: str, kind: type[EngineError], words: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        decode_reply(*reply(name))
+    assert type(caught.value) is kind and words in str(caught.value)
+
+
+def test_every_recorded_refusal_is_the_jobs_fault() -> None:
+    for name in REFUSALS:
+        with pytest.raises(JobRejected):
+            decode_reply(*reply(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("timeout_above_limit", "run_timeout"), ("stock_body_too_large", "body")]
+)
+def test_which_limit(name: str, limit: str) -> None:
+    with pytest.raises(JobTooLarge) as caught:
+        decode_reply(*reply(name))
+    assert caught.value.limit == limit
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (200, b"", BrokenReply),
+        (200, b"<html>", BrokenReply),
+        (200, b'{"run": {"stdout": "half a', BrokenReply),
+        (200, b'{"run": "no stage"}', BrokenReply),
+        (200, b"[]", BrokenReply),
+        (200, b'{"message": "nothing else"}', BrokenReply),
+        (200, b'{"compile": {"code": 0}}', BrokenReply),
+        (200, b'{"run": {"stdout": "\xff"}}', BrokenReply),
+        (302, b"", EngineUnavailable),
+        (401, b'{"message": "no"}', EngineUnavailable),
+        (404, b'{"message": "Not Found"}', EngineUnavailable),
+        (413, b"<html>413</html>", JobTooLarge),
+        (422, b"", JobRejected),
+        (429, b"slow down", EngineOverloaded),
+        (500, b"", EngineUnavailable),
+        (502, b"<html>", EngineUnavailable),
+        (503, b'{"message": "queue is full"}', EngineOverloaded),
+    ],
+)
+def test_what_else_may_come(status: int, body: bytes, kind: type[EngineError]) -> None:
+    with pytest.raises(EngineError) as caught:
+        decode_reply(status, body)
+    assert type(caught.value) is kind
+
+
+def test_words_of_a_submission_are_no_refusal() -> None:
+    said = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
+    result = decode_reply(200, encode_result(JobResult(run=Stage(stdout=said, stderr=said, code=0))))
+    assert result.run.stdout == said
+
+
+def test_unknown_fields_and_words_are_passed_over() -> None:
+    told = {"run": {"stdout": "x", "status": "ZZ", "code": 1, "wall_time": 1.6, "new": []}, "later": {}}
+    run = decode_reply(200, json.dumps(told).encode()).run
+    assert (run.stdout, run.status, run.wall_time) == ("x", None, 2)
+
+
+def test_a_failed_compile_stands_for_a_run_that_is_not_told() -> None:
+    result = decode_reply(200, b'{"compile": {"code": 1, "stderr": "oops"}}')
+    assert result.run == result.compile and result.run.stderr == "oops"
+
+
+# --- requests ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_recorded_request_there_and_back(name: str) -> None:
+    """What a server reads from a client's body is what our client sends for it."""
+    asked, told = decode_request(sent(name)), SAMPLES[name]["request"]["body"]
+    again = json.loads(encode_request(asked))
+    assert decode_request(encode_request(asked)) == asked
+    assert {**again, "files": None} == {**told, "files": None}
+    assert [(f["name"], f["content"], f.get("encoding", "utf8")) for f in again["files"]] == [
+        (f["name"], f["content"], f.get("encoding", "utf8")) for f in told["files"]
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSALS if not sent(name).startswith(b'"')])
+def test_our_server_refuses_in_the_same_words(name: str) -> None:
+    def serve() -> None:
+        asked = decode_request(sent(name))
+        limit = 3000 if name.startswith("stock") else 60000
+        check_limits(asked, {"run_timeout": limit, "compile_timeout": 0})
+        raise Refused(f"{asked.runtime}-{asked.version} runtime is unknown")
+
+    with pytest.raises(Refused) as caught:
+        serve()
+    response = SAMPLES[name]["response"]
+    assert (caught.value.status, json.loads(caught.value.body)) == (response["status"], response["body"])
+
+
+def refused(call: Callable[[], object]) -> Refused:
+    with pytest.raises(Refused) as caught:
+        call()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("not_json", refused(lambda: decode_request(b"{x"))),
+        ("wrong_content_type", refused(lambda: check_content_type("text/plain"))),
+        ("stock_body_too_large", too_large(100_000)),
+    ],
+)
+def test_where_our_words_differ_a_client_reads_the_same(name: str, ours: Refused) -> None:
+    kinds = []
+    for status, body in (reply(name), (ours.status, ours.body)):
+        with pytest.raises(JobRejected) as caught:
+            decode_reply(status, body)
+        kinds.append((status, type(caught.value)))
+    assert kinds[0] == kinds[1]
+
+
+def test_the_usual_content_type() -> None:
+    check_content_type("application/json; charset=utf-8")
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"language": ""}', b'{"language": 5}'])
+def test_nothing_is_no_language(body: bytes) -> None:
+    with pytest.raises(Refused, match=r"^language is required as a string$"):
+        decode_request(body)
+
+
+@pytest.mark.parametrize("body", [b"5", b"null", b'"text"', b'{"language": "\xff"}'])
+def test_not_an_object(body: bytes) -> None:
+    with pytest.raises(Refused) as caught:
+        decode_request(body)
+    assert json.loads(caught.value.body)["stack"].startswith("SyntaxError: ")
+
+
+@given(st.binary(), st.binary(), st.booleans())
+def test_contents_arrive_exactly(first: bytes, second: bytes, text: bool) -> None:
+    files = (
+        JobFile(name="run", content=Blob.of("true")),
+        JobFile(name="a", content=Blob.of(first)),
+        JobFile(name="b/c", content=Blob.of(second), text=None if text else False),
+    )
+    body = encode_request(job(*files))
+    assert [file.content for file in decode_request(body).files] == [file.content for file in files]
+    assert ("encoding" in json.loads(body)["files"][2]) == (not text or not is_text(second))
+
+
+def is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_a_file_from_disk(tmp_path: Path) -> None:
+    path = tmp_path / "blob"
+    path.write_bytes(b"\xff\x00")
+    run = JobFile(name="run", content=Blob.of("true"))
+    [_, told] = json.loads(encode_request(job(run, JobFile(name="x", content=Blob.of_file(path)))))["files"]
+    assert told == {"name": "x", "content": "/wA=", "encoding": "base64"}
+
+
+def test_only_what_is_asked_for_travels() -> None:
+    told = json.loads(encode_request(job(runtime="bash", run_timeout=5, stdin="x", args=("a",))))
+    assert told == {
+        "language": "bash", "version": "*", "files": [{"name": "run", "content": "true"}],
+        "run_timeout": 5, "stdin": "x", "args": ["a"],
+    }  # fmt: skip
+    renamed = json.loads(encode_request(job(), language="sh", version="5.x"))
+    assert (renamed["language"], renamed["version"]) == ("sh", "5.x")
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/x", "a//b", "a/./b", "", "a\0b"])
+def test_names_that_a_server_would_answer_with_500(name: str) -> None:
+    with pytest.raises(JobRejected, match="cannot be a file's name"):
+        encode_request(job(JobFile(name=name, content=Blob.of("x"))))
+
+
+def test_jobs_that_cannot_be_sent() -> None:
+    twice = JobFile(name="run", content=Blob.of("x"))
+    with pytest.raises(JobRejected, match="twice"):
+        encode_request(job(twice, twice))
+    with pytest.raises(JobRejected, match="by path"):
+        encode_request(job(keep=("a",)))
+    with pytest.raises(JobRejected, match="not UTF-8"):
+        encode_request(job(JobFile(name="run", content=Blob.of(b"\xff"), text=True)))
+    with pytest.raises(JobRejected, match="at least one utf8"):
+        encode_request(job(JobFile(name="run", content=Blob.of(b"\xff"))))
+
+
+def asked(**fields: Any) -> Job:
+    files = [{"content": "x"}]
+    return decode_request(json.dumps({"language": "a", "version": "1", "files": files, **fields}).encode())
+
+
+def test_what_is_left_out_and_what_counts_as_left_out() -> None:
+    plain = asked()
+    assert plain == asked(run_timeout=0, compile_memory_limit=-1, args=None, stdin=None, unknown={"x": 1})
+    assert [file.name for file in plain.files] == ["file0.code"]
+    assert asked(run_timeout=1.2).run_timeout == 2
+    assert asked(args=["a", 5]).args == ("a", "5")
+
+
+@pytest.mark.parametrize("fields", [{"args": "a"}, {"stdin": 5}, {"run_cpu_time": True}, {"run_timeout": -1}])
+def test_what_else_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(Refused):
+        asked(**fields)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_every_limit_is_bounded(name: str) -> None:
+    check_limits(asked(**{name: 7}), {name: 7})
+    check_limits(asked(**{name: 7}), {name: -1})
+    with pytest.raises(Refused, match=f"^{name} cannot exceed the configured limit of 6$") as caught:
+        check_limits(asked(**{name: 7}), {name: 6})
+    with pytest.raises(JobTooLarge) as read:
+        decode_reply(caught.value.status, caught.value.body)
+    assert read.value.limit == name
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "data"),
+    [
+        ("YQ", "base64", b"a"),
+        ("YQ==", "base64", b"a"),
+        ("Y\nQ==", "base64", b"a"),
+        ("-_8=", "base64", b"\xfb\xff"),
+        ("YWJjZ", "base64", b"abc"),
+        ("6162zz63", "hex", b"ab"),
+        ("616", "hex", b"a"),
+        ("YQ==", "latin1", b"YQ=="),
+    ],
+)
+def test_encodings_as_node_reads_them(content: str, encoding: str, data: bytes) -> None:
+    files = [{"content": "x"}, {"name": "f", "content": content, "encoding": encoding}]
+    body = {"language": "a", "version": "1", "files": files}
+    assert decode_request(json.dumps(body).encode()).files[1].content.read() == data
+
+
+@given(st.binary())
+def test_base64_of_anything(data: bytes) -> None:
+    content = base64.b64encode(data).decode()
+    for text in (content, content.rstrip("="), base64.urlsafe_b64encode(data).decode()):
+        files = [{"content": "x"}, {"content": text, "encoding": "base64"}]
+        body = {"language": "a", "version": "1", "files": files}
+        assert decode_request(json.dumps(body).encode()).files[1].content.read() == data
+
+
+def test_a_file_that_came_as_base64_is_not_the_main_file() -> None:
+    files = [{"name": "a", "content": "eA==", "encoding": "base64"}, {"name": "b", "content": "x"}]
+    body = {"language": "a", "version": "1", "files": files}
+    assert [file.text for file in decode_request(json.dumps(body).encode()).files] == [False, True]
+
+
+# --- listings ----------------------------------------------------------------------------------------
+
+
+def test_recorded_runtimes() -> None:
+    runtimes = decode_runtimes(*reply("runtimes"))
+    assert runtimes[0] == Runtime(language="bash", version="5.2.0", aliases=("sh",))
+    assert runtimes[1].names == ("cms", "cms_ioi") and runtimes[1].runtime == "cms_ioi"
+    assert json.loads(encode_runtimes(runtimes)) == SAMPLES["runtimes"]["response"]["body"]
+
+
+def test_a_route_that_is_not_there() -> None:
+    with pytest.raises(EngineUnavailable, match="HTTP 404: Not Found"):
+        decode_runtimes(*reply("no_such_route"))
+    with pytest.raises(EngineUnavailable):
+        decode_packages(*reply("no_such_route"))
+
+
+def test_listings_that_are_none() -> None:
+    for body in (b"", b"{}", b'[{"language": "x"}]'):
+        with pytest.raises(BrokenReply):
+            decode_runtimes(200, body)
+        with pytest.raises(BrokenReply):
+            decode_packages(200, body)
+
+
+def test_packages_there_and_back() -> None:
+    packages = (Package(language="bash", version="5.2.0", installed=True), Package(language="x", version="1"))
+    body = encode_packages(packages)
+    assert json.loads(body)[0] == {"language": "bash", "language_version": "5.2.0", "installed": True}
+    assert decode_packages(200, body) == packages
+
+
+def test_what_to_install() -> None:
+    assert decode_package(encode_package("bash", "5.2.0")) == ("bash", "5.2.0")
+    for body in (b"", b"{}", b"[]", b'{"language": "bash"}', b'{"language": "bash", "version": 5}'):
+        with pytest.raises(Refused):
+            decode_package(body)
+
+
+def test_a_status_has_a_word_for_each_of_ours() -> None:
+    for status in StageStatus:
+        stage = Stage(status=status)
+        assert decode_reply(200, encode_result(JobResult(run=stage))).run.status is status
