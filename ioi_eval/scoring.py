@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from ioi_eval import plan, verdicts
@@ -308,6 +309,27 @@ def best_tokened_or_last(
         if result.key in tokened:
             bests[result.problem_id] = _better_submission(bests.get(result.problem_id), result)
     return {problem: _better_submission(bests.get(problem), last[problem]) for problem in sorted(last)}
+
+
+class Mode(StrEnum):
+    """How several submissions make a problem's points."""
+
+    MAX_SUBTASK = "max_subtask"
+    MAX = "max"
+    MAX_TOKENED_LAST = "max_tokened_last"
+
+
+def points(mode: Mode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()) -> float:
+    """A problem's points by its submissions in the order of submitting; 0 where there is none."""
+    bests: Mapping[str, BestOfSubtasks | BestSubmission]
+    match mode:
+        case Mode.MAX_SUBTASK:
+            bests = best_of_subtasks(results)
+        case Mode.MAX:
+            bests = best_submission(results)
+        case Mode.MAX_TOKENED_LAST:
+            bests = best_tokened_or_last(results, tokened)
+    return total(bests.values())
 
 
 def total(bests: Iterable[BestOfSubtasks | BestSubmission]) -> float:

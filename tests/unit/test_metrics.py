@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.errors import InputError
+from ioi_eval.metrics import RESAMPLES, PassAtK, Trials, interval, pass_at, pass_at_k
+
+COUNTS = st.integers(0, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
+
+
+def trials(*counts: tuple[int, int]) -> list[Trials]:
+    return [
+        Trials(problem=f"p{n}", scored=scored, passed=passed) for n, (scored, passed) in enumerate(counts)
+    ]
+
+
+def only(found: tuple[PassAtK, ...]) -> PassAtK:
+    (one,) = found
+    return one
+
+
+# --- one problem -------------------------------------------------------------------------------------
+
+
+@given(COUNTS, st.integers(1, 8))
+def test_it_is_the_share_of_all_draws_that_hold_a_pass(counts: tuple[int, int], k: int) -> None:
+    scored, passed = counts
+    draws = list(itertools.combinations([True] * passed + [False] * (scored - passed), k))
+    expected = Fraction(sum(map(any, draws)), len(draws)) if draws else None
+    found = pass_at_k(scored, passed, k)
+    assert found is None if expected is None else found == pytest.approx(float(expected), abs=1e-12)
+
+
+@given(st.integers(1, 300), st.data())
+def test_it_is_the_usual_product(scored: int, data: st.DataObject) -> None:
+    passed, k = data.draw(st.integers(0, scored)), data.draw(st.integers(1, scored))
+    fails = (
+        math.prod(1 - k / i for i in range(scored - passed + 1, scored + 1)) if scored - passed >= k else 0
+    )
+    assert pass_at_k(scored, passed, k) == pytest.approx(1 - fails, abs=1e-9)
+
+
+@given(st.integers(1, 60), st.data())
+def test_it_rises_with_passes_and_with_draws(scored: int, data: st.DataObject) -> None:
+    passed, k = data.draw(st.integers(0, scored)), data.draw(st.integers(1, scored))
+    value = pass_at_k(scored, passed, k)
+    assert value is not None and 0 <= value <= 1
+    if passed < scored:
+        assert value <= (pass_at_k(scored, passed + 1, k) or 0)
+    if k < scored:
+        assert value <= (pass_at_k(scored, passed, k + 1) or 0) + 1e-15
+
+
+def test_it_is_unbiased() -> None:
+    """Over all ways to see some of many submissions the mean is right; that of the usual shortcut is not."""
+    many = [True] * 3 + [False] * 7
+    truth = pass_at_k(10, 3, 2)
+    seen = [sum(some) for some in itertools.combinations(many, 4)]
+    assert math.fsum(pass_at_k(4, passed, 2) or 0 for passed in seen) / len(seen) == pytest.approx(truth)
+    plugged = math.fsum(1 - (1 - passed / 4) ** 2 for passed in seen) / len(seen)
+    assert plugged != pytest.approx(truth, abs=0.01)
+
+
+def test_pass_at_one_is_the_share_that_passes() -> None:
+    assert pass_at_k(8, 2, 1) == 0.25
+
+
+@pytest.mark.parametrize("counts", [(1, 2), (1, -1)])
+def test_impossible_counts_are_a_mistake_of_the_caller(counts: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="cannot have passed"):
+        pass_at_k(*counts, 1)
+
+
+# --- several problems --------------------------------------------------------------------------------
+
+
+def test_problems_weigh_the_same_however_many_submissions_they_have() -> None:
+    assert only(pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
+
+
+def test_a_problem_with_too_few_submissions_is_left_out_and_counted() -> None:
+    found = pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
+    assert [(one.k, one.value, one.problems, one.left_out) for one in found] == [
+        (1, 0.5, 2, 1),
+        (2, 1.0, 1, 2),
+        (5, None, 0, 3),
+    ]
+    assert (found[2].low, found[2].high) == (None, None)
+
+
+def test_questions_of_one_problem_are_one_problem() -> None:
+    asked = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
+    found = only(pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
+    assert (found.value, found.problems) == (0.75, 2)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_is_a_number_of_submissions(k: int) -> None:
+    with pytest.raises(InputError, match="means nothing"):
+        pass_at(trials((1, 1)), [k])
+
+
+# --- intervals ---------------------------------------------------------------------------------------
+
+
+@given(st.lists(COUNTS, min_size=2, max_size=6), st.randoms(use_true_random=False))
+def test_neither_the_order_of_problems_nor_chance_shows(
+    counts: list[tuple[int, int]], dice: random.Random
+) -> None:
+    made = trials(*counts)
+    assert pass_at(dice.sample(made, len(made)), [1, 2]) == pass_at(made, [1, 2])
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
+def test_an_interval_is_around_what_can_be_drawn(values: list[float]) -> None:
+    low, high = interval(values, resamples=50)
+    assert low is not None and high is not None
+    assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
+
+
+def test_an_interval_is_that_of_all_samples_there_are() -> None:
+    """Of three values all 27 samples can be written down; those drawn are spread like them."""
+    values = [0.0, 0.4, 1.0]
+    means = sorted(math.fsum(some) / 3 for some in itertools.product(values, repeat=3))
+    low, high = interval(values, level=0.8)
+    # The shares of samples below and above are those asked for, as near as 27 samples and chance allow.
+    assert low is not None and high is not None
+    assert (
+        sum(one < low - 1e-9 for one in means) / 27
+        <= 0.1
+        <= sum(one <= low + 1e-9 for one in means) / 27 + 0.04
+    )
+    assert (
+        sum(one > high + 1e-9 for one in means) / 27
+        <= 0.1
+        <= sum(one >= high - 1e-9 for one in means) / 27 + 0.04
+    )
+
+
+def test_a_sure_thing_and_a_lone_one() -> None:
+    assert interval([0.5] * 9) == (0.5, 0.5)
+    assert interval([0.5]) == interval([]) == (None, None)
+    assert RESAMPLES >= 1000
+
+
+def test_more_problems_are_surer() -> None:
+    few, many = interval([0.0, 1.0] * 3), interval([0.0, 1.0] * 100)
+    assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
+    assert many[1] - many[0] < few[1] - few[0]
+    # The normal approximation, for which a hundred pairs are enough.
+    assert many[1] - many[0] == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(200), rel=0.15)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval import scoring
+from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
+from ioi_eval.scoring import Mode
+from ioi_eval.selection import Budget, Candidate, Pool, aim, in_rounds, limited, single
+
+POINTS = {"00-samples": 0, "01-few": 30, "02-full": 70}
+TARGETS = [None, *POINTS, "no such subtask"]
+
+
+def candidate(
+    key: str,
+    scores: Sequence[float] = (0, 0, 0),
+    target: str | None = None,
+    *,
+    compiles: bool = True,
+    subtasks: bool = True,
+    **fields: object,
+) -> Candidate:
+    parts = tuple(
+        SubtaskResult(
+            problem="p",
+            subtask=name,
+            points=points,
+            score=round(score, 2),
+            weighted_score=round(score * points, 2),
+            exact_score=score,
+            score_precision=2,
+            status=Verdict.AC,
+            test_results=(TestResult(test_name="t", score=score, status=Verdict.AC),),
+        )
+        for (name, points), score in zip(POINTS.items(), scores, strict=True)
+    )
+    total = sum(part.exact_score * part.points for part in parts) if subtasks else scores[0]
+    result = SubmissionResult(
+        key=key, problem_id="p", compiles=compiles, points=total, subtasks=parts if subtasks else ()
+    )
+    return msgspec.convert({"result": result, "target": target, **fields}, Candidate)
+
+
+def keys(chosen: Sequence[Candidate]) -> list[str]:
+    return [one.result.key for one in chosen]
+
+
+SCORES = st.sampled_from([0.0, 1 / 3, 1.0])
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> list[Candidate]:
+    return [
+        candidate(
+            f"k{n}",
+            draw(st.tuples(SCORES, SCORES, SCORES)),
+            draw(st.sampled_from(TARGETS)),
+            compiles=draw(st.booleans() | st.just(True)),
+            number=draw(st.none() | st.integers(0, 3)),
+            length=draw(st.integers(0, 2)),
+            tokened=draw(st.booleans()),
+        )
+        for n in range(draw(st.integers(0, 10)))
+    ]
+
+
+# --- rounds ------------------------------------------------------------------------------------------
+
+
+def test_rounds_go_from_the_last_subtask_to_the_first() -> None:
+    made = [candidate(f"{name}{n}", target=name) for n in range(2) for name in POINTS if name != "00-samples"]
+    assert keys(limited(made)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
+    assert keys(limited(made, 3)) == ["02-full0", "01-few0", "02-full1"]
+
+
+def test_what_aims_at_the_whole_comes_first_in_a_round() -> None:
+    made = [candidate("few", target="01-few"), candidate("whole"), candidate("odd", target="no such subtask")]
+    assert keys(limited(made)) == ["odd", "few", "whole"]
+
+
+def test_first_the_samples_then_the_length_then_who_came_first() -> None:
+    made = [
+        candidate("late", (1, 0, 0), length=5, number=2),
+        candidate("early", (1, 0, 0), length=5, number=1),
+        candidate("long", (1, 0, 0), length=9, number=3),
+        candidate("longest", (0.5, 0, 0), length=99, number=0),
+    ]
+    assert keys(limited(made)) == ["long", "early", "late", "longest"]
+
+
+def test_a_solved_subtask_uses_up_nothing_more() -> None:
+    """The pipeline in use goes on handing in for subtasks that it has solved."""
+    solving = [candidate(f"full{n}", (1, 0, 1), "02-full") for n in range(60)]
+    trying = [candidate(f"few{n:02}", (1, 0, 0), "01-few") for n in range(60)]
+    chosen = keys(limited([*solving, *trying], 50))
+    assert chosen == ["full0", *(f"few{n:02}" for n in range(49))]
+
+
+def test_a_subtask_is_solved_by_whatever_solves_it() -> None:
+    made = [
+        candidate("a", (1, 1, 0), "02-full"),
+        candidate("b", (1, 1, 0), "01-few"),
+        candidate("c", (1, 0, 0), "02-full"),
+    ]
+    assert keys(limited(made)) == ["a", "c"]
+
+
+def test_two_halves_solve_the_whole() -> None:
+    made = [candidate("a", (1, 1, 0)), candidate("b", (1, 0, 1)), candidate("c", (1, 1, 1))]
+    assert keys(limited(made)) == ["a", "b"]
+
+
+def test_what_is_known_without_handing_in_is_not_handed_in() -> None:
+    made = [candidate("ce", compiles=False), candidate("samples", (1, 0, 0), "00-samples"), candidate("a")]
+    assert keys(limited(made)) == ["a"]
+
+
+def test_without_subtasks_the_first_that_passes_is_the_last() -> None:
+    made = [candidate(f"k{n}", (score, 0, 0), subtasks=False) for n, score in enumerate([0, 0.5, 1, 1])]
+    assert keys(limited(made)) == ["k0", "k1", "k2"]
+
+
+@given(pools(), st.integers(0, 12))
+def test_fewer_submissions_are_the_first_of_more(made: list[Candidate], number: int) -> None:
+    assert limited(made, number) == list(in_rounds(made))[:number]
+
+
+@given(pools(), st.randoms(use_true_random=False))
+def test_the_order_of_judging_does_not_show(made: list[Candidate], dice: random.Random) -> None:
+    assert limited(dice.sample(made, len(made)), 4) == limited(made, 4)
+
+
+@given(pools(), st.integers(1, 6), st.data())
+def test_no_oracle(made: list[Candidate], number: int, data: st.DataObject) -> None:
+    """What a submission scores, beyond the samples, shows only after it was handed in."""
+    chosen = limited(made, number)
+    others = [one for one in made if one not in chosen]
+    changed = [
+        candidate(
+            one.result.key,
+            (one.result.subtasks[0].exact_score, *data.draw(st.tuples(SCORES, SCORES))),
+            one.target,
+            compiles=one.result.compiles,
+            number=one.number,
+            length=one.length,
+        )
+        for one in others
+    ]
+    last = keys(chosen)[-1:]
+    again = keys(limited([*(one for one in made if one in chosen), *changed], number))
+    assert again[: len(chosen)] == keys(chosen)
+    assert not last or again[len(chosen) - 1] == last[0]
+
+
+@given(pools())
+def test_rounds_by_another_way_to_say_it(made: list[Candidate]) -> None:
+    """One turn after another: the next target in turn that is not solved and has something left."""
+    turns = [None, "02-full", "01-few"]
+    left = {turn: [one for one in made if one.result.compiles and aim(one) == turn] for turn in turns}
+    solved: set[str] = set()
+    expected: list[str] = []
+    idle = at = 0
+    while idle < len(turns):
+        turn, at = turns[at % 3], at + 1
+        done = {"01-few", "02-full"} <= solved if turn is None else turn in solved
+        if done or not left[turn]:
+            idle += 1
+            continue
+        idle = 0
+        best = left[turn][0]
+        for one in left[turn][1:]:
+            merits = (one.samples, one.length), (best.samples, best.length)
+            if merits[0] > merits[1] or (merits[0] == merits[1] and one.order < best.order):
+                best = one
+        left[turn].remove(best)
+        expected.append(best.result.key)
+        solved |= {part.subtask for part in best.result.subtasks if part.exact_score == 1}
+    assert keys(limited(made, 100)) == expected
+
+
+# --- one ---------------------------------------------------------------------------------------------
+
+
+def test_the_single_one_is_the_first_that_aims_highest() -> None:
+    made = [
+        candidate("few", (1, 1, 1), "01-few", number=0),
+        candidate("full1", (1, 1, 1), "02-full", number=1),
+        candidate("full0", target="02-full", number=0, compiles=False),
+    ]
+    assert keys([one for one in [single(made)] if one]) == ["full0"]
+    assert keys([one for one in [single([*made, candidate("whole", number=7)])] if one]) == ["whole"]
+    assert single([]) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (candidate("z", number=0), candidate("a", number=1)),
+        (candidate("z", number=0), candidate("a")),
+        (candidate("z", time="2025-01-01"), candidate("a", time="2025-01-02")),
+        (candidate("abc-9"), candidate("abc-10")),
+        (candidate("a"), candidate("b")),
+    ],
+)
+def test_the_order_of_submitting(first: Candidate, second: Candidate) -> None:
+    assert first.order < second.order
+    assert single([second, first]) == first
+
+
+# --- a pool ------------------------------------------------------------------------------------------
+
+
+@given(pools(), st.integers(1, 4), st.sampled_from(Mode))
+def test_a_pool_chooses_as_if_it_held_everything(made: list[Candidate], number: int, mode: Mode) -> None:
+    pool = Pool(number)
+    for one in made:
+        pool.add(one)
+
+    def worth(chosen: Sequence[Candidate]) -> float:
+        return scoring.points(
+            mode, [one.result for one in chosen], {one.result.key for one in chosen if one.tokened}
+        )
+
+    everything = sorted(made, key=lambda one: one.order)
+    assert worth(pool.chosen(Budget.UNLIMITED)) == worth(everything)
+    assert keys(pool.chosen(Budget.LIMITED)) == keys(limited(made, number))
+    assert keys(pool.chosen(Budget.SINGLE)) == keys([one for one in [single(made)] if one])
+
+
+@given(pools())
+def test_a_bigger_budget_is_never_worth_less(made: list[Candidate]) -> None:
+    worth = [
+        scoring.points(Mode.MAX_SUBTASK, [one.result for one in chosen])
+        for chosen in ([], limited(made, 1), limited(made, 4), limited(made), made)
+    ]
+    assert worth == sorted(worth)
+
+
+def test_a_pool_holds_a_bounded_number_and_no_tests() -> None:
+    pool = Pool(3)
+    for n in range(500):
+        pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
+    assert sum(map(len, pool._queues.values())) < 6 and len(pool._leaders) <= 6
+    chosen = pool.chosen(Budget.LIMITED)
+    assert keys(chosen) == ["k499", "k498", "k497"]
+    assert all(not part.test_results for one in chosen for part in one.result.subtasks)
