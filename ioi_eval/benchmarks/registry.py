@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ioi_eval.benchmarks.base import Benchmark
+from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.errors import InputError
 from ioi_eval.problems.fields import nearest
 
-BENCHMARKS: tuple[Benchmark, ...] = ()
+BENCHMARKS: tuple[Benchmark, ...] = (Ioi(),)
 
 
 def find_benchmark(name: str) -> Benchmark:

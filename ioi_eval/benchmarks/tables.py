@@ -42,6 +42,7 @@ class Table:
         self._data, self.where, self.fingerprint = data, where, fingerprint
         self.names: tuple[str, ...] = tuple(data.column_names)
         self._columns: dict[str, Any] = {}
+        self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
 
     def __len__(self) -> int:
         return int(self._data.num_rows)
@@ -57,6 +58,15 @@ class Table:
         if name not in self._columns:
             self._columns[name] = self._data.column(self.names.index(name))
         return self._columns[name][index]
+
+    def groups(self, name: str) -> Mapping[str, tuple[int, ...]]:
+        """The numbers of the rows by what a column says; the column is gone through once."""
+        if name not in self._groups:
+            found: dict[str, list[int]] = {}
+            for row in self:
+                found.setdefault(row.name(name), []).append(row.index)
+            self._groups[name] = {value: tuple(rows) for value, rows in found.items()}
+        return self._groups[name]
 
     def require(self, columns: Sequence[str]) -> None:
         missing = [name for name in columns if name not in self.names]

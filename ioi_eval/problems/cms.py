@@ -91,9 +91,9 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     task = header.word("task_type", TaskType, TaskType.BATCH)
     params = read_params(header, task, faults)
     graders = files_below(folder, "graders")
-    checker = _checker(folder, header, params, task)
-    options = read_options(params, task, first_named(graders, [_grader(task)]) is not None)
-    _check_grader(task, options, graders, faults)
+    checker = checker_of(header, params, task, files_below(folder, "checker"))
+    options = read_options(params, task, first_named(graders, [grader_of(task)]) is not None)
+    check_grader(task, options, graders, faults)
     tests = tests_of(folder, needs_answers(task, checker), faults)
     names = tuple(test.name for test in tests)
     _check_output_tests(options, names, params)
@@ -108,11 +108,11 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         limits=_limits(header, task),
         grader_files=graders,
         checker=checker,
-        manager=_manager(header, task, graders, faults),
+        manager=manager_of(header, task, graders, faults),
         tests=tests,
         subtasks=read_subtasks(folder, header, names, faults),
         score_precision=header.whole("score_precision", 2, most=9),
-        cpp_standard=_cpp_standard(header, year),
+        cpp_standard=cpp_standard(header, year),
         solutions=_solutions(folder, task, names),
     )
 
@@ -140,7 +140,7 @@ def _limits(header: Fields, task: TaskType) -> Limits:
     return Limits.contest(header.number("time_limit", above=0), memory)
 
 
-def _cpp_standard(header: Fields, year: int | None) -> str:
+def cpp_standard(header: Fields, year: int | None) -> str:
     usual = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
     standard = header.text("cpp_standard", usual)
     if not re.fullmatch(r"(gnu|c)\+\+[0-9][0-9a-z]", standard):
@@ -151,18 +151,20 @@ def _cpp_standard(header: Fields, year: int | None) -> str:
 # --- programs of the package -------------------------------------------------------------------------
 
 
-def _grader(task: TaskType) -> str:
+def grader_of(task: TaskType) -> str:
     """What a submission of a task is compiled with, without its ending."""
     return _COMPILED_WITH.get(task, "graders/grader")
 
 
-def _check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> None:
-    name = _grader(task)
+def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> None:
+    name = grader_of(task)
     if options.with_grader and first_named(graders, [name]) is None:
         faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
-def _manager(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> Manager | None:
+def manager_of(
+    header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults
+) -> Manager | None:
     names = _ON_THE_OTHER_SIDE.get(task)
     if names is None:
         return None
@@ -177,8 +179,7 @@ def _manager(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
     return Manager(sources=led_by(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
 
-def _checker(folder: Path, header: Fields, params: Fields, task: TaskType) -> Checker:
-    sources = files_below(folder, "checker")
+def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence[NamedBlob]) -> Checker:
     own = _own_checker(header)
     kind = _checker_kind(header, own, params, bool(sources), task)
     plain = Checker(
