@@ -195,6 +195,7 @@ class Problem(Value):
     tags: tuple[str, ...] = ()
     statement: Blob | None = None  # what a model is asked, as the dataset has it
     starter_code: str = ""
+    unusable: str = ""  # why nothing can be said of its submissions: they are judge failures
 
 
 # --- submissions and results -------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class Candidate(Value):
 
     id: str
     rows: tuple[int, ...]  # of the main table
+    alias: str = ""  # what dumps may call it as well
     year: int | None = None
     difficulty: str = ""
     date: str = ""  # 2024-05-31, whatever follows

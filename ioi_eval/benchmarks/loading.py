@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate, Unusable
 from ioi_eval.benchmarks.keeping import Keep, Kept, Request, Shelf
 from ioi_eval.benchmarks.selecting import select
@@ -40,9 +42,10 @@ class Loaded(Problems):
         kept: ExitStack,
         known: Mapping[str, str],
         references: Callable[[Problem], tuple[Solution, ...]],
+        aliases: Mapping[str, str],
     ) -> None:
         super().__init__(problems, kept=kept)
-        self._known, self._references = known, references
+        self._known, self._references, self._aliases = known, references, aliases
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -50,6 +53,7 @@ class Loaded(Problems):
         return dict(Counter(reason for reason in self._known.values() if reason not in ("", NOT_SELECTED)))
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
+        problem_id = self._aliases.get(problem_id, problem_id)
         try:
             return super().find(problem_id, year)
         except InputError as error:
@@ -75,8 +79,10 @@ def load(
     tables = open_tables(benchmark, options, cache)
     candidates = list(benchmark.candidates(tables.main))
     _check_distinct(candidates, tables)
-    selected = select(candidates, options)
-    needed = [one for one in selected if (only is None or one.id in only) and not one.unusable]
+    aliases = _aliases(candidates)
+    wanted = None if only is None else {aliases.get(name, name) for name in only}
+    selected = select(candidates, _with_ids(options, aliases))
+    needed = [one for one in selected if (wanted is None or one.id in wanted) and not one.unusable]
     with ExitStack() as kept:
         requests = [_request(benchmark, one, tables, options) for one in needed]
         made = Shelf(Store(cache), kept).get(requests)
@@ -89,6 +95,7 @@ def load(
             kept=kept.pop_all(),
             known=_by_name(reasons),
             references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
+            aliases=aliases,
         )
 
 
@@ -143,6 +150,20 @@ def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:
 
 
 # --- names of problems -------------------------------------------------------------------------------
+
+
+def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
+    """Ids by what else problems are called. What several are called, or one by its id, says nothing."""
+    said = Counter(one.alias for one in candidates)
+    ids = {one.id for one in candidates}
+    return {
+        one.alias: one.id for one in candidates if said[one.alias] == 1 and one.alias and one.alias not in ids
+    }
+
+
+def _with_ids(options: BenchmarkOptions, aliases: Mapping[str, str]) -> BenchmarkOptions:
+    ids = frozenset(aliases.get(name, name) for name in options.problems)
+    return msgspec.structs.replace(options, problems=ids)
 
 
 def _place(candidate: Candidate) -> tuple[str, int | None]:

@@ -41,6 +41,8 @@ class Judge:
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """What the submission is worth. JudgeFailure where that cannot be said."""
+        if problem.unusable:
+            raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}")
         checker = checker_name(problem)
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker)
