@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
@@ -20,8 +20,9 @@ from ioi_eval.engines.embedded.box import Caps
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.job import ENDPOINT, Ground, drop, run_job
 from ioi_eval.engines.embedded.leash import Leash
+from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary
-from ioi_eval.engines.embedded.stages import RUNTIMES, JobPlan, plan_of
+from ioi_eval.engines.embedded.stages import BUILT_IN, JobPlan, plan_of
 from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.embedded.uids import Uids
@@ -36,6 +37,7 @@ class _Running(msgspec.Struct, frozen=True):
 
     ground: Ground
     profile: Profile
+    packages: tuple[Package, ...]
     threads: ThreadPoolExecutor
     free: asyncio.LifoQueue[int | None]  # a uid for every free slot
     leashes: set[Leash]  # of the jobs under way
@@ -63,8 +65,11 @@ class EmbeddedEngine:
         max_stderr: int = 16 << 20,
         max_file: int = 1 << 30,
         max_processes: int = 256,
+        packages: Iterable[Path] = (),
     ) -> None:
-        """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md."""
+        """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
+        `packages`: folders of packages in Piston's layout; those of the first folder win.
+        """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
         self._slots = slots or len(os.sched_getaffinity(0))
@@ -72,6 +77,7 @@ class EmbeddedEngine:
         self._layers, self._allow_unconfined = layers, allow_unconfined
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
+        self._packages = tuple(packages)
         self._held = AsyncExitStack()
         self._running: _Running | None = None
 
@@ -82,9 +88,15 @@ class EmbeddedEngine:
     async def profile(self) -> Profile:
         return self._entered().profile
 
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        """The languages of jobs, those that are built in last."""
+        return self._entered().packages
+
     async def execute(self, job: Job) -> JobResult:
         running = self._entered()
-        plan = plan_of(job, file_size=self._max_file, processes=self._max_processes)
+        packages, processes = running.packages, self._max_processes
+        plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
         uid = await running.free.get()
         try:
             if self._running is not running:
@@ -124,6 +136,7 @@ class EmbeddedEngine:
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
         tools = await to_its_end(toolchains)
+        packages = await to_its_end(partial(self._find_packages, boxes.folder))
         proctor = boxes.folder / "proctor"
         proctor.write_bytes(
             await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
@@ -136,15 +149,24 @@ class EmbeddedEngine:
         threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
         ground = Ground(boxes, proctor, self._caps, Lock(), self._layers, self._allow_unconfined)
-        return _Running(ground, self._profile(tools, proctor), threads, free, set())
+        profile = self._profile(tools, proctor, packages)
+        return _Running(ground, profile, packages, threads, free, set())
 
-    def _profile(self, tools: Mapping[str, Toolchain], proctor: Path) -> Profile:
+    def _find_packages(self, spare: Path) -> tuple[Package, ...]:
+        found = (
+            package
+            for number, folder in enumerate(self._packages)
+            for package in load_packages(folder, spare / f"packages-{number}")
+        )
+        return (*found, *BUILT_IN)
+
+    def _profile(self, tools: Mapping[str, Toolchain], proctor: Path, packages: Iterable[Package]) -> Profile:
         return Profile(
             name=ENDPOINT,
             architecture=platform.machine(),
             takes_paths=True,
             toolchains=tools,
-            runtimes=RUNTIMES,
+            runtimes=names_of(packages),
             proctor=Blob.of_file(proctor),
             max_output=self._caps.stdout,
         )

@@ -15,7 +15,7 @@ from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.leash import Leash
 from ioi_eval.engines.embedded.placing import fill, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.spec import BoxFile, BoxSpec
-from ioi_eval.engines.embedded.stages import VERSION, JobPlan, StagePlan
+from ioi_eval.engines.embedded.stages import JobPlan, StagePlan
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.embedded.trees import remove_tree
 from ioi_eval.models import Job, JobResult, Stage
@@ -52,12 +52,12 @@ def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Lea
 def _run_in(box: Path, ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
     with room_for_files():
         linked = fill(box, job.files, uid, ground.starting)
-    compiled, run = _run_stages(ground, plan, _spec(ground, box, linked, uid), leash)
+    compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
     return JobResult(
         run=run,
         compile=compiled,
         language=plan.language,
-        version=VERSION,
+        version=plan.version,
         endpoint=ENDPOINT,
         kept=_keep(box, job.keep, ground.boxes),
     )
@@ -86,13 +86,14 @@ def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, le
     return run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
 
 
-def _spec(ground: Ground, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
+def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
     """What the stages of a job have in common; what they do not is filled in for each."""
     return BoxSpec(
         argv=(),
-        env=_ENVIRONMENT,
+        env={**_ENVIRONMENT, **plan.environment},
         dir=os.fspath(box),
         files=files,
+        read=plan.read,
         profile="",
         uid=msgspec.UNSET if uid is None else uid,
         report_fd=0,

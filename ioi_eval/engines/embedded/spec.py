@@ -32,6 +32,7 @@ class BoxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inh
     env: Mapping[str, str]
     dir: str
     files: tuple[BoxFile, ...] = ()
+    read: tuple[str, ...] = ()  # further folders that programs may look into and run from
     profile: str
     uid: int | msgspec.UnsetType = msgspec.UNSET
     limits: BoxLimits = BoxLimits()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import check_names
 from ioi_eval.engines.embedded.spec import BoxLimits
 from ioi_eval.errors import JobRejected
-from ioi_eval.models import Job, Value
+from ioi_eval.models import Job, JobFile, Value
 
 _BASH = "/bin/bash"
 # Piston's package starts the script from a script of its own: one that is killed is an exit code.
 _BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
-# Runtime -> the language that the reply names. cms_ioi is what clusters call the classic package.
-_LANGUAGES = {"ioi_eval": "ioi_eval", "cms_ioi": "cms", "cms": "cms", "bash": "bash"}
-RUNTIMES = tuple(_LANGUAGES)
-VERSION = "1.0.0"
+# What there is without any package. `cms_ioi` is what clusters call the classic package: as here it brings no
+# scripts, jobs bring theirs.
+BUILT_IN = (
+    Package(language="ioi_eval", version="1.0.0"),
+    Package(language="bash", version="5.2.0", aliases=("sh",)),
+    Package(language="cms", version="1.0.0", aliases=("cms_ioi",)),
+)
 
 
 class StagePlan(Value):
@@ -24,47 +30,71 @@ class StagePlan(Value):
 
 class JobPlan(Value):
     language: str
+    version: str
+    environment: Mapping[str, str]
+    read: tuple[str, ...]  # folders of the host that its programs may look into
     compile: StagePlan | None
     run: StagePlan | None
     stdin: bytes
 
 
-def plan_of(job: Job, *, file_size: int, processes: int) -> JobPlan:
+def plan_of(job: Job, *, file_size: int, processes: int, packages: Iterable[Package] = BUILT_IN) -> JobPlan:
     """Checks the job and says what to start. Raises JobRejected as a server would."""
-    if job.runtime not in _LANGUAGES:
+    package = find_package(packages, job.runtime, job.version)
+    if package is None:
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
     check_names(file.name for file in job.files)
     check_names(job.keep)
     texts = _text_files(job)
     if not texts:
         raise JobRejected("files must include at least one utf8 encoded file")
+    file_size = package.limits.get("max_file_size", file_size)
+    processes = package.limits.get("max_process_count", processes)
     compiling = _limits(job, "compile", file_size, processes)
     running = _limits(job, "run", file_size, processes)
-    own = _own_package(job, texts) if job.runtime != "bash" else (None, (*_BASH_WITHIN, texts[0], *job.args))
+    to_compile, to_run = _commands(job, package, texts)
     return JobPlan(
-        language=_LANGUAGES[job.runtime],
-        compile=StagePlan(argv=own[0], profile="tool", limits=compiling) if own[0] else None,
-        run=StagePlan(argv=own[1], profile="stage", limits=running) if own[1] else None,
+        language=package.language,
+        version=package.version,
+        environment={**package.environment, "PISTON_LANGUAGE": package.language},
+        read=(package.folder,) if package.folder else (),
+        compile=StagePlan(argv=to_compile, profile="tool", limits=compiling) if to_compile else None,
+        run=StagePlan(argv=to_run, profile="stage", limits=running) if to_run else None,
         stdin=(job.stdin if job.stdin.endswith("\n") else job.stdin + "\n").encode(),
     )
 
 
-def _own_package(job: Job, texts: list[str]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+_Command = tuple[str, ...]
+
+
+def _commands(job: Job, package: Package, texts: list[str]) -> tuple[_Command | None, _Command | None]:
+    """What the two stages start. Compile gets all texts' names, run the first one and the arguments."""
+    if package.folder:
+        compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
+        return compiling, (_BASH, f"{package.folder}/run", texts[0], *job.args)
+    if package.language == "bash":
+        return None, (*_BASH_WITHIN, texts[0], *job.args)
+    return _own_scripts(job, texts)
+
+
+def _own_scripts(job: Job, texts: list[str]) -> tuple[_Command | None, _Command | None]:
     """The job brings its own scripts; one of the two may be missing."""
     names = {file.name for file in job.files}
     if not names & {"compile", "run"}:
         raise JobRejected(f"a job for {job.runtime} needs a file `compile` or a file `run`")
     compiling = (_BASH, "compile", *texts) if "compile" in names else None
-    running = (_BASH, "run", texts[0], *job.args) if "run" in names else None
-    return compiling, running
+    return compiling, (_BASH, "run", texts[0], *job.args) if "run" in names else None
 
 
 def _text_files(job: Job) -> list[str]:
     """What travels as utf8 to a server; the first is the main file. A file given by path does not count."""
-    return [file.name for file in job.files if file.content.data is not None and _is_text(file.content.data)]
+    return [file.name for file in job.files if _is_text(file)]
 
 
-def _is_text(data: bytes) -> bool:
+def _is_text(file: JobFile) -> bool:
+    data = file.content.data
+    if file.text is not None or data is None:
+        return bool(file.text)
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -96,7 +96,7 @@ async def test_args_stdin_and_environment(engine: EmbeddedEngine) -> None:
     assert variables.items() >= {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}.items()
     # Where a box cannot have a /tmp of its own, its folder is its home.
     assert variables["HOME"] in ("/tmp", variables.get("TMPDIR"))
-    assert set(variables) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "_", "TMPDIR"}
+    assert set(variables) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "_", "TMPDIR", "PISTON_LANGUAGE"}
 
 
 async def test_files_of_every_kind(engine: EmbeddedEngine, tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""Packages in Piston's layout: what a job's `runtime` and `version` name. Found in a folder, run in our box.
+
+LANGUAGE/VERSION/pkg-info.json, run, compile (if there is one), environment, .env, .ppman-installed
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.engines.embedded.toolchains import everybody_may_enter
+from ioi_eval.errors import EngineUnavailable
+from ioi_eval.models import Value
+from ioi_eval.protocol.semver import parse_version, satisfies
+
+INSTALLED = ".ppman-installed"
+_COPIED = 16 << 20  # bytes, at most, of packages that are copied: scripts, not compilers
+_USUAL_PLACE = "/piston/packages"  # where servers keep them, and so what their .env says
+
+
+class Package(Value):
+    """A language that jobs can be in. Without a folder it is built in: `ioi_eval` brings its own scripts."""
+
+    language: str
+    version: str
+    aliases: tuple[str, ...] = ()
+    runtime: str = ""  # the package's own name, where it provides languages of other names
+    folder: str = ""
+    compiles: bool = False
+    environment: Mapping[str, str] = {}
+    limits: Mapping[str, int] = {}  # the package's own, by the names that requests have for them
+
+
+class _Provided(msgspec.Struct, frozen=True):
+    language: str
+    aliases: tuple[str, ...] = ()
+    limit_overrides: Mapping[str, int] = {}
+
+
+class _Info(msgspec.Struct, frozen=True):
+    language: str
+    version: str
+    aliases: tuple[str, ...] = ()
+    provides: tuple[_Provided, ...] = ()
+    limit_overrides: Mapping[str, int] = {}
+
+
+def load_packages(folder: Path, spare: Path | None = None) -> tuple[Package, ...]:
+    """All that is installed in a folder. Raises EngineUnavailable where one of them cannot be used.
+
+    Where boxes cannot see the folder, small packages are copied to `spare`, which must not be there yet.
+    """
+    try:
+        places = sorted(place.parent.absolute() for place in folder.glob(f"*/*/{INSTALLED}"))
+        seen = _in_sight(folder.absolute(), spare) if places else folder
+        return tuple(
+            package
+            for place in places
+            for package in _load(place, seen / place.relative_to(folder.absolute()))
+        )
+    except OSError as error:
+        raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
+
+
+def _load(place: Path, seen: Path) -> Iterator[Package]:
+    """The languages of one package. Boxes find it at `seen`."""
+    info = _info(place)
+    if not (place / "run").is_file():
+        raise EngineUnavailable(f"{place} is no package: it has no file `run`")
+    provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
+    for each in provided:
+        yield Package(
+            language=each.language,
+            version=info.version,
+            aliases=each.aliases,
+            runtime=info.language if info.provides else "",
+            folder=os.fspath(seen),
+            compiles=(place / "compile").is_file(),
+            environment=_environment(place, seen, info),
+            limits=each.limit_overrides or info.limit_overrides,
+        )
+
+
+def _in_sight(folder: Path, spare: Path | None) -> Path:
+    """Where boxes see the packages: the folder itself, or a copy that is made for them."""
+    reason = _why_out_of_sight(folder)
+    if reason is None:
+        return folder
+    if spare is None or _why_out_of_sight(spare.parent) is not None or _size(folder) > _COPIED:
+        raise EngineUnavailable(f"the packages in {folder} cannot be used: {reason}")
+    shutil.copytree(folder, spare, symlinks=True)
+    for path in (spare, *spare.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755)
+    return spare
+
+
+def _why_out_of_sight(folder: Path) -> str | None:
+    if folder.resolve().is_relative_to("/tmp"):
+        return "jobs have a /tmp of their own. Keep packages elsewhere"
+    if os.geteuid() == 0 and not everybody_may_enter(folder):
+        return (
+            "started as root, jobs run under other uids, which may not look into it. Keep packages in a"
+            " folder that everybody may enter, or add the right with chmod o+x"
+        )
+    return None
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
+
+
+def find_package(packages: Iterable[Package], name: str, version: str) -> Package | None:
+    """The newest that a request means; of equally new ones the first."""
+    fitting = (
+        package
+        for package in packages
+        if name in (package.language, *package.aliases) and satisfies(package.version, version)
+    )
+    return max(fitting, key=lambda package: parse_version(package.version) or (0, 0, 0), default=None)
+
+
+def names_of(packages: Iterable[Package]) -> tuple[str, ...]:
+    """All names by which jobs may call them."""
+    return tuple(dict.fromkeys(name for each in packages for name in (each.language, *each.aliases)))
+
+
+def _info(place: Path) -> _Info:
+    try:
+        info = msgspec.json.decode((place / "pkg-info.json").read_bytes(), type=_Info)
+    except (OSError, msgspec.DecodeError) as error:
+        raise EngineUnavailable(f"{place}/pkg-info.json cannot be used: {error}") from error
+    if parse_version(info.version) is None:
+        raise EngineUnavailable(f"{place}/pkg-info.json: {info.version!r} is no version")
+    return info
+
+
+def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
+    """What `.env` says, which is of the place where it was installed: often another server's."""
+    path = place / ".env"
+    text = path.read_text() if path.is_file() else ""
+    for other in (f"{_USUAL_PLACE}/{info.language}/{info.version}", os.fspath(place)):
+        text = text.replace(other, os.fspath(seen))
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name: value for name, sign, value in pairs if sign and name}

@@ -1,0 +1,148 @@
+"""Packages in Piston's layout are found, chosen by version, and run in our box."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import file
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.embedded.packages import Package, find_package, load_packages
+from ioi_eval.errors import EngineUnavailable, JobRejected
+from ioi_eval.models import Job
+from ioi_eval.store import Store
+
+RUN = 'echo "$PISTON_LANGUAGE $GREETING $(cat made)"\necho "$@"\ncat "${0%/*}/inside"\ncat\n'
+COMPILE = 'echo "$@" > made\n'
+
+
+def package(base: Path, version: str = "1.0.0", name: str = "greet", **info: Any) -> Path:
+    place = base / name / version
+    place.mkdir(parents=True)
+    (place / "pkg-info.json").write_text(json.dumps({"language": name, "version": version, **info}))
+    (place / "run").write_text(RUN)
+    (place / "inside").write_text("from the package\n")
+    (place / ".env").write_text(f"GREETING=hello\nPATH=/piston/packages/{name}/{version}/bin:/usr/bin:/bin")
+    (place / ".ppman-installed").write_text("1700000000000")
+    return place
+
+
+@pytest.fixture
+def seen() -> Iterator[Path]:
+    """A folder that boxes can see: not in /tmp."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_what_a_package_says(seen: Path) -> None:
+    place = package(seen, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux")
+    (found,) = load_packages(seen)
+    assert found == Package(
+        language="greet",
+        version="1.0.0",
+        aliases=("g",),
+        folder=str(place),
+        environment={"GREETING": "hello", "PATH": f"{place}/bin:/usr/bin:/bin"},
+        limits={"run_timeout": 5},
+    )
+
+
+def test_a_package_of_several_languages(seen: Path) -> None:
+    place = package(
+        seen,
+        name="gcc",
+        provides=[{"language": "c", "aliases": ["gcc"]}, {"language": "c++", "aliases": ["cpp"]}],
+    )
+    (place / "compile").write_text(COMPILE)
+    found = load_packages(seen)
+    assert [(each.language, each.aliases, each.runtime) for each in found] == [
+        ("c", ("gcc",), "gcc"),
+        ("c++", ("cpp",), "gcc"),
+    ]
+    assert all(each.compiles for each in found)
+
+
+def test_what_is_not_installed_is_passed_over(seen: Path) -> None:
+    (package(seen) / ".ppman-installed").unlink()
+    (seen / "a file").write_text("")
+    assert load_packages(seen) == ()
+    assert load_packages(seen / "nothing") == ()
+
+
+@pytest.mark.parametrize(
+    ("break_it", "words"),
+    [
+        (lambda place: (place / "run").unlink(), "no file `run`"),
+        (lambda place: (place / "pkg-info.json").unlink(), "pkg-info.json cannot be used"),
+        (lambda place: (place / "pkg-info.json").write_text("{}"), "pkg-info.json cannot be used"),
+        (
+            lambda place: (place / "pkg-info.json").write_text('{"language": "x", "version": "new"}'),
+            "'new' is no version",
+        ),
+    ],
+)
+def test_a_broken_package_is_named(seen: Path, break_it: Any, words: str) -> None:
+    break_it(package(seen))
+    with pytest.raises(EngineUnavailable, match=words):
+        load_packages(seen)
+
+
+def test_the_newest_in_the_range_is_meant(seen: Path) -> None:
+    for version in ("1.0.0", "1.10.0", "1.9.0", "2.0.0"):
+        package(seen, version)
+    packages = load_packages(seen)
+
+    def chosen(wanted: str) -> str | None:
+        found = find_package(packages, "greet", wanted)
+        return found.version if found else None
+
+    asked = ["*", "1", "~1.9", "1.0.0", "3"]
+    assert [chosen(wanted) for wanted in asked] == ["2.0.0", "1.10.0", "1.9.0", "1.0.0", None]
+
+
+async def test_a_package_runs_in_our_box(base: Path, store: Store) -> None:
+    place = package(base, aliases=["g"])
+    (place / "compile").write_text(COMPILE)
+    async with EmbeddedEngine(store=store, slots=1, packages=(base,)) as engine:
+        assert {"greet", "g", "ioi_eval", "bash", "cms_ioi"} <= set((await engine.profile()).runtimes)
+        job = Job(
+            files=(file("main", ""), file("data", b"\xff"), file("other", "")),
+            runtime="g",
+            version="^1",
+            args=("a", "b"),
+            stdin="typed",
+        )
+        result = await engine.execute(job)
+        with pytest.raises(JobRejected, match=r"g-2 runtime is unknown"):
+            await engine.execute(Job(files=(file("main", ""),), runtime="g", version="2"))
+    assert (result.language, result.version) == ("greet", "1.0.0")
+    assert result.compile is not None and result.compile.code == 0, result
+    assert result.run.stdout.splitlines() == [
+        "greet hello main other",
+        "main a b",
+        "from the package",
+        "typed",
+    ]
+
+
+def test_what_boxes_cannot_see_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
+    """The folder is in /tmp, and boxes have a /tmp of their own."""
+    place = package(base)
+    (place / ".env").write_text(f"PATH={place}/bin:/usr/bin")
+    with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):
+        load_packages(base, tmp_path / "also in /tmp")
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("there is nowhere else")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as spare:
+        Path(spare).chmod(0o711)
+        (found,) = load_packages(base, Path(spare, "copy"))
+        assert found.folder == f"{spare}/copy/greet/1.0.0"
+        assert found.environment == {"PATH": f"{found.folder}/bin:/usr/bin"}
+        assert Path(found.folder, "run").read_text() == RUN
