@@ -61,6 +61,7 @@ class Benchmark(ABC):
     dataset: ClassVar[str]  # hub id of the main table
     split: ClassVar[str]  # several with a plus between them
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
+    other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
     @abstractmethod

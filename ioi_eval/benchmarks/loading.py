@@ -12,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate, Unusable
+from ioi_eval.benchmarks.copies import TableSource
 from ioi_eval.benchmarks.keeping import Keep, Kept, Request, Shelf
 from ioi_eval.benchmarks.selecting import select
-from ioi_eval.benchmarks.tables import Tables, TableSource
+from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, Solution
 from ioi_eval.problems import Problems
@@ -106,6 +107,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
         dataset=dataset,
         split=options.split or benchmark.split,
         revision=options.revision,
+        without=benchmark.other_files,
         files=(dataset,) if Path(dataset).is_file() else (),
     )
     return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)

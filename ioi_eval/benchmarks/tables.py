@@ -9,30 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
+from ioi_eval.benchmarks.copies import SUFFIXES, TableSource, called, find_files, one_file
 from ioi_eval.errors import InputError
-from ioi_eval.models import Value
 
 _T = TypeVar("_T")
 _BATCH = 64  # rows that are made Arrow at a time: some have a gigabyte in a hundred rows
-_SUFFIXES: Mapping[str, str] = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
-_SPLITS = ("train", "validation", "valid", "dev", "test")  # names of files that say of which split they are
-
-
-class TableSource(Value):
-    """Where a table is: on the hub, or in files."""
-
-    dataset: str
-    config: str = ""
-    split: str = "train"
-    revision: str = ""
-    files: tuple[str, ...] = ()  # these instead of the hub's
-    label: str = ""  # what messages call it
 
 
 class Table:
@@ -208,22 +196,36 @@ class Tables:
         return table
 
     def other(
-        self, dataset: str, *, config: str = "", split: str = "train", columns: Sequence[str] = ()
+        self,
+        dataset: str,
+        *,
+        config: str = "",
+        split: str = "train",
+        path: str = "",
+        columns: Sequence[str] = (),
     ) -> Table:
         """Another table, opened once. With copies on disk it is below a folder of the dataset's name."""
-        source = TableSource(dataset=dataset, config=config, split=split)
+        source = TableSource(dataset=dataset, config=config, split=split, path=path)
         if source not in self._others:
             table = self._open(source)
             table.require(columns)
             self._others[source] = table
         return self._others[source]
 
+    def stamp(self, dataset: str, path: str) -> str:
+        """Changes with a copy on disk of one file of a dataset. On the hub the main table changes with it."""
+        if not self._data_dir:
+            return ""
+        try:
+            found = one_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[0].stat()
+        except InputError:
+            return ""
+        return f"{found.st_size} {found.st_mtime_ns}"
+
     def _open(self, source: TableSource) -> Table:
         if self._data_dir and not source.files:
             files = tuple(map(str, find_files(Path(self._data_dir), source)))
-            source = TableSource(
-                dataset=source.dataset, config=source.config, split=source.split, files=files
-            )
+            source = msgspec.structs.replace(source, files=files)
         return open_table(source, cache=self._cache)
 
 
@@ -231,7 +233,7 @@ def open_table(source: TableSource, *, cache: Path) -> Table:
     """The table as memory-mapped Arrow. What datasets makes of files on disk is kept in `cache`."""
     import datasets
 
-    where = source.label or (source.files[0] if len(source.files) == 1 else _called(source))
+    where = source.label or (source.files[0] if len(source.files) == 1 else called(source))
     datasets.disable_progress_bars()
     try:
         loaded = _from_files(source, cache) if source.files else _from_hub(source)
@@ -240,14 +242,10 @@ def open_table(source: TableSource, *, cache: Path) -> Table:
     return Table(loaded.data, where, _fingerprint(loaded))
 
 
-def _called(source: TableSource) -> str:
-    return "/".join(part for part in (source.dataset, source.config) if part)
-
-
 def _from_files(source: TableSource, cache: Path) -> Any:
     import datasets
 
-    builder = _SUFFIXES[Path(source.files[0]).suffix.lower()]
+    builder = SUFFIXES[Path(source.files[0]).suffix.lower()]
     options = {"batch_size": _BATCH} if builder == "parquet" else {}
     return datasets.load_dataset(
         builder, data_files=list(source.files), split="train", cache_dir=str(cache / "tables"), **options
@@ -258,7 +256,11 @@ def _from_hub(source: TableSource) -> Any:
     import datasets
 
     return datasets.load_dataset(
-        source.dataset, source.config or None, split=source.split, revision=source.revision or None
+        source.dataset,
+        source.config or None,
+        data_files=source.path or None,
+        split=source.split,
+        revision=source.revision or None,
     )
 
 
@@ -276,57 +278,3 @@ def _fingerprint(loaded: Any) -> str:
     stats = [(file["filename"], Path(file["filename"]).stat()) for file in loaded.cache_files]
     parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
     return hashlib.sha256("\n".join([*parts, str(loaded.num_rows)]).encode()).hexdigest()
-
-
-# --- copies on disk ----------------------------------------------------------------------------------
-
-
-def find_files(folder: Path, source: TableSource) -> list[Path]:
-    """The files of a table below a folder of copies.
-
-    That is a folder of the dataset's name if there is one, below it one of the config's name if there is
-    one, there the files whose names say that they are of the split, or all where none says anything.
-    """
-    if folder.is_file():
-        return [folder]
-    base = _below(folder, source.dataset.rpartition("/")[2])
-    if source.config:
-        base = _config_folder(base, source.config)
-    every = sorted(path for path in base.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
-    every = [path for path in every if not any(part.startswith(".") for part in path.relative_to(base).parts)]
-    split = [path for path in every if _split_of(path, base) in source.split.split("+")]
-    found = split or [path for path in every if not _split_of(path, base)]
-    if not found:
-        raise _no_files(base, source)
-    kinds = {path.suffix.lower() for path in found}
-    best = next(suffix for suffix in _SUFFIXES if suffix in kinds)
-    return [path for path in found if path.suffix.lower() == best]
-
-
-def _below(folder: Path, name: str) -> Path:
-    return folder / name if name and (folder / name).is_dir() else folder
-
-
-def _config_folder(base: Path, config: str) -> Path:
-    places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
-    if not places:
-        raise InputError(
-            f"no folder {config!r} in it", where=str(base), remedy=f"Put the files of {config} into one"
-        )
-    return places[0]
-
-
-def _split_of(path: Path, base: Path) -> str:
-    for part in reversed(path.relative_to(base).parts):
-        word = re.split(r"[-_.]", part, maxsplit=1)[0]
-        if word in _SPLITS:
-            return word
-    return ""
-
-
-def _no_files(base: Path, source: TableSource) -> InputError:
-    return InputError(
-        f"no files of {_called(source)}, split {source.split}, in it",
-        where=str(base),
-        remedy=f"Expected files {', '.join(_SUFFIXES)}, of the split by name (train-00000-of-00001.parquet)",
-    )
