@@ -38,6 +38,22 @@ need_compiler() {
     stop "A C++ compiler is missing. Install it with" "sudo apt-get update && sudo apt-get install -y g++ libc6-dev"
 }
 
+# clang++ that has libFuzzer, under whichever name the system knows it.
+fuzzing_clang() {
+    local name
+    for name in $(compgen -c clang++ | grep -xE 'clang\+\+(-[0-9]+)?' | sort -urV); do
+        if [ -f "$("$name" --print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ]; then echo "$name"; return; fi
+    done
+    return 1
+}
+
+# Only for the tests; without it those that fuzz are left out.
+want_clang() {
+    fuzzing_clang >/dev/null && return
+    if may_install && refresh_lists && apt_install clang && apt_install "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"; then return; fi
+    say "Without clang and its runtime the proctor's parsers are not fuzzed."
+}
+
 # Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with
 # root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }

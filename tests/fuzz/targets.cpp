@@ -1,0 +1,222 @@
+// The proctor's parsers under libFuzzer, each with a property that must hold for every input. One program for all of them: the name
+// that it is started by says which one runs. scripts/fuzz builds and starts it.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+
+// The box's specs and the words of programs are read by functions of their files alone.
+#include "box.cpp"
+#include "compare.hpp"
+#include "opinion.hpp"
+#include "verdict.hpp"
+
+namespace {
+
+void hold(bool property, const char* what) {
+  if (property) return;
+  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::abort();
+}
+
+// The input in pieces: what stands between two 0xff bytes, which are no UTF-8.
+std::string piece(const std::string& input, size_t number) {
+  size_t from = 0;
+  for (; number > 0; --number) {
+    const size_t end = input.find('\xff', from);
+    if (end == std::string::npos) return "";
+    from = end + 1;
+  }
+  return input.substr(from, input.find('\xff', from) - from);
+}
+
+sys::Fd memory_of(const std::string& content) {
+  sys::Fd fd(memfd_create("fuzz", MFD_CLOEXEC));
+  hold(write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size()), "a file in memory takes what is written");
+  return fd;
+}
+
+std::string content_of(int fd) { return files::read_all(fd, 1 << 24); }
+
+// --- JSON, plans, specs ---
+
+bool is_utf8(const std::string& text) {
+  size_t left = 0;
+  unsigned char low = 0x80, high = 0xbf;
+  for (const unsigned char c : text) {
+    if (left > 0) {
+      if (c < low || c > high) return false;
+      --left, low = 0x80, high = 0xbf;
+    } else if (c >= 0x80) {
+      if (c < 0xc2 || c > 0xf4) return false;
+      left = c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+      low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+      high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+    }
+  }
+  return left == 0;
+}
+
+void texts_come_back(const json::Value& value) {
+  if (value.kind == json::Value::Kind::text && is_utf8(value.text)) hold(json::parse(json::quote(value.text)).text == value.text, "a quoted text comes back");
+  for (const json::Value& item : value.list) texts_come_back(item);
+  for (const auto& field : value.object) texts_come_back(field.second);
+}
+
+void fuzz_json(const std::string& input) { texts_come_back(json::parse(input)); }
+
+bool stays_inside(const std::string& name) {
+  return !name.empty() && name[0] != '/' && ("/" + name + "/").find("/../") == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+void fuzz_plan(const std::string& input) {
+  const plan::Plan plan = plan::parse(input);
+  for (const std::string& name : plan.submission.files) hold(stays_inside(name), "a submission's file lies in the job's folder");
+  for (const plan::Test& test : plan.tests) {
+    hold(stays_inside(test.input), "an input lies in the job's folder");
+    hold(test.answer.empty() || stays_inside(test.answer), "an answer lies in the job's folder");
+    hold(test.output.empty() || stays_inside(test.output), "a handed in file lies in the job's folder");
+    for (const size_t group : test.groups) hold(group < plan.groups.size(), "a test's groups are there");
+  }
+}
+
+}  // namespace
+
+namespace box {
+namespace {
+
+void fuzz_spec(const std::string& input) {
+  const Spec spec = read_spec(json::parse(input));
+  hold(!spec.program.argv.empty(), "a box runs something");
+  for (const auto& file : spec.files) hold(stays_inside(file.first), "a file's name lies in the box");
+}
+
+}  // namespace
+}  // namespace box
+
+namespace {
+
+// --- what programs say ---
+
+void fuzz_opinion(const std::string& input) {
+  static const char* const kinds[] = {"cms", "testlib", "icpc", "codeforces"};
+  static const int codes[] = {0, 1, 2, 3, 4, 7, 8, 42, 43, 255};
+  if (input.size() < 2) return;
+  opinion::Statement statement;
+  statement.who = "the checker";
+  statement.outcome.code = codes[static_cast<unsigned char>(input[1]) % 10];
+  const std::string rest = input.substr(2);
+  statement.said = piece(rest, 0), statement.told = piece(rest, 1), statement.score_file = piece(rest, 2), statement.message = piece(rest, 3);
+  statement.full = statement.message.size() % 2 ? 1 : 100;
+  const opinion::Opinion read = opinion::read(kinds[static_cast<unsigned char>(input[0]) % 4], statement);
+  hold(std::isfinite(read.score) && read.score >= 0 && read.score <= 1, "a score lies between 0 and 1");
+}
+
+void fuzz_verdict(const std::string& input) {
+  sys::Fd out(memfd_create("lines", MFD_CLOEXEC));
+  const sys::Fd look(dup(out.get()));
+  verdict::Lines lines(std::move(out));
+  lines.set_nonce("n0nce");
+  verdict::Verdict verdict;
+  verdict.feedback = piece(input, 0);
+  lines.judged(7, verdict);
+  lines.failed(8, piece(input, 1));
+  const std::string said = content_of(look.get());
+  const size_t end = said.find('\n');
+  hold(end != std::string::npos && said.find('\n', end + 1) == said.size() - 1, "a verdict is one line");
+  for (const std::string& line : {said.substr(0, end), said.substr(end + 1, said.size() - end - 2)}) {
+    hold(is_utf8(line), "a line is UTF-8");
+    const json::Value value = json::parse(line);
+    hold(value.at("nonce").as_text("nonce") == "n0nce", "a line has the nonce");
+    for (const char c : line) hold(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a line has no control character");
+  }
+}
+
+void fuzz_printable(const std::string& input) {
+  for (const size_t most : {size_t{0}, size_t{7}, size_t{200}}) {
+    const std::string shown = text::printable(input, most);
+    hold(shown.size() <= most, "no more than was asked for");
+    hold(is_utf8(shown), "printable text is UTF-8");
+    for (const char c : shown) hold(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "printable text has no control character");
+  }
+}
+
+// --- comparisons, against formulations that hold everything in memory ---
+
+bool is_white(char c) { return std::strchr(" \t\v\f\r", c) && c; }
+
+std::vector<std::string> plain_lines(const std::string& content) {
+  std::vector<std::string> lines(1);
+  for (const char c : content) {
+    if (c == '\n') lines.emplace_back();
+    else lines.back() += c;
+  }
+  for (std::string& line : lines) {
+    std::string words;
+    bool white = false;
+    for (const char c : line) {
+      if (!is_white(c)) {
+        if (white && !words.empty()) words += ' ';
+        words += c;
+      }
+      white = is_white(c);
+    }
+    line = words;
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+std::string plain_stripped(const std::string& content) {
+  const std::string ends = "\t\n\v\f\r \x1c\x1d\x1e\x1f";
+  const size_t from = content.find_first_not_of(ends);
+  return from == std::string::npos ? "" : content.substr(from, content.find_last_not_of(ends) - from + 1);
+}
+
+void fuzz_comparison(const std::string& input) {
+  const std::string a = piece(input, 0), b = piece(input, 1);
+  const sys::Fd ours = memory_of(a), theirs = memory_of(b);
+  hold(compare::exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
+  hold(compare::stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips as Python does");
+  hold(compare::white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is the contest system's");
+  compare::Tokens rules;
+  rules.case_sensitive = input.size() % 2, rules.space_sensitive = input.size() % 3 == 0;
+  hold(compare::tokens(ours.get(), ours.get(), rules), "words are their own equals");
+  const bool same = compare::tokens(ours.get(), theirs.get(), rules);
+  hold(same == compare::tokens(theirs.get(), ours.get(), rules), "words without tolerance are compared both ways alike");
+  rules.absolute = 1e-6, rules.relative = 1e-9;
+  hold(!same || rules.space_sensitive || !rules.case_sensitive || compare::tokens(ours.get(), theirs.get(), rules), "a tolerance forgives more");
+  const bool values = compare::json(ours.get(), theirs.get());
+  hold(a != b || values, "equal texts are equal values");
+}
+
+struct Target {
+  const char* name;
+  void (*run)(const std::string& input);
+};
+constexpr Target targets[] = {{"json", fuzz_json},           {"plan", fuzz_plan},       {"spec", box::fuzz_spec},
+                              {"opinion", fuzz_opinion},     {"verdict", fuzz_verdict}, {"printable", fuzz_printable},
+                              {"comparison", fuzz_comparison}};
+const Target* chosen = nullptr;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
+  const char* slash = std::strrchr((*argv)[0], '/');
+  const std::string name = slash ? slash + 1 : (*argv)[0];
+  for (const Target& target : targets)
+    if (name == target.name) chosen = &target;
+  if (chosen) return 0;
+  std::fprintf(stderr, "start me by the name of a target, not as %s\n", name.c_str());
+  std::exit(2);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    chosen->run(std::string(reinterpret_cast<const char*>(data), size));
+  } catch (const sys::Failure&) {
+    // What the proctor says to input that is wrong.
+  }
+  return 0;
+}
