@@ -2,7 +2,8 @@
 
     python3 harness.py SUBMISSION FUNCTION DESCRIPTOR < ARGUMENTS
 
-ARGUMENTS is a JSON list. FUNCTION is a function of the submission, a method of its class Solution, or
+ARGUMENTS is a JSON list; an object in it whose names are all whole numbers has these for keys, because JSON
+has no other way to say so. FUNCTION is a function of the submission, a method of its class Solution, or
 Class.method. The submission shares this process and may do to it what it likes. That earns nothing: the
 expected result is not here, and what leaves is a text that is compared elsewhere. All that matters here is
 that a submission which returns is heard, whatever it left behind: threads, atexit, __del__, a changed json.
@@ -13,6 +14,7 @@ No result is a wrong one: sys.exit(0), or what JSON has no word for. An exceptio
 import importlib
 import json
 import os
+import re
 import sys
 import traceback
 import types
@@ -40,11 +42,14 @@ MODULES = (
 NAME = "submission"  # not __main__: what a program does when it is run by itself is not asked for
 SOLUTION = "Solution"
 RECURSION = 500_000
+WHOLE = re.compile(r"-?[0-9]+").fullmatch
 
 
 def main():
     path, function, descriptor = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    arguments = json.loads(sys.stdin.buffer.read())
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
+    arguments = [with_whole_keys(value) for value in json.loads(sys.stdin.buffer.read())]
     sys.argv[:] = [path]
     encode = json.JSONEncoder(allow_nan=False).encode
     leave, tell = os._exit, os.write  # a submission may put its own in their places
@@ -65,11 +70,15 @@ def main():
     leave(0)
 
 
+def with_whole_keys(value):
+    if not isinstance(value, dict) or not all(WHOLE(key) for key in value):
+        return value
+    return {int(key): item for key, item in value.items()}
+
+
 def load(path):
     """The submission as a module that is not the main one."""
     sys.setrecursionlimit(RECURSION)
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.base import Benchmark
+from ioi_eval.benchmarks.codeforces import Codeforces
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.errors import InputError
 from ioi_eval.problems.fields import nearest
 
-BENCHMARKS: tuple[Benchmark, ...] = (Ioi(),)
+BENCHMARKS: tuple[Benchmark, ...] = (Ioi(), Codeforces(), Apps())
 
 
 def find_benchmark(name: str) -> Benchmark:

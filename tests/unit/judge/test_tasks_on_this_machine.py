@@ -287,6 +287,21 @@ async def test_a_function_is_called(scorer: Scorer) -> None:
         assert result.status is V.AC, (name, result)
 
 
+async def test_arguments_that_json_can_hardly_say(scorer: Scorer) -> None:
+    """Whole numbers as keys come as such, and a number may have more digits than Python reads unasked."""
+    huge = "7" * 5000
+    two = task(
+        TaskType.FUNCTION,
+        ('[{"1": 2, "-3": 4}, {"x": 5, "6": 7}]', '[[1, -3], ["x", "6"]]'),
+        (f"[{huge}, {{}}]", f"[{huge}, {{}}]"),
+        options=TaskOptions(function="look"),
+        checker=Checker(kind=CheckerKind.JSON),
+    )
+    code = "def look(a, b): return [list(a), list(b)] if b else [a, b]"
+    result = await result_of(scorer, two, code, language="python")
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
 async def test_a_function_that_does_not_answer_is_worth_nothing(scorer: Scorer) -> None:
     for name, (code, status) in POWERLESS.items():
         result = await first(scorer, doubling(), code, language="python")

@@ -1,0 +1,83 @@
+"""APPS: 10,000 problems of three levels, programs or functions in Python, with tests as JSON in a column.
+
+A problem is known by its place in the dataset, `apps_42`, and by its `problem_id`. One that has no tests, or
+none that can be understood, is there all the same: its rows say why nothing can be said of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import msgspec
+
+from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate
+from ioi_eval.benchmarks.keeping import Keep
+from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.cases import CasesError, read_cases, with_cases
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Solution
+
+# The dataset has no limits. The time is what harnesses in use give a test; none gives the memory a number.
+TIME_LIMIT = 10.0  # seconds
+MEMORY_LIMIT = 512 << 20  # bytes
+
+
+class Apps(Benchmark):
+    name: ClassVar = "apps"
+    about: ClassVar = "10,000 problems of three levels in Python, standard input or a function"
+    dataset: ClassVar = "metr-evals/apps"  # codeparrot/apps has the same rows
+    split: ClassVar = "test"
+    columns: ClassVar = ("question", "input_output")
+
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        for row in main:
+            yield Candidate(
+                id=f"{self.name}_{row.index}",
+                rows=(row.index,),
+                alias=row.name("problem_id") if row.has("problem_id") else str(row.index),
+                difficulty=row.text("difficulty", ""),
+            )
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        problem = _without_tests(row, candidate)
+        try:
+            return with_cases(problem, read_cases(_input_output(row)), keep.blob)
+        except CasesError as error:
+            return msgspec.structs.replace(problem, unusable=str(error))
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        codes = _solutions(tables.main[candidate.rows[0]])
+        return tuple(
+            Solution(name=str(number), language="python", code=code, expected="correct")
+            for number, code in enumerate(codes)
+        )
+
+
+def _without_tests(row: Row, candidate: Candidate) -> Problem:
+    question = row.text("question", "")
+    return Problem(
+        id=candidate.id,
+        name=candidate.id,
+        source=f"{row.table.where}, row {row.index + 1}",
+        limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+        checker=Checker(kind=CheckerKind.STRIPPED),
+        difficulty=candidate.difficulty,
+        statement=Blob.of(question) if question.strip() else None,
+        starter_code=row.text("starter_code", ""),
+    )
+
+
+def _input_output(row: Row) -> Any:
+    """A text of JSON, or what a table made of it."""
+    value = row.value("input_output")
+    return value if isinstance(value, dict) else row.text("input_output", "")
+
+
+def _solutions(row: Row) -> tuple[str, ...]:
+    """A list of texts, mostly as JSON; empty for some problems."""
+    value = row.value("solutions")
+    found = value if isinstance(value, list) else row.json("solutions") or []
+    if not isinstance(found, list) or not all(isinstance(code, str) for code in found):
+        raise row.wrong("solutions", "not a list of texts", "The dataset's row is damaged")
+    return tuple(found)

@@ -1,0 +1,108 @@
+"""Tests written as JSON, as APPS and LiveCodeBench have them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.cases import Case, Cases, CasesError, read_call, read_cases, with_cases
+from ioi_eval.models import Blob, Checker, CheckerKind, Problem, TaskType
+
+
+def written(inputs: Any, outputs: Any, **more: Any) -> str:
+    return json.dumps({"inputs": inputs, "outputs": outputs, **more})
+
+
+def test_programs_read_and_write_texts_or_lists_of_lines() -> None:
+    cases = read_cases(written(["3\n", ["1 2", "3"], 7], [["6", ""], "x\n", -1.5], fn_name=None))
+    assert cases.cases == (Case("3\n", "6\n"), Case("1 2\n3", "x\n"), Case("7", "-1.5"))
+    assert (cases.function, cases.wrapped) == ("", False)
+
+
+def test_functions_have_arguments_and_results() -> None:
+    cases = read_cases(written([[[1, 2], "a"], [[], ""]], [3, [4]], fn_name=" f "))
+    assert cases.cases == (Case('[[1, 2], "a"]', "3"), Case('[[], ""]', "[4]"))
+    assert (cases.function, cases.wrapped) == ("f", False)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "wrapped"),
+    [([[1], [[2, 3]]], True), ([[1], []], False), ([[1], 2], False), ([[1, 2]], False)],
+)
+def test_results_are_wrapped_where_each_of_them_is(outputs: list[Any], wrapped: bool) -> None:
+    assert read_cases(written([[0]] * len(outputs), outputs, fn_name="f")).wrapped is wrapped
+
+
+def test_numbers_stay_as_they_are_written() -> None:
+    huge = "1" * 6000
+    cases = read_cases(f'{{"inputs": [[{huge}]], "outputs": [1.50], "fn_name": "f"}}')
+    assert cases.cases == (Case(f"[{huge}]", "1.50"),)
+
+
+def test_what_a_table_made_of_the_json_is_taken_too() -> None:
+    assert read_cases({"inputs": ["1"], "outputs": ["2"], "fn_name": None}).cases == (Case("1", "2"),)
+
+
+@pytest.mark.parametrize("nothing", [None, "", " \n", "null", "{}", written([], []), '{"inputs": null}', {}])
+def test_no_tests(nothing: Any) -> None:
+    with pytest.raises(CasesError, match=r"^No test cases provided$"):
+        read_cases(nothing)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"inputs": ["1"', "truncated"),
+        ("[]", "Expected `object | null`, got `array`"),
+        (written(["1"], []), "1 inputs and 0 outputs"),
+        (written(["1"], "2"), "Expected `array | null`, got `str`"),
+        (written([None], ["1"]), "null is no text"),
+        (written(["1"], [{"a": 1}]), "is no text"),
+        (written([[["1"]]], ["1"]), r'\["1"\] is no text'),
+        (written(["abc"], [1], fn_name="f"), "is no list of arguments"),
+        (written([[1]], [1], fn_name=5), "fn_name"),
+        (written([[1]], [float("nan")], fn_name="f"), "malformed"),
+        ('{"inputs": ["\\ud800"], "outputs": ["1"]}', "malformed"),
+        ("\ud800", "surrogates not allowed"),
+        ('{"inputs": ' + "[" * 5000, "recursion"),
+    ],
+)
+def test_tests_that_nobody_understands(text: str, reason: str) -> None:
+    with pytest.raises(CasesError, match=f"^Could not parse test cases: .*{reason}"):
+        read_cases(text)
+
+
+@given(st.text() | st.dictionaries(st.text(), st.lists(st.integers() | st.text() | st.none())))
+def test_whatever_there_is_it_is_tests_or_an_error_of_ours(value: Any) -> None:
+    with contextlib.suppress(CasesError):
+        assert isinstance(read_cases(value), Cases)
+
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@given(st.lists(_values, min_size=1, max_size=4), _values)
+def test_a_call_of_arguments_line_by_line(arguments: list[Any], result: Any) -> None:
+    case = read_call("\n".join(map(json.dumps, arguments)), json.dumps(result, indent=1))
+    assert (json.loads(case.input), json.loads(case.output)) == (arguments, result)
+
+
+def test_a_problem_with_cases_is_a_program_or_a_function() -> None:
+    stripped = Problem(id="p", checker=Checker(kind=CheckerKind.STRIPPED))
+    program = with_cases(stripped, Cases(cases=(Case("1", "2"),)), Blob.of)
+    assert (program.task_type, program.checker.kind) == (TaskType.BATCH, "stripped")
+    assert [(test.name, test.input.read(), test.answer) for test in program.tests] == [
+        ("0", b"1", Blob.of("2"))
+    ]
+    function = with_cases(stripped, Cases(cases=(Case("[1]", "[2]"),), function="f", wrapped=True), Blob.of)
+    assert (function.task_type, function.options.function) == (TaskType.FUNCTION, "f")
+    assert function.checker.kind is CheckerKind.JSON_WRAPPED
