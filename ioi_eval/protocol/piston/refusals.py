@@ -47,7 +47,7 @@ def check_content_type(header: str | None) -> None:
 
 
 def words_of(body: bytes) -> str:
-    """What a server says as it refuses: `message`, the first line of `stack`, or the body itself, shortened."""
+    """What a server says as it refuses: `message`, the first line of `stack`, or the body itself, cut."""
     try:
         said: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -83,7 +83,7 @@ def test_recorded_result(name: str) -> None:
         for field in () if fields is None else fields.keys() - {"output"}:
             assert getattr(stage, field) == fields[field]
     if name.startswith("old_"):
-        assert result.run.status is result.run.cpu_time is result.run.memory is None
+        assert (result.run.status, result.run.cpu_time, result.run.memory) == (None, None, None)
 
 
 @pytest.mark.parametrize("name", RESULTS)
