@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import stamina
 
 from ioi_eval.engines import Engine
@@ -13,17 +16,30 @@ PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
 
 _FIRST_WAIT = 0.2  # seconds
 
+T = TypeVar("T")
+
 
 async def execute(engine: Engine, job: Job, *, attempts: int, phase: str) -> JobResult:
     """The result of a job whose stages all had a sound box. JudgeFailure where there is none to be had."""
+    return await read(engine, job, _itself, attempts=attempts, phase=phase)
+
+
+async def read(
+    engine: Engine, job: Job, reader: Callable[[JobResult], Awaitable[T]], *, attempts: int, phase: str
+) -> T:
+    """What `reader` makes of such a result. Where it finds the reply broken, the job is executed again."""
     try:
         retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
         async for attempt in retries:
             with attempt:
-                return _sound(await engine.execute(job))
+                return await reader(_sound(await engine.execute(job)))
     except EngineError as error:
         raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
     raise AssertionError("stamina either returns a result or raises")
+
+
+async def _itself(result: JobResult) -> JobResult:
+    return result
 
 
 def _sound(result: JobResult) -> JobResult:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ioi_eval.artifacts.attempts import execute
-from ioi_eval.artifacts.precompiled import FOLDER, Demand, header_name, serves
+from ioi_eval.artifacts.making import Made, Maker
+from ioi_eval.artifacts.precompiled import Demand, header_name, serves
 from ioi_eval.artifacts.recipes import (
     CHECKER,
     MANAGER,
@@ -17,10 +16,11 @@ from ioi_eval.artifacts.recipes import (
     submission_recipe,
     trusted_recipe,
 )
-from ioi_eval.artifacts.script import Ending, compile_script, ending, log_of
+from ioi_eval.artifacts.script import Ending, ending, log_of
 from ioi_eval.artifacts.scripts import is_script, script_of
 from ioi_eval.artifacts.sharing import Shared
 from ioi_eval.artifacts.shelf import Shelf
+from ioi_eval.artifacts.shipping import Shipping
 from ioi_eval.artifacts.values import (
     BuildOptions,
     Built,
@@ -36,14 +36,11 @@ from ioi_eval.languages import Language, find, remedy
 from ioi_eval.models import (
     Blob,
     Checker,
-    Job,
     JobFile,
-    JobResult,
     Manager,
     NamedBlob,
     Problem,
     Profile,
-    Stage,
     Submission,
     TaskType,
     Toolchain,
@@ -64,8 +61,19 @@ class Artifacts:
     builds are; time-outs and kills are not. Leaving the context ends what goes on in the background.
     """
 
-    def __init__(self, engine: Engine, store: Store, options: BuildOptions | None = None) -> None:
-        self._engine, self._options = engine, options or BuildOptions()
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        options: BuildOptions | None = None,
+        *,
+        trusted: Engine | None = None,
+    ) -> None:
+        """`trusted`: builds proctor, checkers and managers instead, where it has the same architecture."""
+        self._options = options or BuildOptions()
+        self.shipping = Shipping()
+        self._own = Maker(engine, self.shipping, self._options.attempts)
+        self._other = Maker(trusted, self.shipping, self._options.attempts) if trusted is not None else None
         self._shelf = Shelf(store)
         self._builds: Shared[Built] = Shared()
         self._demand = Demand(self._options.precompile_after)
@@ -98,10 +106,11 @@ class Artifacts:
 
     async def proctor(self) -> Blob:
         """The engine's own proctor, or one that it builds."""
-        profile = await self._engine.profile()
+        maker = await self._for_trusted()
+        profile = await maker.profile()
         if profile.proctor is not None:
             return profile.proctor
-        built = await self._build(proctor_recipe(_proctor_sources(), self._options.limits))
+        built = await self._build(maker, proctor_recipe(_proctor_sources(), self._options.limits))
         if built.artifact is None:
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
@@ -125,135 +134,96 @@ class Artifacts:
             raise InputError(f"the problem has no source of its {kind}", where=where)
         language = find(program.language, where=where, field=kind)
         if is_script(language):
-            tool = toolchain(await self._engine.profile(), language.command, f"running a {kind}")
+            tool = toolchain(await self._own.profile(), language.command, f"running a {kind}")
             file = JobFile(name=f"{kind}.py", content=script_of(program))
             return Trusted(file=file, argv=(tool.path, file.name))
         if language.run() != (language.artifact_name,):
             raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
-        built = await self._build(trusted_recipe(problem, program, kind, self._options.limits))
+        maker = await self._for_trusted()
+        built = await self._build(maker, trusted_recipe(problem, program, kind, self._options.limits))
         if built.artifact is None:
             raise _broken(problem, program, kind, built)
         return Trusted(file=JobFile(name=kind, content=built.artifact, executable=True), argv=(kind,))
 
     async def submission(self, problem: Problem, submission: Submission) -> Built:
         helpers = _helpers(find(submission.language, where=problem.source or problem.id))
-        return await self._build(submission_recipe(problem, submission, self._options.limits, helpers))
+        recipe = submission_recipe(problem, submission, self._options.limits, helpers)
+        return await self._build(self._own, recipe)
+
+    async def _for_trusted(self) -> Maker:
+        """What it makes is static: it runs on every machine of the architecture."""
+        if self._other is None:
+            return self._own
+        here, there = await self._other.profile(), await self._own.profile()
+        return self._other if here.architecture == there.architecture else self._own
 
     # --- one build ---
 
-    async def _build(self, recipe: Recipe) -> Built:
-        profile = await self._engine.profile()
-        tool = _tool(profile, recipe)
+    async def _build(self, maker: Maker, recipe: Recipe) -> Built:
+        profile = await maker.profile()
+        tool = toolchain(profile, recipe.tool, f"building a {recipe.kind}")
         key = recipe.key(profile.architecture, tool)
-        return await self._builds.call(key, lambda: self._find_or_make(key, recipe, tool))
+        return await self._builds.call(key, lambda: self._find_or_make(maker, key, recipe, tool))
 
-    async def _find_or_make(self, key: str, recipe: Recipe, tool: Toolchain) -> Built:
+    async def _find_or_make(self, maker: Maker, key: str, recipe: Recipe, tool: Toolchain) -> Built:
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is not None:
             return found
-        header = await self._header(recipe)
-        result = await self._execute(build_job(recipe, tool, header))
-        if ending(_compile_stage(result)) is Ending.CRASHED:
-            _remove_kept(result)
-            return await self._second_build(key, recipe, tool)
-        return await self._take(key, recipe, tool, result, lasting=True)
+        header = await self._header(maker, recipe)
+        made = await maker.make(recipe, tool, header)
+        if ending(made.stage) is Ending.CRASHED:
+            made.discard()
+            return await self._second_build(maker, key, recipe, tool)
+        return await self._take(key, recipe, made, lasting=True)
 
-    async def _second_build(self, key: str, recipe: Recipe, tool: Toolchain) -> Built:
+    async def _second_build(self, maker: Maker, key: str, recipe: Recipe, tool: Toolchain) -> Built:
         """After a crash of the compiler, without our header. If this fails too, the source is at fault."""
-        result = await self._execute(build_job(recipe, tool, None))
-        return await self._take(key, recipe, tool, result, lasting=False)
+        return await self._take(key, recipe, await maker.make(recipe, tool, None), lasting=False)
 
-    async def _execute(self, job: Job) -> JobResult:
-        return await execute(self._engine, job, attempts=self._options.attempts, phase="compiling")
-
-    async def _take(
-        self, key: str, recipe: Recipe, tool: Toolchain, result: JobResult, *, lasting: bool
-    ) -> Built:
-        stage = _compile_stage(result)
-        end = ending(stage)
-        if end is Ending.MACHINE:
-            raise _machine_at_fault(recipe, tool, stage)
-        built = Built(
-            ok=end is Ending.BUILT,
-            log=log_of(stage, recipe.limits.log),
-            compiler=_compiler(tool),
-            lasting=end is Ending.BUILT or (end is Ending.REFUSED and lasting),
-        )
+    async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built:
+        end = ending(made.stage)
         try:
-            made = _made(recipe, result) if built.ok else None
-            return await asyncio.to_thread(self._shelf.keep, key, built, made)
+            if end is Ending.MACHINE:
+                raise _machine_at_fault(recipe, made)
+            built = Built(
+                ok=end is Ending.BUILT,
+                log=log_of(made.stage, recipe.limits.log),
+                compiler=made.compiler,
+                lasting=end is Ending.BUILT or (end is Ending.REFUSED and lasting),
+            )
+            return await asyncio.to_thread(self._shelf.keep, key, built, made.content)
         finally:
-            _remove_kept(result)
+            made.discard()
 
     # --- precompiled headers ---
 
-    async def _header(self, recipe: Recipe) -> JobFile | None:
-        """The precompiled header for a build, if there is one by now. Making one never holds a build up."""
-        if self._options.precompile_after is None or not serves(recipe):
+    async def _header(self, maker: Maker, recipe: Recipe) -> JobFile | None:
+        """The precompiled header for a build, if there is one by now. Making one never holds a build up.
+
+        It is too large to travel with every build.
+        """
+        profile = await maker.profile()
+        if self._options.precompile_after is None or not profile.takes_paths or not serves(recipe):
             return None
         header = header_recipe(recipe)
-        profile = await self._engine.profile()
-        key = header.key(profile.architecture, _tool(profile, header))
+        key = header.key(profile.architecture, toolchain(profile, header.tool, "building a header"))
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None:
-            self._make_in_background(key, header)
+            self._make_in_background(maker, key, header)
         if found is None or found.artifact is None:
             return None
         return JobFile(name=header_name(recipe), content=found.artifact)
 
-    def _make_in_background(self, key: str, header: Recipe) -> None:
+    def _make_in_background(self, maker: Maker, key: str, header: Recipe) -> None:
         if self._demand.pays(key) and key not in self._background:
-            task = self._background[key] = asyncio.create_task(self._build(header))
+            task = self._background[key] = asyncio.create_task(self._build(maker, header))
             task.add_done_callback(_look_at)
-
-
-def build_job(recipe: Recipe, tool: Toolchain, header: JobFile | None) -> Job:
-    """The sources, the one that the build is about last, and the script that compiles them. Never a test."""
-    script = compile_script(recipe, tool=tool, headers=FOLDER if header else "")
-    sources = (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
-    limits = recipe.limits
-    return Job(
-        files=(
-            JobFile(name="compile", content=Blob.of(script)),
-            *((header,) if header else ()),
-            *sources,
-        ),
-        compile_timeout=_milliseconds(limits.wall_time),
-        compile_cpu_time=_milliseconds(limits.cpu_time),
-        compile_memory_limit=limits.memory,
-        keep=(recipe.output,),
-    )
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)
-
-
-def _compile_stage(result: JobResult) -> Stage:
-    return result.compile if result.compile is not None else result.run
-
-
-def _made(recipe: Recipe, result: JobResult) -> Path:
-    if recipe.output not in result.kept:
-        raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
-    return Path(result.kept[recipe.output])
-
-
-def _remove_kept(result: JobResult) -> None:
-    for path in result.kept.values():
-        Path(path).unlink(missing_ok=True)
 
 
 def _look_at(task: asyncio.Task[Built]) -> None:
     """A header that cannot be made is done without, and not tried again."""
     if not task.cancelled():
         task.exception()
-
-
-def _tool(profile: Profile, recipe: Recipe) -> Toolchain:
-    if not profile.takes_paths:
-        raise JudgeFailure(f"engine {profile.name} cannot hand over what it builds", phase="compiling")
-    return toolchain(profile, recipe.tool, f"building a {recipe.kind}")
 
 
 def toolchain(profile: Profile, command: str, purpose: str) -> Toolchain:
@@ -272,14 +242,10 @@ def _by(command: str) -> str:
     return f": {command}" if command else ""
 
 
-def _compiler(tool: Toolchain) -> str:
-    return f"{tool.command} {tool.version}"
-
-
-def _machine_at_fault(recipe: Recipe, tool: Toolchain, stage: Stage) -> JudgeFailure:
-    words = " ".join(stage.stderr.split())[:1000]
+def _machine_at_fault(recipe: Recipe, made: Made) -> JudgeFailure:
+    words = " ".join((made.stage.stderr or made.stage.stdout).split())[:1000]
     return JudgeFailure(
-        f"{_compiler(tool)} cannot build an empty program with the flags of this {recipe.kind}: {words}",
+        f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind}: {words}",
         phase="compiling",
         remedy=_OTHER_MACHINE,
     )

@@ -22,7 +22,7 @@ _SIGNS_OF_A_CRASH = re.compile(
     r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
     r"|out of memory"
 )
-_DRIVERS = frozenset({"g++", "gcc"})
+DRIVERS = frozenset({"g++", "gcc"})
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -50,7 +50,7 @@ exit "$code"
 
 def _own_options(tool: Toolchain, headers: str) -> list[str]:
     """Options that are in no key, because they do not change what comes out."""
-    codes = ["-pass-exit-codes"] if tool.command in _DRIVERS else []  # else a crash exits with 1 too
+    codes = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     return codes + (["-I", headers] if headers else [])
 
 

@@ -49,12 +49,11 @@ class Shelf:
             self._store.remove(key)
         return built
 
-    def keep(self, key: str, built: Built, made: Path | None) -> Built:
-        """Remembers an outcome; `made` is the artifact's file, of which a copy is taken."""
+    def keep(self, key: str, built: Built, content: Blob | None) -> Built:
+        """Remembers an outcome; `content` is the artifact's, of which a copy is taken."""
         if not built.lasting:
             return built
         self._pin(key)
-        content = Blob.of_file(made) if made is not None else None
         kept = _read(self._store.folder(key, lambda folder: _fill(folder, built, content)))
         assert kept is not None, "what the store has just taken is whole"
         return kept
@@ -75,11 +74,18 @@ class Shelf:
 
 def _fill(folder: Path, built: Built, content: Blob | None) -> None:
     record = _Record(ok=built.ok, log=built.log, compiler=built.compiler)
-    if content is not None and content.path is not None:
-        shutil.copyfile(content.path, folder / _ARTIFACT)
+    if content is not None:
+        _copy(content, folder / _ARTIFACT)
         (folder / _ARTIFACT).chmod(0o755)
         record = msgspec.structs.replace(record, sha256=content.sha256, size=content.size)
     (folder / _RECORD).write_bytes(msgspec.json.encode(record))
+
+
+def _copy(content: Blob, target: Path) -> None:
+    if content.path is not None:
+        shutil.copyfile(content.path, target)
+    else:
+        target.write_bytes(content.read())
 
 
 def _read(folder: Path) -> Built | None:

@@ -18,9 +18,11 @@ from ioi_eval.protocol.proctor import (
     encode_plan,
 )
 
-_RUN_SCRIPT = Blob.of("exec ./proctor run plan.json\n")
+_RUN_SCRIPT = "exec ./proctor run plan.json\n"
 _START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and after its last
 _TEST_ALLOWANCE = 0.5  # seconds around each test: starting, reading, comparing
+_LEAST_ALLOWANCE = 2  # seconds: what a job surely takes around its tests, and a limit's own slack
+_PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
 _UNLIMITED_TEST = 60.0  # what a test without any time limit is reckoned with
 
 
@@ -51,15 +53,18 @@ def run_job(
     problem: Problem, program: Program, batch: Batch, *, options: JudgeOptions, profile: Profile
 ) -> Job:
     plan = Blob.of(encode_plan(_plan(problem, program, batch, options)))
+    time = milliseconds(_job_time(problem, program, len(batch.tests), options, profile))
     return Job(
         files=(
-            JobFile(name="run", content=_RUN_SCRIPT),
+            JobFile(name="run", content=Blob.of(_run_script(problem, profile))),
             JobFile(name="proctor", content=program.proctor, executable=True),
             JobFile(name="plan.json", content=plan),
             *program.files,
             *_test_files(program, batch),
         ),
-        run_timeout=milliseconds(_job_time(problem, program, len(batch.tests), options, profile)),
+        run_timeout=time,
+        run_cpu_time=None if profile.takes_paths else _job_cpu_time(problem, time, profile),
+        run_memory_limit=None if profile.takes_paths else _job_memory(problem, program),
     )
 
 
@@ -136,6 +141,20 @@ def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
+def _run_script(problem: Problem, profile: Profile) -> str:
+    """On servers, files that programs write have a limit that nobody tells and no job can raise."""
+    most = problem.limits.output
+    if profile.takes_paths or most is None:
+        return _RUN_SCRIPT
+    blocks = -(-most // 1024)
+    return f"""most=$(ulimit -H -f)
+if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
+    echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
+    exit 93
+fi
+{_RUN_SCRIPT}"""
+
+
 # --- how long a job may take -------------------------------------------------------------------------
 
 
@@ -160,3 +179,48 @@ def test_time(limits: Limits) -> float:
     if limits.wall_time is not None:
         return limits.wall_time
     return _UNLIMITED_TEST if limits.cpu_time is None else 2 * limits.cpu_time + 1
+
+
+# --- what a server is asked for ----------------------------------------------------------------------
+
+
+def _job_cpu_time(problem: Problem, time: int | None, profile: Profile) -> int | None:
+    """In ms, of all processes together; where nobody asks, servers give three seconds."""
+    if time is None:
+        return profile.max_run_cpu_time
+    together = time * (_processes(problem) + 1)
+    return together if profile.max_run_cpu_time is None else min(together, profile.max_run_cpu_time)
+
+
+def _job_memory(problem: Problem, program: Program) -> int | None:
+    """The server's limit is for the proctor, those who judge and the submission together: a backstop.
+
+    Servers before isolate limit the address space by it: programs that reserve more than they use get none.
+    """
+    if problem.limits.memory is None or not program.submission.address_space:
+        return None
+    judges = [program.checker.limits.memory, program.manager.limits.memory if program.manager else None]
+    return _processes(problem) * problem.limits.memory + max(m or 0 for m in judges) + _PROCTOR_MEMORY
+
+
+def _processes(problem: Problem) -> int:
+    if problem.task_type is TaskType.TWO_STEPS:
+        return 2
+    return problem.options.processes if problem.task_type is TaskType.COMMUNICATION else 1
+
+
+def least_time(problem: Problem) -> tuple[int, int]:
+    """What a server must give a job for a single test to reach its limit: wall clock and CPU time, in ms."""
+    cpu = problem.limits.cpu_time or test_time(problem.limits)
+    spare = _LEAST_ALLOWANCE * 1000
+    return round(cpu * 1000) + spare, round(_processes(problem) * cpu * 1000) + spare
+
+
+def expected_tests(problem: Problem, profile: Profile) -> int | None:
+    """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
+    bounds = [most for most in (profile.max_run_time, profile.max_run_cpu_time) if most is not None]
+    if not bounds:
+        return None
+    cpu = problem.limits.cpu_time or test_time(problem.limits)
+    per_test = _processes(problem) * cpu + _TEST_ALLOWANCE
+    return max(1, int((min(bounds) / 1000 - _LEAST_ALLOWANCE) / per_test))

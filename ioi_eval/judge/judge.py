@@ -10,15 +10,17 @@ import msgspec
 
 from ioi_eval.artifacts import Artifacts
 from ioi_eval.artifacts.attempts import execute
+from ioi_eval.artifacts.shipping import Shipping
 from ioi_eval.engines import Engine
-from ioi_eval.errors import JudgeFailure
+from ioi_eval.errors import JobTooLarge, JudgeFailure
+from ioi_eval.judge.fitting import Fitting
 from ioi_eval.judge.jobs import Batch, Program, is_by_file, run_job
 from ioi_eval.judge.options import JudgeOptions
 from ioi_eval.judge.programs import Compiled, Judges, is_empty, program, runs_code
 from ioi_eval.judge.replies import Reply, checker_name, read_reply, without_lines
 from ioi_eval.languages import find
 from ioi_eval.models import Problem, Profile, Submission, SubmissionResult, TestResult
-from ioi_eval.plan import PlannedTest, batches, live
+from ioi_eval.plan import PlannedTest, live
 from ioi_eval.scoring import submission_result
 from ioi_eval.verdicts import not_submitted
 
@@ -77,7 +79,7 @@ class Judge:
             problem, submission, compiled, judges,
             proctor=await self._artifacts.proctor(), profile=profile, options=self._options,
         )  # fmt: skip
-        run = _Run(self._engine, problem, takes_part, profile, self._options)
+        run = _Run(self._engine, problem, takes_part, profile, self._options, self._artifacts.shipping)
         if compiled is None:
             run.results.update(_without_program(problem))
         await run.to_the_end()
@@ -88,10 +90,17 @@ class _Run:
     """One submission on its tests, in as many jobs as it takes."""
 
     def __init__(
-        self, engine: Engine, problem: Problem, program: Program, profile: Profile, options: JudgeOptions
+        self,
+        engine: Engine,
+        problem: Problem,
+        program: Program,
+        profile: Profile,
+        options: JudgeOptions,
+        shipping: Shipping,
     ) -> None:
         self._engine, self._problem, self._program = engine, problem, program
-        self._profile, self._options = profile, options
+        self._profile, self._options, self._shipping = profile, options, shipping
+        self._fitting = Fitting(problem, program, profile, options, shipping)
         self.results: dict[str, TestResult] = {}
         self.confinement: Mapping[str, Any] = {}
 
@@ -99,8 +108,13 @@ class _Run:
         """Every job takes at least one test further, or the second that does not ends in a JudgeFailure."""
         without = 0
         while todo := live(self._problem, self.results, all_tests=self._options.all_tests):
-            tests = batches(todo, self._most_tests())[0]
-            reply, reason = await self._job(tests)
+            tests = await self._fitting.first(todo)
+            try:
+                reply, reason = await self._job(tests)
+            except JudgeFailure as failure:
+                if isinstance(failure.__cause__, JobTooLarge) and self._fitting.fewer(len(tests)):
+                    continue
+                raise
             self.results.update(reply.results)
             self.confinement = reply.confinement or self.confinement
             without = 0 if reply.results else without + 1
@@ -108,14 +122,11 @@ class _Run:
                 phase = f"judging problem {self._problem.id}"
                 raise JudgeFailure(reason, phase=phase, test=tests[0].test.name)
 
-    def _most_tests(self) -> int:
-        """In one job. A test with a file that was handed in has three files open, not two."""
-        most = min(self._options.max_tests, self._profile.max_files)
-        return max(1, most * 2 // 3) if self._program.outputs else most
-
     async def _job(self, tests: Sequence[PlannedTest]) -> tuple[Reply, str]:
         batch = Batch.of(self._problem, tests, secrets.token_hex(16))
         job = run_job(self._problem, self._program, batch, options=self._options, profile=self._profile)
+        if not self._profile.takes_paths:
+            job = await self._shipping.shipped(job, "run", self._profile)
         result = await execute(self._engine, job, attempts=self._options.attempts, phase="judging")
         return read_reply(self._problem, batch, result.run), without_lines(result.run)
 

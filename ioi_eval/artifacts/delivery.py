@@ -1,0 +1,188 @@
+"""How a build job hands over what it made where the engine takes no paths: as text on standard output. Pure.
+
+docs/protocol.md, "Delivery", is the reference. Nothing that a compiler prints reaches that output as it is: a
+source can make a compiler print anything. So what is found there was written by the job's own script.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import shlex
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ioi_eval.errors import BrokenReply, JudgeFailure
+from ioi_eval.models import Stage, StageStatus, Value
+
+VERSION = 1
+_MARK = f"ioi-eval {VERSION}"
+_PACKED = ".ioi-eval-packed"
+_LARGEST = 1 << 30  # bytes of an artifact: what the embedded engine lets a program write
+_OUTPUT_LIMIT = "PISTON_OUTPUT_MAX_SIZE"
+_GZIP = 31  # zlib's word for a gzip header
+_KILLED = 137  # what a shell calls a program that was killed, and `timeout -s KILL` itself
+
+
+class Compiled(Value):
+    """How the compile script ended, as a stage; None where the job has a stage for it."""
+
+    code: int
+    log: str
+
+
+class Delivery(Value):
+    compiled: Compiled | None
+    artifact: bytes | None
+
+
+# --- the scripts -------------------------------------------------------------------------------------
+
+
+def hand_over(output: str, most: int | None) -> str:
+    """Prints a file. `most`: what the engine lets a stage print, in bytes; None: not known."""
+    return f"{_PRINT}{_part('artifact', output, most)}printf '%s end\\n' {shlex.quote(_MARK)}\n"
+
+
+def whole_build(
+    output: str, most: int | None, *, wall_time: float | None, cpu_time: float | None, script: str
+) -> str:
+    """For a runtime without a compile stage: starts `script` under limits, tells its end, prints the file."""
+    limit = f"timeout -k 1 -s KILL {wall_time:.3f} " if wall_time is not None else ""
+    cpu = f"ulimit -t {max(1, round(cpu_time))}; " if cpu_time is not None else ""
+    log = ".ioi-eval-log"
+    return f"""{_PRINT}({cpu}exec {limit}bash {script}) > {log} 2>&1 < /dev/null
+code=$?
+printf '%s code %s\\n' {shlex.quote(_MARK)} "$code"
+{_part("log", log, most)}if [ "$code" = 0 ]; then
+{_part("artifact", output, most)}fi
+printf '%s end\\n' {shlex.quote(_MARK)}
+"""
+
+
+_PRINT = f"""# print KIND FILE MOST: size, SHA-256 and length, then the file, compressed and as base64.
+print() {{
+    gzip -1 -n -c -- "$2" | base64 > {_PACKED} && [ -s {_PACKED} ] || exit 91
+    length=$(wc -c < {_PACKED})
+    size=$(wc -c < "$2")
+    if [ -n "$3" ] && [ "$length" -gt "$3" ]; then
+        echo "{_MARK} too-large $1 $((length))"
+        exit 0
+    fi
+    echo "{_MARK} $1 $((size)) $(sha256sum < "$2" | cut -c 1-64) $((length))"
+    cat {_PACKED}
+}}
+"""
+_WORDS = 512  # bytes of an output that are not the file itself, and more
+
+
+def _part(kind: str, name: str, most: int | None) -> str:
+    room = "" if most is None else str(max(0, most - _WORDS))
+    return f"print {kind} {shlex.quote(name)} {shlex.quote(room)}\n"
+
+
+# --- what came of them -------------------------------------------------------------------------------
+
+
+def read_delivery(run: Stage) -> Delivery:
+    """What a stage that ran one of the scripts told.
+
+    BrokenReply for what is damaged, which may go well the next time; JudgeFailure where it cannot.
+    """
+    code: int | None = None
+    parts: dict[str, bytes] = {}
+    lines = iter(run.stdout.split("\n"))
+    for line in lines:
+        match line.removeprefix(_MARK).split() if line.startswith(_MARK) else ():
+            case ["code", number]:
+                code = _number(number)
+            case ["too-large", kind, length]:
+                raise _too_large(kind, _number(length))
+            case ["end"]:
+                return Delivery(compiled=_compiled(code, parts), artifact=parts.get("artifact"))
+            case [kind, size, digest, length]:
+                parts[kind] = _part_of(_Header(kind, _number(size), digest, _number(length)), lines, run)
+    raise _cut_off(run, len(run.stdout))
+
+
+def killed_while_compiling(run: Stage) -> bool:
+    """Whether a stage that runs `whole_build` was ended before the compiler had."""
+    return run.code is None and not run.stdout.startswith(f"{_MARK} code ")
+
+
+def stage_of(compiled: Compiled) -> Stage:
+    """As a compile stage of its own would have told it."""
+    if compiled.code == _KILLED:
+        return Stage(stdout=compiled.log, signal="SIGKILL", message="it took too long or too much memory")
+    failed = StageStatus.RE if compiled.code else None
+    return Stage(stdout=compiled.log, code=compiled.code, status=failed)
+
+
+class _Header(NamedTuple):
+    kind: str
+    size: int
+    digest: str
+    length: int
+
+
+def _compiled(code: int | None, parts: dict[str, bytes]) -> Compiled | None:
+    return None if code is None else Compiled(code=code, log=parts.get("log", b"").decode(errors="replace"))
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise BrokenReply(f"the output of a build job is damaged: {text[:20]!r} is no number")
+    return int(text)
+
+
+def _part_of(header: _Header, lines: Iterator[str], run: Stage) -> bytes:
+    pieces, rest = [], header.length
+    while rest > 0 and (line := next(lines, None)) is not None:
+        pieces.append(line)
+        rest -= len(line) + 1
+    data = _unpacked("".join(pieces), header.size) if rest == 0 else b""
+    if len(data) == header.size and hashlib.sha256(data).hexdigest() == header.digest:
+        return data
+    if _was_killed(run):
+        raise _cut_off(run, header.length)
+    raise BrokenReply(f"the {header.kind} of a build job arrived damaged")
+
+
+def _unpacked(text: str, size: int) -> bytes:
+    """Empty where it is not what it should be."""
+    if size > _LARGEST:
+        raise JudgeFailure(f"what was built has {size} bytes: too many to travel", phase="compiling")
+    try:
+        packed = base64.b64decode(text, validate=True)
+        return zlib.decompressobj(_GZIP).decompress(packed, size + 1)
+    except (binascii.Error, zlib.error):
+        return b""
+
+
+def _was_killed(run: Stage) -> bool:
+    """Perhaps by the limit on output, which servers before isolate do not tell from others."""
+    return run.status is StageStatus.OL or run.signal == "SIGKILL"
+
+
+def _cut_off(run: Stage, length: int) -> BrokenReply | JudgeFailure:
+    if not _was_killed(run):
+        ended = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
+        words = " ".join(run.stderr.split())[-300:]
+        return BrokenReply(f"a build job handed over nothing whole ({ended}{words and f': {words}'})")
+    if run.status is StageStatus.TO:
+        return JudgeFailure(
+            "a build job ran out of time before it had handed over what it made",
+            phase="compiling",
+            remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server",
+        )
+    return _too_large("artifact", length)
+
+
+def _too_large(kind: str, length: int) -> JudgeFailure:
+    return JudgeFailure(
+        f"the {kind} of a build job takes {length} bytes of output or more; the server lets fewer through",
+        phase="compiling",
+        remedy=f"Raise {_OUTPUT_LIMIT} on the server to 64000000 or more",
+    )

@@ -1,0 +1,31 @@
+"""Which of an engine's runtimes a job asks for that brings its own scripts."""
+
+from __future__ import annotations
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Profile
+
+OWN = "ioi_eval"  # starts the job's own `compile` and `run`
+BASH = "bash"  # starts the job's first text file; there is no compile stage
+_REMEDY = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
+_CLASSIC = frozenset({"cms_ioi", "cms", "codeforces", "cf_python3", "cf_c++17"})
+
+
+def shell_runtime(profile: Profile) -> str:
+    """The runtime for build jobs and run jobs. JudgeFailure where the engine starts nobody's scripts."""
+    for runtime in (OWN, BASH):
+        if runtime in profile.runtimes:
+            return runtime
+    raise JudgeFailure(
+        f"engine {profile.name} has no runtime that starts a shell script",
+        phase="preparing",
+        remedy=f"{_REMEDY}, or ask for classic jobs" if has_classic(profile) else _REMEDY,
+    )
+
+
+def has_shell(profile: Profile) -> bool:
+    return OWN in profile.runtimes or BASH in profile.runtimes
+
+
+def has_classic(profile: Profile) -> bool:
+    return not _CLASSIC.isdisjoint(profile.runtimes)

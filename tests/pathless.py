@@ -1,0 +1,45 @@
+"""A real engine minus one ability: it takes no paths, as a server that is reached over a network."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from ioi_eval.engines import Engine
+from ioi_eval.errors import JobRejected
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
+
+
+class Pathless:
+    """Lets through what a request can say: contents and names, no paths, no modes of files, one runtime."""
+
+    def __init__(self, engine: Engine, runtime: str, **profile: Any) -> None:
+        self._engine, self._runtime, self._changes = engine, runtime, profile
+        self.jobs: list[Job] = []
+
+    @property
+    def slots(self) -> int:
+        return self._engine.slots
+
+    async def profile(self) -> Profile:
+        changes = {"name": "pathless", "takes_paths": False, "proctor": None, "runtimes": (self._runtime,)}
+        return msgspec.structs.replace(await self._engine.profile(), **(changes | self._changes))
+
+    async def execute(self, job: Job) -> JobResult:
+        self.jobs.append(job)
+        if job.keep or job.runtime != self._runtime:
+            raise JobRejected(
+                f"{job.runtime}-{job.version} runtime is unknown, or files are to be kept: {job.keep}"
+            )
+        files = tuple(JobFile(name=file.name, content=Blob.of(file.content.read())) for file in job.files)
+        return await self._engine.execute(msgspec.structs.replace(job, files=files))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The engine is its owner's."""
