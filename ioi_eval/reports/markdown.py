@@ -11,16 +11,10 @@ import msgspec
 
 from ioi_eval.journal.files import replace
 from ioi_eval.models import Verdict
-from ioi_eval.reports.summary import (
-    ModelSummary,
-    ProblemSummary,
-    Settings,
-    Summary,
-    summary,
-    write_summary,
-)
+from ioi_eval.reports.summary import summary, write_summary
 from ioi_eval.reports.text import NOTHING, Markdown, bar, block, counted, inline, number, share, table
 from ioi_eval.reports.validation import section
+from ioi_eval.reports.values import ModelSummary, ProblemSummary, Settings, Summary
 from ioi_eval.validation import Validation, read_validation
 
 REPORT = "report.md"

@@ -9,8 +9,10 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.metrics import Trials
 from ioi_eval.models import SubmissionResult, Verdict
 from ioi_eval.scoring import pass_rate, submission_status
+from ioi_eval.selection import SUBMISSIONS, Candidate, Pool, aim
 from ioi_eval.verdicts import STATUS_ORDER
 
 _MAX_DISTINCT = 20  # machines and repairs that a report names
@@ -19,13 +21,17 @@ _MAX_DISTINCT = 20  # machines and repairs that a report names
 class Tally:
     """What became of the submissions of one model for one problem."""
 
-    def __init__(self) -> None:
+    def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self.scored = self.unscored = self.compiled = self.solved = 0
         self.verdicts: Counter[Verdict] = Counter()
         self.best_pass_rate: float | None = None
+        self.pool = Pool(submissions)
         self._points = Fraction()  # exact, so that the order of adding does not show
+        self._asked: Counter[str | None] = Counter()  # by what was asked for
+        self._passed: Counter[str | None] = Counter()
 
-    def add(self, result: SubmissionResult) -> None:
+    def add(self, candidate: Candidate) -> None:
+        result = candidate.result
         status = submission_status(result)
         self.scored += 1
         self.compiled += result.compiles
@@ -33,10 +39,26 @@ class Tally:
         self.verdicts[status] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self._points += Fraction(result.points)
+        self._asked[aim(candidate)] += 1
+        self._passed[aim(candidate)] += _passes(candidate)
+        self.pool.add(candidate)
 
     @property
     def mean_points(self) -> float | None:
         return float(self._points / self.scored) if self.scored else None
+
+    def trials(self, problem: str) -> list[Trials]:
+        """One for each thing that was asked for: the whole problem, or one of its subtasks."""
+        asked = sorted(self._asked, key=lambda target: target or "")
+        return [Trials(problem=problem, scored=self._asked[one], passed=self._passed[one]) for one in asked]
+
+
+def _passes(candidate: Candidate) -> bool:
+    """Full marks on what was asked for."""
+    target = aim(candidate)
+    if target is None:
+        return submission_status(candidate.result) is Verdict.AC
+    return any(part.exact_score >= 1 for part in candidate.result.subtasks if part.subtask == target)
 
 
 class Facts:

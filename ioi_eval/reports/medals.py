@@ -1,0 +1,133 @@
+"""Medals: what a total would have won, by cut-offs that are data."""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.errors import InputError
+from ioi_eval.models import Value
+
+_FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or the same as JSON"
+
+
+class Contest(Value, forbid_unknown_fields=True):
+    """A year's contest. A colour without a cut-off is not known, and not guessed."""
+
+    gold: float | None = None
+    silver: float | None = None
+    bronze: float | None = None
+    problems: int = 6
+    points: float = 600.0
+
+    def cutoffs(self) -> dict[str, float]:
+        """Best first."""
+        every = {"gold": self.gold, "silver": self.silver, "bronze": self.bronze}
+        return {colour: points for colour, points in every.items() if points is not None}
+
+
+Contests = Mapping[int, Contest]
+
+
+class Award(Value):
+    """What a total is worth at a contest, or why nobody can say."""
+
+    year: int
+    points: float
+    medal: str | None  # gold, silver, bronze, or "none"; None: it cannot be said, and `reason` says why
+    reason: str = ""
+
+
+def award(year: int, contest: Contest, problems: Mapping[str, float | None], points: float) -> Award:
+    """`problems` are those of that year in the run, with what each is worth where that is known.
+
+    A medal is for the whole contest: nobody is given one for the problems that were left in.
+    """
+    reason = _not_the_contest(contest, problems)
+    if reason:
+        return Award(year=year, points=points, medal=None, reason=reason)
+    for colour, least in contest.cutoffs().items():
+        if points >= least or math.isclose(points, least, abs_tol=1e-9):
+            return Award(year=year, points=points, medal=colour)
+    if contest.bronze is not None:
+        return Award(year=year, points=points, medal="none")
+    lowest = list(contest.cutoffs())[-1]
+    reason = f"below {lowest}, and the other cut-offs are not known"
+    return Award(year=year, points=points, medal=None, reason=reason)
+
+
+def _not_the_contest(contest: Contest, problems: Mapping[str, float | None]) -> str:
+    if len(problems) != contest.problems:
+        return f"the run has {len(problems)} problems of that year, the contest had {contest.problems}"
+    if unknown := sorted(name for name, worth in problems.items() if worth is None):
+        return f"nothing was scored for {', '.join(unknown)}"
+    whole = math.fsum(worth or 0 for worth in problems.values())
+    if not math.isclose(whole, contest.points, abs_tol=1e-6):
+        return f"its problems are worth {contest.points:g} points, the run's {whole:g}"
+    return ""
+
+
+# --- the tables --------------------------------------------------------------------------------------
+
+
+def known_contests() -> dict[int, Contest]:
+    """Those that come with the package."""
+    text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
+    return _contests(tomllib.loads(text), "medals.toml")
+
+
+def read_contests(path: Path) -> dict[int, Contest]:
+    """Those of the package and of a user's file, TOML or JSON; the file's where both have a year."""
+    return {**known_contests(), **_contests(_parsed(path), str(path))}
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        text = path.read_text("utf-8")
+        return msgspec.json.decode(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is no table of medals: {error}", where=str(path), remedy=_FORM) from error
+
+
+def _contests(table: Any, where: str) -> dict[int, Contest]:
+    if not isinstance(table, dict):
+        raise InputError("is no table of medals", where=where, remedy=_FORM)
+    return {_year(name, where): _contest(name, entry, where) for name, entry in table.items()}
+
+
+def _year(name: str, where: str) -> int:
+    if not (name.isascii() and name.isdigit() and len(name) == 4):
+        raise InputError(f"{name!r} is not a year", where=where, field=name, remedy=_FORM)
+    return int(name)
+
+
+def _contest(name: str, entry: Any, where: str) -> Contest:
+    try:
+        contest = msgspec.convert(entry, Contest)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), where=where, field=name, remedy=_FORM) from error
+    if fault := _fault(contest):
+        raise InputError(fault, where=where, field=name)
+    return contest
+
+
+def _fault(contest: Contest) -> str:
+    cutoffs = contest.cutoffs()
+    if not cutoffs:
+        return "no cut-off of gold, silver or bronze"
+    if contest.problems < 1 or not (math.isfinite(contest.points) and contest.points > 0):
+        return "a contest has at least one problem and some points"
+    for colour, points in cutoffs.items():
+        if not 0 <= points <= contest.points:  # also where it is not a number
+            return f"{colour} = {points:g} is not within the contest's {contest.points:g} points"
+    if list(cutoffs.values()) != sorted(cutoffs.values(), reverse=True):
+        return "a better medal has a lower cut-off"
+    return ""
