@@ -70,5 +70,9 @@ class EngineUnavailable(EngineError):
     """The engine, or this endpoint of it, does not answer or cannot start anything."""
 
 
+class AttemptsUsedUp(EngineError):
+    """The engine has tried again itself, elsewhere, as often as it is worth. No reason to ask it once more."""
+
+
 class BrokenReply(EngineError):
     """An answer came that is not an answer: cut off, not JSON, not of the agreed shape."""
