@@ -1,31 +1,41 @@
-"""Dumps of generations: from files to submissions."""
+"""Benchmarks and dumps of generations: from datasets and files to problems and submissions."""
 
 from __future__ import annotations
 
+from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions
 from ioi_eval.benchmarks.dumps import (
     Dump,
     DumpFile,
     DumpInfo,
-    DumpOptions,
-    Finder,
     Located,
-    Selection,
     check_dump,
+    mentioned,
     open_dump,
     read_dump,
 )
+from ioi_eval.benchmarks.loading import LeftOut, Loaded, load
 from ioi_eval.benchmarks.official import Official, read_official
+from ioi_eval.benchmarks.reading import DumpOptions, Finder, Selection
+from ioi_eval.benchmarks.registry import BENCHMARKS, find_benchmark
 
 __all__ = [
+    "BENCHMARKS",
+    "Benchmark",
+    "BenchmarkOptions",
     "Dump",
     "DumpFile",
     "DumpInfo",
     "DumpOptions",
     "Finder",
+    "LeftOut",
+    "Loaded",
     "Located",
     "Official",
     "Selection",
     "check_dump",
+    "find_benchmark",
+    "load",
+    "mentioned",
     "open_dump",
     "read_dump",
     "read_official",

@@ -10,6 +10,8 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
 from ioi_eval.rows import plain
 
+_ANSWERS = "assistant"  # the role of messages that hold code
+
 
 class Columns:
     """One row. Accessors raise InputErrors; `wrong` makes one for what callers find out themselves."""
@@ -33,6 +35,25 @@ class Columns:
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
         raise self.wrong(f"{_shown(value)} is not a text", column, "Expected a text or null")
+
+    def generation(self, column: str) -> str | None:
+        """What the model wrote: a text, or the last answer in a list of chat messages."""
+        value = plain(self.values.get(column))
+        if not isinstance(value, list):
+            return self.text(column)
+        answers = [self._content(message, column) for message in value]
+        return next((answer for answer in reversed(answers) if answer is not None), None)
+
+    def _content(self, message: Any, column: str) -> str | None:
+        """The text of an assistant's message; None of others'. A text may be in parts."""
+        role, content = (
+            (message.get(name) for name in ("role", "content")) if _is_row(message) else (None, None)
+        )
+        if isinstance(content, list) and all(_is_row(part) for part in content):
+            content = "".join(str(part.get("text") or "") for part in content)
+        if not isinstance(role, str) or not isinstance(content, str | None):
+            raise self.wrong(f"{_shown(message)} is not a message", column, "Expected {role, content}")
+        return (content or "") if role == _ANSWERS else None
 
     def name(self, column: str) -> str:
         """A name or a number that must be there."""
@@ -69,6 +90,10 @@ class Columns:
                 f"problem {problem.id!r} has no subtask {wanted!r}", "subtask", f"There are: {there}"
             )
         return wanted if wanted in names else fitting[0]
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _shown(value: Any) -> str:

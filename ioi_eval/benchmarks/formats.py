@@ -111,6 +111,17 @@ def read_rows(path: Path) -> Iterator[Row]:
     return _READERS[path.suffix.lower()](path)
 
 
+def read_column(path: Path, name: str) -> Iterator[Any]:
+    """One column of a file that was not looked through yet: of a table nothing else is read."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        rows = _parquet_rows(path, [name])
+    else:
+        scan(path)
+        rows = read_rows(path)
+    return (row.columns.get(name) for row in rows)
+
+
 def _jsonl_rows(path: Path) -> Iterator[Row]:
     with _opened(path) as stream:
         for number, line in enumerate(stream, 1):
@@ -200,7 +211,7 @@ def _fields(header: list[str], values: list[str], path: Path, line: int) -> dict
     return dict(zip(header, values, strict=True))
 
 
-def _parquet_rows(path: Path) -> Iterator[Row]:
+def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
     import pyarrow
     import pyarrow.parquet
 
@@ -209,10 +220,10 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
         with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
             _distinct(file.schema_arrow.names, path)
             for group in range(file.num_row_groups):
-                for batch in file.iter_batches(_BATCH, row_groups=[group]):
-                    for columns in batch.to_pylist():
+                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                    for values in batch.to_pylist():
                         number += 1
-                        yield Row(number, columns)
+                        yield Row(number, values)
     except UnicodeDecodeError as error:
         raise InputError(
             "text that is not UTF-8", where=str(path), remedy=f"It is in or shortly after row {number + 1}"

@@ -120,9 +120,7 @@ def _digits(number: float) -> int:
     return min(_MOST_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
 
 
-def _case(
-    row: Located, problems: Mapping[str, Problem], column: str, fraction: bool, digits: int
-) -> Case:
+def _case(row: Located, problems: Mapping[str, Problem], column: str, fraction: bool, digits: int) -> Case:
     submission = row.submission
     problem, value = problems[submission.problem_id], submission.row.get(column)
     number = as_number(value)

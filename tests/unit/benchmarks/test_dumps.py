@@ -17,7 +17,7 @@ from dump_rows import (
     write_parquet,
 )
 
-from ioi_eval.benchmarks import DumpOptions, Selection, check_dump, open_dump, read_dump
+from ioi_eval.benchmarks import DumpOptions, Selection, check_dump, mentioned, open_dump, read_dump
 from ioi_eval.errors import InputError
 from ioi_eval.extraction import Repairs
 from ioi_eval.models import Problem, Submission
@@ -175,14 +175,80 @@ def test_other_keys_are_content_and_place(tmp_path: Path) -> None:
 
 
 def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
-    error = failing(tmp_path, row(uuid="a"), row(uuid="b"), row(uuid="a"))
+    error = failing(tmp_path, row(uuid="a"), row(uuid="b"), row(uuid="a", code="int main() { return 1; }"))
     assert (error.row, error.field) == (3, "uuid")
     assert "'a' is there twice" in str(error)
 
 
+def test_a_row_that_is_there_again_is_taken_once_and_counted(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [row(uuid="a"), row(uuid="b"), row(uuid="a"), row(uuid="a")])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert dump.info.keys == ("a", "b") == tuple(submission.key for submission in dump)
+    assert dump.info.left_out == {"the same row is there already": 2}
+
+
+def test_rows_without_a_year_are_counted_where_the_problem_has_one(tmp_path: Path) -> None:
+    rows = [row(), row(year=2023, code="a"), row(problem_id="tree", code="b"), row(year=None, code="c")]
+    info = check_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS)
+    assert info.noted == {"without a year: it is that of the only problem of this id": 2}
+
+
+def test_rows_of_other_problems_and_keys_are_counted(tmp_path: Path) -> None:
+    rows = [row(uuid="a"), row(uuid="b", problem_id="tree"), row(uuid="c"), row(uuid="d", problem_id="what")]
+    selection = Selection(problems=frozenset({"sum"}), keys=frozenset({"c"}))
+    info = check_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS, selection=selection)
+    assert info.keys == ("c",)
+    assert info.left_out == {"of another problem": 2, "not asked for": 1}
+
+
+def test_the_problems_that_a_dump_mentions(tmp_path: Path) -> None:
+    rows = [row(), row(problem_id=" tree "), row(problem_id=7), row(problem_id=None), {"code": ""}]
+    first = write_jsonl(tmp_path / "1.jsonl", rows)
+    second = write_parquet(tmp_path / "2.parquet", [row(problem_id="old"), row(problem_id="sum")])
+    assert mentioned([first, second]) == {"sum", "tree", "7", "old"}
+    assert mentioned([write_parquet(tmp_path / "3.parquet", [{"code": "x"}])]) == set()
+
+
+# --- chat messages -----------------------------------------------------------------------------------
+
+ANSWER = f"So:\n```cpp\n{CODE}```\n"
+
+
+def said(*messages: Any) -> list[Any]:
+    return [dict(zip(("role", "content"), message, strict=True)) for message in messages]
+
+
+@pytest.mark.parametrize("column", ["generation", "messages"])
+@pytest.mark.parametrize("write", [write_jsonl, write_parquet])
+def test_code_is_taken_from_the_last_answer_of_a_chat(tmp_path: Path, write: Any, column: str) -> None:
+    chat = said(("user", "```cpp\nno\n```"), ("assistant", "first"), ("user", "go on"), ("assistant", ANSWER))
+    rows = [
+        {"problem_id": "sum", "uuid": "a", column: chat},
+        {"problem_id": "sum", "uuid": "b", column: None},
+    ]
+    path = write(tmp_path / ("x.jsonl" if write is write_jsonl else "x.parquet"), rows)
+    assert [one.code for one in read_dump([path], problems=PROBLEMS)] == [CODE, None]
+
+
+def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": ANSWER[:9]}, {"type": "image"}, {"type": "text", "text": ANSWER[9:]}]
+    chats = [said(("assistant", parts)), said(("user", ANSWER)), said(("assistant", None)), []]
+    rows = [{"problem_id": "sum", "messages": chat, "n": n} for n, chat in enumerate(chats)]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    assert [one.code for one in read_dump([path], problems=PROBLEMS)] == [CODE, None, None, None]
+
+
+@pytest.mark.parametrize("message", ["hello", {"content": "x"}, {"role": "assistant", "content": 3}, None])
+def test_what_is_no_chat(tmp_path: Path, message: Any) -> None:
+    rows = [{"problem_id": "sum", "messages": [message]}]
+    with pytest.raises(InputError, match="is not a message") as caught:
+        check_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS)
+    assert (caught.value.row, caught.value.field) == (1, "messages")
+
+
 def test_an_id_that_is_there_in_two_files(tmp_path: Path) -> None:
     first = write_jsonl(tmp_path / "1.jsonl", [row(uuid="a")])
-    second = write_csv(tmp_path / "2.csv", [row(uuid="b"), row(uuid="a")])
+    second = write_csv(tmp_path / "2.csv", [row(uuid="b"), row(uuid="a", code="other")])
     with pytest.raises(InputError, match="there twice") as caught:
         check_dump([first, second], problems=PROBLEMS)
     assert caught.value.where == str(second)
@@ -291,7 +357,7 @@ def test_selections(tmp_path: Path) -> None:
         ({"language": "cobol"}, "language", "unknown language 'cobol'"),
         ({"language": 5}, "language", "5 is not a text"),
         ({"code": 5}, "code", "5 is not a text"),
-        ({"code": None, "generation": [1]}, "generation", "[1] is not a text"),
+        ({"code": None, "generation": [1]}, "generation", "1 is not a message"),
     ],
 )
 def test_a_wrong_value_is_named(tmp_path: Path, columns: dict[str, Any], field: str, words: str) -> None:
@@ -304,8 +370,8 @@ def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> 
     error = failing(tmp_path, {"problem": "sum", "code": CODE})
     assert "missing column `problem_id`. The columns are: problem, code" in str(error)
     error = failing(tmp_path, {"problem_id": "sum", "text": CODE})
-    assert "missing column `code` or `generation`. The columns are: problem_id, text" in str(error)
-    assert "missing column `generation`" in str(failing(tmp_path, row(), always_extract=True))
+    assert "missing column `code`, `generation` or `messages`. The columns are: problem_id, text" in str(error)
+    assert "missing column `generation` or `messages`" in str(failing(tmp_path, row(), always_extract=True))
     assert "missing column `name`" in str(failing(tmp_path, row(), id_column="name"))
     assert "missing column `uuid`" in str(failing(tmp_path, row(uuid="a"), row()))
     assert "None is not a name" in str(failing(tmp_path, row(uuid="a"), row(uuid=None)))

@@ -1,0 +1,157 @@
+"""One row of a dump: found usable, selected or left out, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ioi_eval.benchmarks.columns import Columns
+from ioi_eval.benchmarks.formats import read_rows
+from ioi_eval.benchmarks.loading import LeftOut
+from ioi_eval.errors import InputError
+from ioi_eval.extraction import Repairs
+from ioi_eval.languages import find as find_language
+from ioi_eval.models import Problem, Value
+
+_ID_COLUMNS = ("uuid", "id")
+_GENERATIONS = ("generation", "messages")
+_NO_COLUMN = ""  # as id_column: rows are known by the file's content and their place
+_OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
+_TWICE = "the same row is there already"
+_NO_YEAR = "without a year: it is that of the only problem of this id"
+
+
+class Finder(Protocol):
+    """What dumps need of problems. `find` raises InputError; `label` is what submissions call the problem."""
+
+    def find(self, problem_id: str, year: int | None = None) -> Problem: ...
+
+    def label(self, problem: Problem) -> str: ...
+
+
+class DumpOptions(Value):
+    """How rows are read. All of it can change results."""
+
+    id_column: str | None = None  # None: `uuid` or `id`, where there is one; empty: none
+    language: str = "c++"  # of rows that do not say
+    always_extract: bool = False  # from `generation`, where there is a `code` too
+    repairs: Repairs = Repairs()
+
+
+class Selection(Value):
+    """Which rows become submissions. Rows of other problems may name problems that nobody knows."""
+
+    problems: frozenset[str] = frozenset()  # ids; empty: all
+    keys: frozenset[str] = frozenset()  # empty: all
+    limit: int | None = None  # the first ones only
+
+
+class Entry(NamedTuple):
+    """A row that was found usable."""
+
+    line: int
+    key: str
+    problem: Problem | None  # None: of a problem that is left out
+    left_out: str  # why
+    year: int | None
+    subtask: str | None
+    language: str
+    code: str | None
+    generation: str | None
+    columns: dict[str, Any]
+
+
+class Reader:
+    """Turns rows into entries, or into an InputError that says where; and keeps count of what is selected."""
+
+    def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
+        self._problems, self._options, self._selection = problems, options, selection
+        self.taken: dict[str, None] = {}
+        self.left_out, self.noted = Counter[str](), Counter[str]()
+
+    def id_column(self, path: Path) -> str:
+        """The column that the rows of a file are known by, judged by the first row; empty: none."""
+        if self._options.id_column is not None:
+            return self._options.id_column
+        first = next(read_rows(path), None)
+        columns = first.columns if first else {}
+        return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
+
+    def entries(self, path: Path, content: str, id_column: str) -> Iterator[Entry]:
+        for index, row in enumerate(read_rows(path)):
+            columns = Columns(row, str(path))
+            key = columns.name(id_column) if id_column else f"{content[:16]}-{index}"
+            yield self._entry(columns, key)
+
+    def selected(self, path: Path, content: str, id_column: str) -> Iterator[Entry]:
+        return (entry for entry in self.entries(path, content, id_column) if self.take(entry))
+
+    def take(self, entry: Entry) -> bool:
+        """Whether an entry is selected. Counts: to be asked once for each, in order."""
+        reason = entry.left_out or self._unwanted(entry.key)
+        if reason:
+            self.left_out[reason] += 1
+            return False
+        self.taken[entry.key] = None
+        if entry.year is None and entry.problem is not None and entry.problem.year is not None:
+            self.noted[_NO_YEAR] += 1
+        return True
+
+    def _unwanted(self, key: str) -> str:
+        keys, limit = self._selection.keys, self._selection.limit
+        if key in self.taken:
+            return _TWICE
+        too_many = limit is not None and len(self.taken) >= limit
+        return _OTHER_ROW if too_many or (keys and key not in keys) else ""
+
+    def check_found(self, where: str) -> None:
+        missing = self._selection.keys - self.taken.keys()
+        if missing and self._selection.limit is None:
+            raise InputError(
+                f"no row with the key {min(missing)!r}",
+                where=where,
+                remedy="Keys are in the column `key` of results.jsonl",
+            )
+
+    def _entry(self, columns: Columns, key: str) -> Entry:
+        problem_id, year = columns.name("problem_id"), columns.year()
+        problem, left_out = self._problem(columns, problem_id, year)
+        code, generation = self._texts(columns)
+        language = columns.text("language") or self._options.language
+        find_language(language, where=columns.where, row=columns.line)
+        return Entry(
+            line=columns.line,
+            key=key,
+            problem=problem,
+            left_out=left_out,
+            year=year,
+            subtask=columns.subtask(problem) if problem else None,
+            language=language,
+            code=code,
+            generation=generation,
+            columns=columns.values,
+        )
+
+    def _problem(self, columns: Columns, problem_id: str, year: int | None) -> tuple[Problem | None, str]:
+        """The problem, or why its rows are left out."""
+        wanted = self._selection.problems
+        if wanted and problem_id not in wanted:
+            return None, _OTHER_PROBLEM
+        try:
+            return self._problems.find(problem_id, year), ""
+        except LeftOut as error:
+            return None, error.reason
+        except InputError as error:
+            raise columns.wrong(error.problem, error.field, error.remedy) from error
+
+    def _texts(self, columns: Columns) -> tuple[str | None, str | None]:
+        """`code` and what the model wrote, of which one must be there."""
+        written = next((name for name in _GENERATIONS if columns.has(name)), None)
+        if self._options.always_extract and written is None:
+            raise columns.missing("`generation` or `messages`")
+        if not columns.has("code") and written is None:
+            raise columns.missing("`code`, `generation` or `messages`")
+        code = None if self._options.always_extract else columns.text("code")
+        return code, None if written is None else columns.generation(written)
