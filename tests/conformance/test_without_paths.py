@@ -1,0 +1,110 @@
+"""An engine that takes no paths gives what one that does gives: the same verdicts, scores and words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from pathless import Pathless
+
+from ioi_eval.artifacts import Artifacts
+from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.judge import Judge, JudgeOptions
+from ioi_eval.models import Problem, Submission, SubmissionResult, Toolchain
+from ioi_eval.problems import load_problems
+from ioi_eval.resources import examples
+from ioi_eval.store import Store
+
+# Every task type, checkers of several kinds, two languages, and the ways to fail.
+SOLUTIONS: Mapping[str, tuple[str, ...]] = {
+    "lanterns": ("blocks.cpp", "other_signature.cpp", "sparse_table.cpp"),
+    "banners": ("flat_start.py", "quotes.py", "recursion.py", "sleeps.py"),
+    "pumpkins": ("heaviest_first.cpp",),
+    "cairn": ("thirds.cpp",),
+    "postman": ("by_number", "two_are_missing"),
+    "flock": ("sum.cpp",),
+    "scales": ("nearly", "no_files.py"),
+    "compass": ("halves.py",),
+    "calm": ("sorted_window.py", "one_too_far.py"),
+}
+OPTIONS = JudgeOptions()
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Nothing that the other engine built is in it."""
+    return Store(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture(scope="session")
+def problems(cache: Path) -> Mapping[str, Problem]:
+    return load_problems(examples() / "problems", cache=cache, only=set(SOLUTIONS))
+
+
+def submissions(problem: Problem) -> list[Submission]:
+    found = {solution.name: solution for solution in problem.solutions}
+    return [
+        Submission(
+            key=name,
+            problem_id=problem.id,
+            code=found[name].code or None,
+            language=found[name].language or "c++",
+            outputs=found[name].outputs,
+        )
+        for name in SOLUTIONS[problem.id]
+    ]
+
+
+async def judged(
+    engine: Engine, store: Store, problems: Mapping[str, Problem], trusted: Engine | None = None
+) -> list[SubmissionResult]:
+    async with Artifacts(engine, store, trusted=trusted) as artifacts:
+        judge = Judge(engine, artifacts, OPTIONS)
+        todo = [(problem, each) for problem in problems.values() for each in submissions(problem)]
+        return await asyncio.gather(*(judge.judge(problem, each) for problem, each in todo))
+
+
+def essence(result: SubmissionResult) -> object:
+    """All but what a measurement may change: times, sizes, and the numbers of them in feedback."""
+    tests = [(test.test_name, test.score, test.status, test.feedback.split(" (")[0]) for test in result.tests]
+    parts = [(part.subtask, part.weighted_score, part.status) for part in result.subtasks]
+    confinement = {key: value for key, value in result.confinement.items() if key != "uid"}  # the slot's own
+    words = result.compile_output, result.compiler, result.checker, confinement
+    return result.problem_id, result.key, result.compiles, result.points, tests, parts, words
+
+
+def other(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
+    """The same toolchains under another identity, so that nothing that others built is taken."""
+    return {
+        command: msgspec.structs.replace(tool, identity=f"{tool.identity} {name}")
+        for command, tool in tools.items()
+    }
+
+
+@pytest.mark.parametrize("runtime", ["ioi_eval", "bash"])
+async def test_every_task_type_without_paths(
+    engine: EmbeddedEngine, store: Store, fresh: Store, problems: Mapping[str, Problem], runtime: str
+) -> None:
+    tools = other((await engine.profile()).toolchains, runtime)
+    server = Pathless(engine, runtime, toolchains=tools)
+    expected = await judged(engine, store, problems)
+    got = await judged(server, fresh, problems, trusted=engine)
+    assert [essence(result) for result in got] == [essence(result) for result in expected]
+    assert any(result.points for result in got)
+    assert all("missing" in result.confinement for result in got if result.compiles)
+    assert {job.runtime for job in server.jobs} == {runtime}
+
+
+async def test_trusted_programs_are_built_on_the_server_where_there_is_no_other_place(
+    engine: EmbeddedEngine, store: Store, tmp_path: Path, problems: Mapping[str, Problem]
+) -> None:
+    postman = {"postman": problems["postman"]}
+    server = Pathless(engine, "bash", proctor=(await engine.profile()).proctor)
+    expected = await judged(engine, store, postman)
+    got = await judged(server, Store(tmp_path), postman)
+    assert [essence(result) for result in got] == [essence(result) for result in expected]
+    assert any(file.name == "checker/checker.cpp" for job in server.jobs for file in job.files)
