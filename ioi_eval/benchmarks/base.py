@@ -24,6 +24,7 @@ class BenchmarkOptions(Value):
     revision: str = ""
     data_dir: str = ""  # copies of the tables: nothing is fetched
     difficulty: frozenset[str] = frozenset()  # the dataset's own words, in any case
+    tags: frozenset[str] = frozenset()  # any of these, in any case; the platform is one
     years: frozenset[int] = frozenset()
     problems: frozenset[str] = frozenset()  # ids
     date_from: str = ""  # the first and the last day, as 2024-05-31
@@ -41,6 +42,7 @@ class Candidate(Value):
     alias: str = ""  # what dumps may call it as well
     year: int | None = None
     difficulty: str = ""
+    tags: tuple[str, ...] = ()
     date: str = ""  # 2024-05-31, whatever follows
     unusable: str = ""  # why it cannot be judged, where that is known already
 
@@ -59,6 +61,7 @@ class Benchmark(ABC):
     name: ClassVar[str]
     about: ClassVar[str]  # one line for people
     dataset: ClassVar[str]  # hub id of the main table
+    config: ClassVar[str] = ""  # of that on the hub
     split: ClassVar[str]  # several with a plus between them
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
     other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's

@@ -87,7 +87,7 @@ def _config_folder(base: Path, config: str) -> Path:
 
 def _split_of(path: Path, base: Path) -> str:
     for part in reversed(path.relative_to(base).parts):
-        word = re.split(r"[-.]", part, maxsplit=1)[0]
+        word = re.split(r"[-.]", part, maxsplit=1)[0].rstrip("0123456789")  # test2.jsonl is of the test split
         if word in _SPLITS:
             return word
     return ""

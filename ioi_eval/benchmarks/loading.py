@@ -105,6 +105,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     dataset = options.dataset or benchmark.dataset
     source = TableSource(
         dataset=dataset,
+        config=benchmark.config if not (options.dataset or options.data_dir) else "",
         split=options.split or benchmark.split,
         revision=options.revision,
         without=benchmark.other_files,

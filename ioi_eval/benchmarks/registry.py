@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.base import Benchmark
+from ioi_eval.benchmarks.code_contests import CodeContests
 from ioi_eval.benchmarks.codeforces import Codeforces
 from ioi_eval.benchmarks.ioi import Ioi
+from ioi_eval.benchmarks.livecodebench import LiveCodeBench
 from ioi_eval.errors import InputError
 from ioi_eval.problems.fields import nearest
 
-BENCHMARKS: tuple[Benchmark, ...] = (Ioi(), Codeforces(), Apps())
+BENCHMARKS: tuple[Benchmark, ...] = (Ioi(), Codeforces(), Apps(), LiveCodeBench(), CodeContests())
 
 
 def find_benchmark(name: str) -> Benchmark:

@@ -37,16 +37,21 @@ def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candid
 
 
 def _tests(options: BenchmarkOptions) -> list[Test]:
-    difficulty = {word.lower() for word in options.difficulty}
+    difficulty, tags = _lower(options.difficulty), _lower(options.tags)
     begin, end = _day(options.date_from, "--date-from"), _day(options.date_to, "--date-to")
     tests: list[tuple[object, Test]] = [
         (difficulty, lambda one: one.difficulty.lower() in difficulty),
+        (tags, lambda one: not tags.isdisjoint(_lower(one.tags))),
         (options.years, lambda one: one.year in options.years),
         (options.problems, lambda one: one.id in options.problems),
         (begin, lambda one: one.date[:10] >= begin),
         (end, lambda one: one.date[:10] <= end),
     ]
     return [test for given, test in tests if given]
+
+
+def _lower(words: Iterable[str]) -> set[str]:
+    return {word.lower() for word in words}
 
 
 def _day(text: str, option: str) -> str:
@@ -57,8 +62,9 @@ def _day(text: str, option: str) -> str:
 
 def _check_known(candidates: Sequence[Candidate], options: BenchmarkOptions) -> None:
     """Dates are no names: a window may be empty, but only of problems that have dates."""
-    words = {one.difficulty.lower() for one in candidates} - {""}
-    _check("difficulty", {word.lower() for word in options.difficulty}, words)
+    words = _lower(one.difficulty for one in candidates) - {""}
+    _check("difficulty", _lower(options.difficulty), words)
+    _check("tag", _lower(options.tags), _lower(tag for one in candidates for tag in one.tags))
     _check("year", set(map(str, options.years)), {str(one.year) for one in candidates if one.year})
     _check("problem", options.problems, {one.id for one in candidates})
     if (options.date_from or options.date_to) and not any(one.date for one in candidates):

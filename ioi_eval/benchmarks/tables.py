@@ -237,7 +237,7 @@ def open_table(source: TableSource, *, cache: Path) -> Table:
     datasets.disable_progress_bars()
     try:
         loaded = _from_files(source, cache) if source.files else _from_hub(source)
-    except (OSError, ValueError, datasets.exceptions.DatasetGenerationError) as error:
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError) as error:
         raise _cannot_load(where, source, error) from error
     return Table(loaded.data, where, _fingerprint(loaded))
 
