@@ -152,7 +152,7 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("engines.fake", "def later():\n    import ioi_eval.runner"),
         ("scoring", "from ioi_eval import judge"),
         ("scoring", "from ioi_eval import Scorer"),
-        ("reports", "from ioi_eval.problems import load_problems"),
+        ("reports", "from ioi_eval.benchmarks import open_dump"),
         ("judge", "from . import classic"),
         ("plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),
