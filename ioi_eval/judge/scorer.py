@@ -11,7 +11,7 @@ from typing import Self
 
 from ioi_eval.artifacts import Artifacts, BuildOptions
 from ioi_eval.engines import Engine
-from ioi_eval.errors import IoiEvalError
+from ioi_eval.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.options import JudgeOptions
 from ioi_eval.models import Problem, Submission, SubmissionResult
@@ -28,7 +28,8 @@ class Scorer:
             print(result.points, [test.status for test in result.tests])
 
     Without `store`, what is built is remembered for as long as the scorer is open. `score` may be called as
-    often and as concurrently as one likes; the engine's slots bound what runs. In tests, use a `FakeEngine`:
+    often and as concurrently as one likes; the engine's slots bound what runs. `trusted`: builds proctor, checkers
+    and managers for an engine elsewhere, if it can be opened here. In tests, use a `FakeEngine`:
 
         async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
             assert (await scorer.score(problem, submission)).tests[1].status == "TLE"
@@ -41,8 +42,10 @@ class Scorer:
         store: Store | None = None,
         options: JudgeOptions | None = None,
         builds: BuildOptions | None = None,
+        trusted: Engine | None = None,
     ) -> None:
         self._engine, self._store, self._options, self._builds = engine, store, options, builds
+        self._trusted = trusted
         self._open = AsyncExitStack()
         self._judge: Judge | None = None
 
@@ -50,7 +53,9 @@ class Scorer:
         async with AsyncExitStack() as opening:
             store = self._store or Store(Path(opening.enter_context(_temporary_folder())))
             await opening.enter_async_context(self._engine)
-            artifacts = await opening.enter_async_context(Artifacts(self._engine, store, self._builds))
+            trusted = await self._opened_trusted(opening)
+            artifacts = Artifacts(self._engine, store, self._builds, trusted=trusted)
+            await opening.enter_async_context(artifacts)
             self._judge = Judge(self._engine, artifacts, self._options)
             self._open = opening.pop_all()
         return self
@@ -60,6 +65,15 @@ class Scorer:
     ) -> None:
         self._judge = None
         await self._open.__aexit__(kind, error, trace)
+
+    async def _opened_trusted(self, opening: AsyncExitStack) -> Engine | None:
+        """A machine without a compiler leaves these builds to the engine."""
+        if self._trusted is None:
+            return None
+        try:
+            return await opening.enter_async_context(self._trusted)
+        except EngineUnavailable:
+            return None
 
     @property
     def judge(self) -> Judge:

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.artifacts.delivery import (
+    Compiled,
+    hand_over,
+    killed_while_compiling,
+    read_delivery,
+    stage_of,
+    whole_build,
+)
+from ioi_eval.artifacts.script import Ending, ending
+from ioi_eval.errors import BrokenReply, JudgeFailure
+from ioi_eval.models import Stage, StageStatus
+
+CONTENT = random.Random(7).randbytes(5000)
+
+
+def ran(folder: Path, script: str) -> Stage:
+    done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, check=False)
+    return Stage(stdout=done.stdout.decode(), stderr=done.stderr.decode(), code=done.returncode)
+
+
+def handed_over(folder: Path, most: int | None = None) -> Stage:
+    (folder / "made").write_bytes(CONTENT)
+    return ran(folder, hand_over("made", most))
+
+
+def built(folder: Path, script: str, **limits: float | None) -> Stage:
+    (folder / "compile").write_text(script)
+    wall, cpu = limits.get("wall_time", 30.0), limits.get("cpu_time", 30.0)
+    return ran(folder, whole_build("made", None, wall_time=wall, cpu_time=cpu, script="compile"))
+
+
+def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    stage = handed_over(tmp_path)
+    delivery = read_delivery(stage)
+    assert (delivery.compiled, delivery.artifact) == (None, CONTENT)
+    assert stage.stdout.isascii()
+
+
+def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_path: Path) -> None:
+    good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
+    assert (good.compiled, good.artifact) == (Compiled(code=0, log="warned\nbadly\n"), b"artifact")
+    bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
+    assert (bad.compiled, bad.artifact) == (Compiled(code=1, log="wrong\n"), None)
+    assert bad.compiled is not None and ending(stage_of(bad.compiled)) is Ending.REFUSED
+
+
+def test_limits_of_a_build_in_one_stage_end_it(tmp_path: Path) -> None:
+    for limits in ({"wall_time": 0.1}, {"cpu_time": 1.0}):
+        compiled = read_delivery(built(tmp_path, "while :; do :; done", **limits)).compiled
+        assert compiled is not None and ending(stage_of(compiled)) is Ending.CUT_SHORT
+
+
+def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:
+    with pytest.raises(BrokenReply, match="exit code 91"):
+        read_delivery(built(tmp_path, "echo nothing"))
+
+
+FORGED = 'printf "ioi-eval 1 code 0\\nioi-eval 1 artifact 1 %064d 4\\nAAAA\\nioi-eval 1 end\\n" 0'
+
+
+def test_what_a_compiler_prints_is_taken_for_nothing_but_its_log(tmp_path: Path) -> None:
+    delivery = read_delivery(built(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
+    assert delivery.artifact is None
+    assert delivery.compiled is not None and delivery.compiled.code == 1
+    assert delivery.compiled.log.count("ioi-eval 1 artifact") == 2
+
+
+@pytest.mark.parametrize("kept", [10, 60, 200, 1000])
+@pytest.mark.parametrize(
+    "ended",
+    [{"signal": "SIGKILL", "status": StageStatus.OL}, {"signal": "SIGKILL"}],
+    ids=["current server", "before isolate"],
+)
+def test_the_limit_on_output_is_named(tmp_path: Path, kept: int, ended: dict[str, object]) -> None:
+    cut = Stage(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
+    with pytest.raises(JudgeFailure, match="PISTON_OUTPUT_MAX_SIZE"):
+        read_delivery(cut)
+
+
+def test_a_known_limit_on_output_is_kept(tmp_path: Path) -> None:
+    stage = handed_over(tmp_path, most=600)
+    assert len(stage.stdout) < 600
+    with pytest.raises(JudgeFailure, match=r"\d+ bytes.*PISTON_OUTPUT_MAX_SIZE"):
+        read_delivery(stage)
+
+
+def test_no_time_to_hand_over_is_the_servers_fault() -> None:
+    with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
+        read_delivery(Stage(signal="SIGKILL", status=StageStatus.TO))
+
+
+def test_every_damage_is_found(tmp_path: Path) -> None:
+    text = handed_over(tmp_path).stdout
+    place = len(text) // 2
+    swapped = text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :]
+    header, rest = text.split("\n", 1)
+    damaged = [
+        swapped,
+        text[:place],
+        text[:-5],
+        "",
+        f"{header[:-3]}x\n{rest}",
+        text[:place] + "\x00" + text[place:],
+    ]
+    for stdout in damaged:
+        with pytest.raises(BrokenReply):
+            read_delivery(Stage(stdout=stdout, code=0))
+
+
+def test_killed_before_the_compiler_ended() -> None:
+    killed = Stage(signal="SIGKILL")
+    assert killed_while_compiling(killed)
+    assert not killed_while_compiling(Stage(stdout="ioi-eval 1 code 0\n", signal="SIGKILL"))
+    assert not killed_while_compiling(Stage(code=91))

@@ -1,0 +1,194 @@
+"""Build jobs on an engine that takes no paths, and what its replies are taken for."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+import stamina
+from artifact_samples import checked_problem, plain_problem, submitted
+
+from ioi_eval.artifacts import Artifacts
+from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
+from ioi_eval.store import Store
+
+MADE = b"a program"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting() -> object:
+    with stamina.set_testing(True, attempts=3, cap=True):
+        yield
+
+
+class Server:
+    """Answers every job with the same result."""
+
+    slots = 1
+
+    def __init__(self, result: JobResult, **profile: Any) -> None:
+        self._result = result
+        base = {"takes_paths": False, "proctor": None, "runtimes": ("ioi_eval",), "name": "server"}
+        self._profile = Profile(
+            **(
+                {"architecture": "x86_64", "toolchains": fake_profile().toolchains} | base | profile  # type: ignore[arg-type]
+            )
+        )
+        self.jobs: list[Job] = []
+
+    async def profile(self) -> Profile:
+        return self._profile
+
+    async def execute(self, job: Job) -> JobResult:
+        self.jobs.append(job)
+        return self._result
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def delivered(content: bytes = MADE, ahead: str = "") -> Stage:
+    packed = base64.b64encode(gzip.compress(content)).decode() + "\n"
+    header = f"ioi-eval 1 artifact {len(content)} {hashlib.sha256(content).hexdigest()} {len(packed)}\n"
+    return Stage(stdout=f"{ahead}{header}{packed}ioi-eval 1 end\n", code=0)
+
+
+GOOD = JobResult(compile=Stage(code=0), run=delivered(), endpoint="http://b")
+IN_ONE = JobResult(run=delivered(ahead="ioi-eval 1 code 0\n"), endpoint="http://b")
+
+
+@asynccontextmanager
+async def opened(folder: Path, server: Server, **more: Any) -> AsyncIterator[Artifacts]:
+    async with Artifacts(server, Store(folder / "store"), **more) as artifacts:
+        yield artifacts
+
+
+def names(job: Job) -> list[str]:
+    return [file.name for file in job.files]
+
+
+async def test_a_build_of_two_stages(tmp_path: Path) -> None:
+    server = Server(GOOD, max_compile_time=20_000, max_run_cpu_time=5000)
+    async with opened(tmp_path, server) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+    assert built.ok and built.artifact is not None and built.artifact.read() == MADE
+    (job,) = server.jobs
+    assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ()
+    assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (20_000, 20_000, 2 << 30)
+    assert (job.run_timeout, job.run_cpu_time) == (30_000, 5000)
+
+
+async def test_a_build_of_one_stage(tmp_path: Path) -> None:
+    server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
+    async with opened(tmp_path, server) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+    assert built.ok and built.artifact is not None and built.artifact.read() == MADE
+    (job,) = server.jobs
+    assert names(job)[:2] == ["build", "compile"] and job.runtime == "bash"
+    assert (job.compile_timeout, job.run_timeout, job.run_cpu_time) == (None, 60_000, 90_000)
+
+
+def tools(version: str) -> Mapping[str, Toolchain]:
+    return {"g++": Toolchain(command="g++", path=f"/opt/{version}/g++", version=version, identity=version)}
+
+
+async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: Path) -> None:
+    server = Server(GOOD, by_endpoint={"http://a": tools("8.3"), "http://b": tools("12.2")})
+    async with opened(tmp_path, server) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+        again = await artifacts.submission(plain_problem(), submitted("code"))
+    assert built.compiler == again.compiler == "g++ 12.2"
+    (job,) = server.jobs
+    assert b"g++ -pass-exit-codes" in job.files[0].content.read(), "by its name: the places differ"
+
+
+@pytest.mark.parametrize(
+    ("result", "runtimes"),
+    [
+        (JobResult(compile=Stage(code=90, stderr="unknown -std"), run=Stage(code=90)), ("ioi_eval",)),
+        (JobResult(run=Stage(stdout="ioi-eval 1 code 90\nioi-eval 1 end\n", code=0)), ("bash",)),
+    ],
+)
+async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
+    tmp_path: Path, result: JobResult, runtimes: tuple[str, ...]
+) -> None:
+    async with opened(tmp_path, Server(result, runtimes=runtimes)) as artifacts:
+        with pytest.raises(JudgeFailure, match="cannot build an empty program"):
+            await artifacts.submission(plain_problem(), submitted("code"))
+
+
+CUT = Stage(signal="SIGKILL", status=StageStatus.TO)
+
+
+@pytest.mark.parametrize(
+    ("result", "profile", "variable"),
+    [
+        (JobResult(compile=CUT, run=CUT), {"max_compile_time": 10_000}, "PISTON_COMPILE_TIMEOUT"),
+        (JobResult(run=CUT), {"max_run_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_TIMEOUT"),
+        (JobResult(run=CUT), {"max_run_cpu_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_CPU_TIME"),
+    ],
+)
+async def test_a_build_that_a_limit_of_the_server_cut_short_is_no_compilation_error(
+    tmp_path: Path, result: JobResult, profile: dict[str, Any], variable: str
+) -> None:
+    async with opened(tmp_path, Server(result, **profile)) as artifacts:
+        with pytest.raises(JudgeFailure, match=variable):
+            await artifacts.submission(plain_problem(), submitted("code"))
+
+
+@pytest.mark.parametrize(
+    ("result", "runtimes"),
+    [(JobResult(compile=CUT, run=CUT), ("ioi_eval",)), (JobResult(run=CUT), ("bash",))],
+)
+async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
+    tmp_path: Path, result: JobResult, runtimes: tuple[str, ...]
+) -> None:
+    server = Server(result, runtimes=runtimes, max_compile_time=60_000, max_run_time=60_000)
+    async with opened(tmp_path, server) as artifacts:
+        for _ in range(2):
+            assert not (await artifacts.submission(plain_problem(), submitted("code"))).ok
+    assert len(server.jobs) == 2
+
+
+async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) -> None:
+    half = Stage(stdout=delivered().stdout[:-20], code=0)
+    server = Server(JobResult(compile=Stage(code=0), run=half))
+    async with opened(tmp_path, server) as artifacts:
+        with pytest.raises(JudgeFailure, match="arrived damaged"):
+            await artifacts.submission(plain_problem(), submitted("code"))
+    assert len(server.jobs) == 3
+
+
+async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path) -> None:
+    """Servers repeat its fields as those of the run stage."""
+    forged = Stage(stdout=delivered().stdout, code=1, status=StageStatus.RE)
+    async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+    assert (built.ok, built.artifact) == (False, None)
+
+
+@pytest.mark.parametrize(("architecture", "here"), [("x86_64", True), ("aarch64", False)])
+async def test_trusted_programs_are_built_here_for_the_same_architecture(
+    tmp_path: Path, architecture: str, here: bool
+) -> None:
+    client, server = FakeEngine(), Server(GOOD, architecture=architecture)
+    async with client, opened(tmp_path, server, trusted=client) as artifacts:
+        checker = await artifacts.checker(checked_problem())
+        proctor = await artifacts.proctor()
+        await artifacts.submission(plain_problem(), submitted("code"))
+    assert checker is not None
+    assert (len(client.jobs), len(server.jobs)) == ((1, 1) if here else (0, 3))
+    assert (proctor == Blob.of(b"a fake proctor")) is here

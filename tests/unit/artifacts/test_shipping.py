@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.artifacts.runtimes import shell_runtime
+from ioi_eval.artifacts.shipping import Shipping, pack
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Blob, Job, JobFile, Profile
+
+SERVER = Profile(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
+NOISE = random.Random(7).randbytes(5000)
+TEXT = "the same line again\n" * 1000
+
+
+def test_what_is_small_or_does_not_shrink_travels_as_it_is() -> None:
+    for content in (b"", b"abc", b"a" * 2000, bytes(300), NOISE):
+        parcel = pack(Blob.of(content))
+        assert (parcel.packed, parcel.content.read()) == (False, content)
+
+
+def test_what_shrinks_travels_packed() -> None:
+    parcel = pack(Blob.of(TEXT))
+    assert parcel.packed and gzip.decompress(parcel.content.read()) == TEXT.encode()
+    assert parcel.weight < len(TEXT) // 20
+
+
+def test_a_weight_is_what_a_request_grows_by() -> None:
+    assert pack(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
+    assert pack(Blob.of(b"\xff" * 300)).weight == 400
+
+
+def job(*files: JobFile) -> Job:
+    return Job(files=(JobFile(name="data", content=Blob.of("first")), *files))
+
+
+def said(script: str, folder: Path) -> str:
+    done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+async def test_a_shipped_job_unpacks_itself(tmp_path: Path) -> None:
+    path = tmp_path / "somewhere"
+    path.write_text(TEXT)
+    shipped = await Shipping().shipped(
+        job(
+            JobFile(name="run", content=Blob.of("./a\\ program t/1.in\n")),
+            JobFile(name="t/1.in", content=Blob.of_file(path)),
+            JobFile(name="a program", content=Blob.of("#!/bin/sh\nwc -c < $1\n"), executable=True),
+        ),
+        "run",
+        SERVER,
+    )
+    assert [file.name for file in shipped.files] == ["run", "data", "t/1.in.gz", "a program"]
+    assert all(file.content.path is None and not file.executable for file in shipped.files)
+    assert shipped.runtime == "bash"
+    for file in shipped.files:
+        (tmp_path / file.name).parent.mkdir(exist_ok=True)
+        (tmp_path / file.name).write_bytes(file.content.read())
+    script = (tmp_path / "run").read_text().replace("a\\ program", "'a program'")
+    assert said(script, tmp_path) == str(len(TEXT))
+
+
+async def test_a_content_is_packed_once(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_text(TEXT)
+    shipping, blob = Shipping(), Blob.of_file(path)
+    parcels = await asyncio.gather(*(shipping.parcel(blob) for _ in range(5)))
+    path.unlink()
+    assert {id(parcel) for parcel in [*parcels, await shipping.parcel(blob)]} == {id(parcels[0])}
+
+
+async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
+    shipping = Shipping(room=8000)
+    first, *others = [Blob.of(NOISE[: 3000 + index]) for index in range(4)]
+    kept = await shipping.parcel(first)
+    for blob in others:
+        await shipping.parcel(blob)
+    assert await shipping.parcel(first) is not kept
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "chosen"),
+    [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
+)
+def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> None:
+    assert shell_runtime(Profile(name="x", architecture="x86_64", runtimes=runtimes)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "words"), [((), "package `bash`"), (("cms_ioi",), "or ask for classic jobs")]
+)
+def test_an_engine_without_a_shell_says_what_to_install(runtimes: tuple[str, ...], words: str) -> None:
+    with pytest.raises(JudgeFailure, match=words):
+        shell_runtime(Profile(name="x", architecture="x86_64", runtimes=runtimes))

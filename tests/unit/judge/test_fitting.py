@@ -1,0 +1,149 @@
+"""What a job on a server may carry and what it asks for."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from judge_samples import problem, subtask
+
+from ioi_eval.artifacts.shipping import Shipping
+from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval.errors import JobTooLarge, JudgeFailure
+from ioi_eval.judge import Scorer
+from ioi_eval.judge.fitting import Fitting
+from ioi_eval.judge.jobs import Batch, Program, run_job
+from ioi_eval.judge.options import JudgeOptions
+from ioi_eval.models import Blob, JobFile, Limits, Problem, Profile, Submission, TaskOptions, TaskType, Test
+from ioi_eval.plan import live
+from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+
+PROGRAM = Program(
+    proctor=Blob.of("proctor"),
+    submission=PlanSubmission(argv=("submission",), address_space=True),
+    checker=PlanChecker(kind="white-diff"),
+    files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
+)
+CHECKED = msgspec.structs.replace(
+    PROGRAM, checker=PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(memory=1 << 30))
+)
+MANAGED = msgspec.structs.replace(
+    PROGRAM, manager=PlanManager(argv=("manager",), limits=PlanLimits(memory=3 << 30))
+)
+
+
+def server(**limits: Any) -> Profile:
+    return msgspec.structs.replace(fake_profile(), **({"takes_paths": False, "runtimes": ("bash",)} | limits))
+
+
+def large(number: int, size: int) -> Problem:
+    noise = random.Random(7)
+    tests = tuple(Test(name=f"t{index}", input=Blob.of(noise.randbytes(size))) for index in range(number))
+    return problem(tests=tests, subtasks=(subtask("all", 100, range(number)),))
+
+
+async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:
+    fitting = Fitting(problem, program, profile, JudgeOptions(), Shipping())
+    return len(await fitting.first(live(problem, {})))
+
+
+async def test_without_limits_all_tests_go_into_one_job() -> None:
+    assert await number(problem(40), server()) == 40
+
+
+async def test_a_job_is_as_large_as_a_request_may_be() -> None:
+    tests = large(10, 30_000)  # 40,000 bytes each in base64
+    assert await number(tests, server(max_body=100_000)) == 2
+    assert await number(tests, server(max_body=200_000)) == 4
+    assert await number(tests, fake_profile()) == 10
+    shrinking = problem(tests=(Test(name="t0", input=Blob.of("a line\n" * 10_000)),), subtasks=())
+    assert await number(shrinking, server(max_body=10_000)) == 1
+
+
+async def test_a_test_that_fits_no_request_names_the_limit() -> None:
+    with pytest.raises(
+        JudgeFailure, match=r"on test t0: .* request of \d+ bytes.*100000.*body_parser.*512mb"
+    ):
+        await number(large(2, 90_000), server(max_body=100_000))
+
+
+@pytest.mark.parametrize(
+    ("limits", "tests"),
+    [({"max_run_time": 62_000}, 40), ({"max_run_cpu_time": 17_000}, 10), ({"max_run_time": 3000}, 1)],
+)
+async def test_a_job_is_as_long_as_a_server_lets_it_be(limits: dict[str, int], tests: int) -> None:
+    assert await number(problem(50), server(**limits)) == tests
+
+
+@pytest.mark.parametrize(
+    ("limits", "variable"),
+    [({"max_run_time": 2999}, "PISTON_RUN_TIMEOUT"), ({"max_run_cpu_time": 2999}, "PISTON_RUN_CPU_TIME")],
+)
+async def test_a_server_that_gives_too_little_time_is_told_so(limits: dict[str, int], variable: str) -> None:
+    with pytest.raises(JudgeFailure, match=rf"may take 3 s.*Raise {variable}"):
+        await number(problem(1), server(**limits))
+
+
+async def test_a_job_that_is_refused_as_too_large_is_halved() -> None:
+    engine = FakeEngine(faults=[None, JobTooLarge("413"), JobTooLarge("413")])
+    async with Scorer(engine) as scorer:
+        result = await scorer.score(problem(8), Submission(key="1", problem_id="sum", code="x"))
+    assert result.points == 100
+    sizes = [sum(file.name.endswith(".in") for file in job.files) for job in engine.runs]
+    assert sizes == [8, 4, 2, 2, 2, 2]
+
+
+async def test_a_single_test_that_is_refused_is_a_judge_failure() -> None:
+    engine = FakeEngine(faults=[None, *[JobTooLarge("the body is too large")] * 3])
+    async with Scorer(engine) as scorer:
+        with pytest.raises(JudgeFailure, match="the body is too large"):
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+
+
+# --- what is asked for -------------------------------------------------------------------------------
+
+MEMORY = 100 << 20
+TALK = problem(
+    1,
+    limits=Limits.contest(1.0, MEMORY),
+    task_type=TaskType.COMMUNICATION,
+    options=TaskOptions(processes=3),
+)
+STEPS = problem(1, limits=Limits.contest(1.0, MEMORY), task_type=TaskType.TWO_STEPS)
+ALONE = problem(1, limits=Limits.contest(1.0, MEMORY))
+RESERVES = msgspec.structs.replace(PROGRAM, submission=PlanSubmission(argv=("java",)))
+
+
+@pytest.mark.parametrize(
+    ("task", "program", "memory"),
+    [
+        (ALONE, PROGRAM, MEMORY + (256 << 20)),
+        (ALONE, CHECKED, MEMORY + (1 << 30) + (256 << 20)),
+        (TALK, MANAGED, 3 * MEMORY + (3 << 30) + (256 << 20)),
+        (STEPS, PROGRAM, 2 * MEMORY + (256 << 20)),
+        (ALONE, RESERVES, None),
+        (problem(1, limits=Limits(cpu_time=1.0)), PROGRAM, None),
+    ],
+)
+def test_the_memory_is_for_all_who_are_in_the_box(
+    task: Problem, program: Program, memory: int | None
+) -> None:
+    batch = Batch.of(task, live(task, {}), "f00")
+    job = run_job(task, program, batch, options=JudgeOptions(), profile=server())
+    assert job.run_memory_limit == memory
+
+
+@pytest.mark.parametrize(("most", "asked"), [(None, 27_000), (20_000, 20_000)])
+def test_cpu_time_is_asked_for(most: int | None, asked: int) -> None:
+    batch = Batch.of(ALONE, live(ALONE, {}), "f00")
+    job = run_job(ALONE, PROGRAM, batch, options=JudgeOptions(), profile=server(max_run_cpu_time=most))
+    assert (job.run_timeout, job.run_cpu_time) == (13_500, asked)
+
+
+def test_a_server_that_lets_programs_write_less_than_the_problem_is_found_out() -> None:
+    batch = Batch.of(ALONE, live(ALONE, {}), "f00")
+    job = run_job(ALONE, PROGRAM, batch, options=JudgeOptions(), profile=server())
+    script = job.files[0].content.read().decode()
+    assert "-lt 65536 ]" in script and "PISTON_MAX_FILE_SIZE" in script
