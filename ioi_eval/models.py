@@ -100,6 +100,11 @@ class CheckerKind(StrEnum):
     ICPC = "icpc"
     CODEFORCES = "codeforces"
 
+    @property
+    def is_program(self) -> bool:
+        """Whether a program of the problem's own judges; all other comparisons are built in."""
+        return self in (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC, CheckerKind.CODEFORCES)
+
 
 class Checker(Value, kw_only=True):
     """How an output is compared. `sources` is empty for the comparisons that are built in."""

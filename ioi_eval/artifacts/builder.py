@@ -48,7 +48,6 @@ from ioi_eval.models import (
 from ioi_eval.resources import graders
 from ioi_eval.store import Store
 
-_BUILT_IN = frozenset({"white-diff", "stripped", "exact", "tokens", "json"})  # the proctor's own comparisons
 _MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # somebody answers the submission
 _WRITE_IT_IN = "Write it in C++ or Python"
 _OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
@@ -118,7 +117,7 @@ class Artifacts:
     async def checker(self, problem: Problem) -> Trusted | None:
         """The problem's checker; None where the comparison is built in, or the manager's word is enough."""
         sources = problem.checker.sources
-        if problem.checker.kind in _BUILT_IN or (problem.task_type in _MANAGED and not sources):
+        if not problem.checker.kind.is_program or (problem.task_type in _MANAGED and not sources):
             return None
         return await self._trusted(problem, problem.checker, CHECKER)
 

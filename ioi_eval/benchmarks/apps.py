@@ -34,7 +34,7 @@ class Apps(Benchmark):
             yield Candidate(
                 id=f"{self.name}_{row.index}",
                 rows=(row.index,),
-                alias=row.name("problem_id") if row.has("problem_id") else str(row.index),
+                alias=_number(row),
                 difficulty=row.text("difficulty", ""),
             )
 
@@ -52,6 +52,13 @@ class Apps(Benchmark):
             Solution(name=str(number), language="python", code=code, expected="correct")
             for number, code in enumerate(codes)
         )
+
+
+def _number(row: Row) -> str:
+    """What the dataset calls a problem; where it calls none so, its place."""
+    if "problem_id" not in row.table.names:
+        return str(row.index)
+    return row.name("problem_id") if row.has("problem_id") else ""
 
 
 def _without_tests(row: Row, candidate: Candidate) -> Problem:

@@ -17,7 +17,6 @@ _ENVIRONMENT = (("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8"))
 _HARNESS = "harness.py"
 _NOTHING_RUNS = PlanSubmission(argv=("/bin/false",))  # a plan wants a program, also where no test starts it
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
-_PROGRAMS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC, CheckerKind.CODEFORCES})
 
 
 class Compiled(Value):
@@ -111,7 +110,7 @@ def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Bl
 
 def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -> PlanChecker:
     checker = problem.checker
-    if program is None and checker.kind in _PROGRAMS:  # the manager's word is enough
+    if program is None and checker.kind.is_program:  # the manager's word is enough
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
     return PlanChecker(
         kind=checker.kind.value,

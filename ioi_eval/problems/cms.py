@@ -54,15 +54,6 @@ _ON_THE_OTHER_SIDE = {
 }
 _LEAST_MEMORY = 1 << 20  # below it the number is not meant in bytes
 _GNU20_SINCE = 2024  # the year from which the contest compiles as C++20
-_BUILT_IN = frozenset(
-    {
-        CheckerKind.WHITE_DIFF,
-        CheckerKind.STRIPPED,
-        CheckerKind.EXACT,
-        CheckerKind.TOKENS,
-        CheckerKind.JSON,
-    }
-)
 
 
 def looks_like_package(folder: Path) -> bool:
@@ -191,7 +182,7 @@ def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence
         relative=own.optional_number("relative"),
         full=own.number("full", 1.0, above=0),
     )
-    if kind in _BUILT_IN:
+    if not kind.is_program:
         return plain
     return with_sources(plain, sources, header)
 
@@ -230,7 +221,7 @@ def _checker_kind(
 
 def needs_answers(task: TaskType, checker: Checker) -> bool:
     """A manager, an interactor or a checker may do without expected outputs, a comparison cannot."""
-    return task not in _ON_THE_OTHER_SIDE and checker.kind in _BUILT_IN
+    return task not in _ON_THE_OTHER_SIDE and not checker.kind.is_program
 
 
 def _check_output_tests(options: TaskOptions, names: Sequence[str], params: Fields) -> None:
