@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
+import platformdirs
 
 from ioi_eval.errors import InputError
 
@@ -51,6 +52,22 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
     if found.st_mode & 0o077:
         raise _unsafe(folder, "can be entered by other users")
     return folder
+
+
+def default_root(named: str | None) -> Path:
+    """The folder that the user names, else the usual one; where HOME cannot be written, a private one."""
+    if named:
+        return Path(named).expanduser().absolute()
+    usual = platformdirs.user_cache_path("ioi-eval")
+    return usual if _writable(usual) else private_folder()
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
 def _unsafe(folder: Path, why: str) -> InputError:

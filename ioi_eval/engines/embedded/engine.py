@@ -105,6 +105,12 @@ class EmbeddedEngine:
         finally:
             running.free.put_nowait(uid)
 
+    def let_go(self) -> None:
+        """In a child that was forked while the engine was open: what runs stays the parent's alone."""
+        running, self._running = self._running, None
+        for leash in tuple(running.leashes if running else ()):
+            leash.let_go()
+
     def _entered(self) -> _Running:
         if self._running is None:
             raise EngineUnavailable("the embedded engine works inside `async with` only")

@@ -24,6 +24,12 @@ class Leash:
         if held >= 0:
             os.close(held)
 
+    def let_go(self) -> None:
+        """In a forked child: our copy of the held end would keep the programs alive when the parent cuts."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
     def close(self) -> None:
         """Gives the descriptors back. Only for who made it, when nothing hangs on it any more."""
         self.cut()

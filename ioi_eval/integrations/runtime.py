@@ -1,0 +1,160 @@
+"""One judge and one event loop for a whole process, for callers that have neither.
+
+Trainers call from threads, and fork. So there is one runtime for each process id: a child that was forked
+makes its own when it first needs one, and lets go of what belongs to its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import IoiEvalError
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import Problem, Submission, SubmissionResult, Value
+from ioi_eval.store import Store, default_root
+
+T = TypeVar("T")
+
+_CACHE_VARIABLE = "IOI_EVAL_CACHE"
+_CACHE_LIMIT = 8 << 30  # bytes
+_OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled; a job in a box is killed
+
+
+class Setup(Value):
+    """What makes one runtime another one than the next."""
+
+    engine: Callable[[Store], Engine] | None = None  # None: this machine
+    slots: int | None = None  # of this machine; None: its cores
+    options: JudgeOptions = JudgeOptions()
+
+
+class Runtime:
+    """A judge that is open, in a thread with an event loop. Safe to be called from any other thread."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._scorer: Scorer | None = None
+        self._engine: Engine | None = None
+        self._closing = asyncio.Event()
+        opened: Future[None] = Future()
+        # A daemon: a thread that is waited for at the end would never hear that it is to end.
+        self._thread = threading.Thread(
+            target=self._run, args=(setup, opened), name="ioi-eval-runtime", daemon=True
+        )
+        self._thread.start()
+        opened.result(_OPENING)
+
+    def score(self, problem: Problem, submission: Submission) -> Coroutine[Any, Any, SubmissionResult]:
+        """For `call` and `wait`. JudgeFailure where the judge cannot say."""
+        if self._scorer is None:
+            raise IoiEvalError("the runtime is closed")
+        return self._scorer.score(problem, submission)
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs `work` on the loop, and blocks this thread until it is done. Interrupted, it cancels it."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise IoiEvalError("the runtime's own thread cannot wait for itself")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The same for callers with an event loop of their own."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def close(self) -> None:
+        """Cancels what is under way and gives everything back. Closing twice is no fault."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join(_CLOSING)
+
+    def let_go(self) -> None:
+        """In a child that was forked: closes what would keep alive what the parent wants to end."""
+        if isinstance(self._engine, EmbeddedEngine):
+            self._engine.let_go()
+
+    # --- in the thread ---
+
+    def _run(self, setup: Setup, opened: Future[None]) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve(setup, opened))
+        except BaseException as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)
+
+    async def _serve(self, setup: Setup, opened: Future[None]) -> None:
+        store = Store(default_root(os.environ.get(_CACHE_VARIABLE)), _CACHE_LIMIT)
+        make = setup.engine or (lambda store: EmbeddedEngine(store=store, slots=setup.slots))
+        self._engine = make(store)
+        async with Scorer(self._engine, store=store, options=setup.options) as self._scorer:
+            opened.set_result(None)
+            await self._closing.wait()
+            await _cancel_others()
+        self._scorer = None
+
+
+async def _cancel_others() -> None:
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+# --- one for each process ----------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_runtimes: dict[Setup, Runtime] = {}
+_of_parents: list[dict[Setup, Runtime]] = []  # never freed: freeing would close what the parent uses
+
+
+def runtime(setup: Setup | None = None) -> Runtime:
+    """This process's runtime of that setup, made when it is first asked for."""
+    setup = setup or Setup()
+    with _lock:
+        found = _runtimes.get(setup)
+        if found is None:
+            if not _runtimes:
+                _at_the_end(close_all)
+            found = _runtimes[setup] = Runtime(setup)
+        return found
+
+
+def close_all() -> None:
+    """Closes this process's runtimes. The next call makes new ones."""
+    with _lock:
+        while _runtimes:
+            _runtimes.popitem()[1].close()
+
+
+def _at_the_end(work: Callable[[], None]) -> None:
+    """Before the interpreter joins its threads: later no executor takes work, and closing is work."""
+    register = getattr(threading, "_register_atexit", None)
+    if register is not None:
+        register(work)
+
+
+def _start_anew() -> None:
+    """In a child: the parent's threads are not here, and its lock may have been held."""
+    global _lock, _runtimes
+    _lock = threading.Lock()
+    if _runtimes:
+        for inherited in _runtimes.values():
+            inherited.let_go()
+        _of_parents.append(_runtimes)
+        _runtimes = {}
+
+
+os.register_at_fork(after_in_child=_start_anew)
