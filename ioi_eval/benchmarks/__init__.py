@@ -15,10 +15,11 @@ from ioi_eval.benchmarks.dumps import (
 )
 from ioi_eval.benchmarks.loading import LeftOut, Loaded, load
 from ioi_eval.benchmarks.official import Official, read_official
-from ioi_eval.benchmarks.reading import DumpOptions, Finder, Selection
-from ioi_eval.benchmarks.registry import BENCHMARKS, find_benchmark
+from ioi_eval.benchmarks.reading import ASKED_FOR, DumpOptions, Finder, Selection
+from ioi_eval.benchmarks.registry import BENCHMARKS, find_benchmark, of_columns
 
 __all__ = [
+    "ASKED_FOR",
     "BENCHMARKS",
     "Benchmark",
     "BenchmarkOptions",
@@ -36,6 +37,7 @@ __all__ = [
     "find_benchmark",
     "load",
     "mentioned",
+    "of_columns",
     "open_dump",
     "read_dump",
     "read_official",

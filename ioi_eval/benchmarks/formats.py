@@ -122,6 +122,15 @@ def read_column(path: Path, name: str) -> Iterator[Any]:
     return (row.columns.get(name) for row in rows)
 
 
+def column_names(path: Path) -> tuple[str, ...]:
+    """The columns of a table, or of the first row of a file of rows."""
+    if path.suffix.lower() == ".parquet":
+        return _parquet_columns(path)
+    scan(path)
+    first = next(read_rows(path), None)
+    return tuple(first.columns) if first else ()
+
+
 def _jsonl_rows(path: Path) -> Iterator[Row]:
     with _opened(path) as stream:
         for number, line in enumerate(stream, 1):
@@ -211,6 +220,24 @@ def _fields(header: list[str], values: list[str], path: Path, line: int) -> dict
     return dict(zip(header, values, strict=True))
 
 
+def _parquet_columns(path: Path) -> tuple[str, ...]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return tuple(pyarrow.parquet.read_schema(path).names)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _not_parquet(path, error) from error
+
+
+def _not_parquet(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"not a parquet file that can be read ({error})",
+        where=str(path),
+        remedy="Fetch or write it again",
+    )
+
+
 def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
     import pyarrow
     import pyarrow.parquet
@@ -229,11 +256,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]
             "text that is not UTF-8", where=str(path), remedy=f"It is in or shortly after row {number + 1}"
         ) from error
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(
-            f"not a parquet file that can be read ({error})",
-            where=str(path),
-            remedy="Fetch or write it again",
-        ) from error
+        raise _not_parquet(path, error) from error
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {

@@ -1,17 +1,14 @@
 """Problems made of rows, kept on disk: contents of tests by their hash, each problem as one JSON text.
 
-Problems are kept in batches, a folder of the cache each, because a folder that is in use is pinned and each
-pin takes a descriptor. Contents up to a KiB stay in the problem: on disk each would take a block and an
-inode, four times as much and more, and in memory no more than the names of the files would.
+Contents up to a KiB stay in the problem's text: on disk each would take a block and an inode, four times as
+much and more, and in memory they take about what the names of files would.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,11 +16,11 @@ from ioi_eval.models import Blob, Problem, Test, Value
 from ioi_eval.store import Store
 
 INLINE = 1 << 10  # bytes
-_PINS = 128  # batches that one call keeps pinned, at most about so many
+_FILE = "problem.json"
 
 
 class Keep:
-    """Takes contents into the folder of one batch."""
+    """Takes contents into the folder of one problem."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -48,69 +45,14 @@ class Kept(Value):
     unusable: str = ""
 
 
-class Request(NamedTuple):
-    """A problem that is wanted: what it is known by, and how it is made if nobody has yet."""
+def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
+    """What is kept under a key, a hash of all that it is made of; made where it is not there."""
 
-    key: str  # a hash of everything that it is made of
-    make: Callable[[Keep], Kept]
+    def fill(folder: Path) -> None:
+        (folder / _FILE).write_bytes(msgspec.json.encode(make(Keep(folder))))
 
-
-class Shelf:
-    """Problems by key. What it returned stays until `kept` is closed."""
-
-    def __init__(self, store: Store, kept: ExitStack) -> None:
-        self._store, self._kept = store, kept
-        self._folders: dict[str, Path | None] = {}  # by batch, pinned
-
-    def get(self, requests: Sequence[Request]) -> list[Kept]:
-        """In the order of the requests; each is made where it is not there."""
-        found = {request.key: kept for request in requests if (kept := self._read(request.key))}
-        missing = [request for request in requests if request.key not in found]
-        for batch in _batches(missing, 1 + len(requests) // _PINS):
-            self._make(batch)
-            for request in batch:
-                kept = self._read(request.key)
-                assert kept is not None, "it is pinned and was just made"
-                found[request.key] = kept
-        return [found[request.key] for request in requests]
-
-    def _read(self, key: str) -> Kept | None:
-        """Through an index entry: the batch that the problem is in."""
-        entry = self._store.get(_index_key(key))
-        if entry is None:
-            return None
-        folder = self._pinned(entry.read_text())
-        if folder is None or not (place := folder / f"{key}.json").exists():
-            return None
-        return _placed(msgspec.json.decode(place.read_bytes(), type=Kept), folder)
-
-    def _pinned(self, batch: str) -> Path | None:
-        if batch not in self._folders:
-            self._kept.enter_context(self._store.pin(batch))
-            self._folders[batch] = self._store.get(batch)
-        return self._folders[batch]
-
-    def _make(self, requests: Sequence[Request]) -> None:
-        batch = hashlib.sha256("".join(request.key for request in requests).encode()).hexdigest()
-        self._pinned(batch)
-
-        def fill(folder: Path) -> None:
-            keep = Keep(folder)
-            for request in requests:
-                (folder / f"{request.key}.json").write_bytes(msgspec.json.encode(request.make(keep)))
-
-        self._folders[batch] = self._store.folder(batch, fill)
-        for request in requests:
-            self._store.remove(_index_key(request.key))  # it may name a batch that is gone
-            self._store.put(_index_key(request.key), batch.encode())
-
-
-def _index_key(key: str) -> str:
-    return f"{key}-index"
-
-
-def _batches(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
-    return (requests[start : start + size] for start in range(0, len(requests), size))
+    folder = store.folder(key, fill)
+    return _placed(msgspec.json.decode((folder / _FILE).read_bytes(), type=Kept), folder)
 
 
 def _placed(kept: Kept, folder: Path) -> Kept:

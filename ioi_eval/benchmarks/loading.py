@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import msgspec
 
 from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate, Unusable
 from ioi_eval.benchmarks.copies import TableSource
-from ioi_eval.benchmarks.keeping import Keep, Kept, Request, Shelf
+from ioi_eval.benchmarks.keeping import Keep, Kept, kept
 from ioi_eval.benchmarks.selecting import select
 from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.errors import InputError
@@ -40,12 +39,11 @@ class Loaded(Problems):
         self,
         problems: Iterable[Problem],
         *,
-        kept: ExitStack,
         known: Mapping[str, str],
         references: Callable[[Problem], tuple[Solution, ...]],
         aliases: Mapping[str, str],
     ) -> None:
-        super().__init__(problems, kept=kept)
+        super().__init__(problems)
         self._known, self._references, self._aliases = known, references, aliases
 
     @property
@@ -84,20 +82,18 @@ def load(
     wanted = None if only is None else {aliases.get(name, name) for name in only}
     selected = select(candidates, _with_ids(options, aliases))
     needed = [one for one in selected if (wanted is None or one.id in wanted) and not one.unusable]
-    with ExitStack() as kept:
-        requests = [_request(benchmark, one, tables, options) for one in needed]
-        made = Shelf(Store(cache), kept).get(requests)
-        reasons = {_place(one): NOT_SELECTED for one in candidates}
-        reasons |= {_place(one): one.unusable for one in selected}
-        reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
-        by_place = {_place(one): one for one in needed}
-        return Loaded(
-            (result.problem for result in made if result.problem is not None),
-            kept=kept.pop_all(),
-            known=_by_name(reasons),
-            references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
-            aliases=aliases,
-        )
+    store = Store(cache)
+    made = [_kept(benchmark, one, tables, options, store) for one in needed]
+    reasons = {_place(one): NOT_SELECTED for one in candidates}
+    reasons |= {_place(one): one.unusable for one in selected}
+    reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
+    by_place = {_place(one): one for one in needed}
+    return Loaded(
+        (result.problem for result in made if result.problem is not None),
+        known=_by_name(reasons),
+        references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
+        aliases=aliases,
+    )
 
 
 def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
@@ -114,9 +110,9 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
 
 
-def _request(
-    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions
-) -> Request:
+def _kept(
+    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
+) -> Kept:
     made_of = [
         benchmark.name,
         str(benchmark.version),
@@ -127,7 +123,7 @@ def _request(
         str(candidate.rows),
     ]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
-    return Request(key, partial(_make, benchmark, candidate, tables, options))
+    return kept(store, key, partial(_make, benchmark, candidate, tables, options))
 
 
 def _make(

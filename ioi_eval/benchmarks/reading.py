@@ -19,6 +19,7 @@ _ID_COLUMNS = ("uuid", "id")
 _GENERATIONS = ("generation", "messages")
 _NO_COLUMN = ""  # as id_column: rows are known by the file's content and their place
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
+ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
 _NO_YEAR = "without a year: it is that of the only problem of this id"
 

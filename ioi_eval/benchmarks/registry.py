@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.base import Benchmark
 from ioi_eval.benchmarks.code_contests import CodeContests
@@ -22,3 +24,16 @@ def find_benchmark(name: str) -> Benchmark:
             return benchmark
     known = tuple(benchmark.name for benchmark in BENCHMARKS)
     raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, known))
+
+
+def of_columns(names: Collection[str], *, where: str) -> Benchmark:
+    """The benchmark that a file of rows belongs to: that whose columns are all there."""
+    found = [benchmark for benchmark in BENCHMARKS if set(benchmark.columns) <= set(names)]
+    if len(found) != 1:
+        fitting = f" of {' and '.join(one.name for one in found)}" if found else ""
+        raise InputError(
+            f"rows that may be{fitting}" if found else "rows of no benchmark that is known",
+            where=where,
+            remedy="Name the benchmark with --problems, and the file with --dataset",
+        )
+    return found[0]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import cache_folder
+from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.sources import SOURCE_HELP, check_source, chooses_problems
 from ioi_eval.models import Limits, Problem, TaskType
-from ioi_eval.problems import Package, check_problems
+from ioi_eval.problems import Package
 
 
+@chooses_problems
 def problems(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder or a zip of problem packages.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)],
+    choice: BenchmarkOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the problems of SOURCE with their tests, subtasks and limits, and check them.
@@ -25,8 +28,10 @@ def problems(
     Examples:
       ioi-eval problems examples/problems
       ioi-eval problems packages/aplusb.zip --json
+      ioi-eval problems ioi --year 2024
+      ioi-eval problems codeforces --data-dir copies --difficulty 1900
     """
-    packages = check_problems(source, cache=cache_folder())
+    packages = check_source(source, choice, open_store())
     if as_json:
         console.show_json([_described(package) for package in packages])
     else:
@@ -63,7 +68,8 @@ def _show(packages: tuple[Package, ...]) -> None:
     for note in (note for package in packages for note in package.notes):
         console.show(f"note: {note}")
     good = sum(package.problem is not None for package in packages)
-    console.show(f"{good} of {len(packages)} packages can be used")
+    every = good + sum(bool(package.errors) for package in packages)  # a benchmark's notes are no package
+    console.show(f"{good} of {every} packages can be used")
 
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:

@@ -9,15 +9,27 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.benchmarks import Dump, DumpOptions, Selection, open_dump
+from ioi_eval.benchmarks import (
+    ASKED_FOR,
+    BenchmarkOptions,
+    Dump,
+    DumpInfo,
+    DumpOptions,
+    Selection,
+    mentioned,
+    open_dump,
+)
+from ioi_eval.cli.console import counted
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.judging import RunOptions, Work, judge_all
+from ioi_eval.cli.sources import open_source
 from ioi_eval.errors import InputError
 from ioi_eval.journal import read_failures
 from ioi_eval.models import Value
-from ioi_eval.problems import Problems, fingerprint, load_problems
+from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.runner import RunSummary
+from ioi_eval.store import Store
 
 
 class Request(Value):
@@ -25,6 +37,7 @@ class Request(Value):
 
     dumps: tuple[str, ...]
     source: str
+    choice: BenchmarkOptions  # of the source's problems
     reading: DumpOptions
     selection: Selection
     run: RunOptions
@@ -34,32 +47,47 @@ class Outcome(Value):
     """What came of it: this call's part and the whole run's."""
 
     call: RunSummary
+    dump: DumpInfo
     summary: Summary
     failures: Mapping[str, str]  # why, by key: of the submissions asked for, those without a result
 
     def as_json(self, out: str) -> dict[str, Any]:
         whole = msgspec.to_builtins(self.summary)
         del whole["settings"]  # in summary.json
-        return {"out": out, "report": f"{out}/report.md", "this_call": self.call, **whole}
+        rows = {"left_out": self.dump.left_out, "noted": self.dump.noted}
+        return {"out": out, "report": f"{out}/report.md", "this_call": self.call, "dump": rows, **whole}
 
 
 def score_dump(request: Request) -> Outcome:
     """Raises InputError before anything is written, and KeyboardInterrupt when everything is cleaned up."""
     store = open_store()
-    wanted, selection = request.selection.problems, request.selection
-    with closing(load_problems(request.source, cache=store.root / "packages", only=wanted)) as problems:
+    selection = request.selection
+    with closing(_problems(request, store)) as problems:
         dump = open_dump(request.dumps, problems=problems, options=request.reading, selection=selection)
         check_not_empty(dump, selection, ", ".join(request.dumps))
         call = judge_all(_work(request, problems, dump), request.run, store)
     out = Path(request.run.out)
     failures = reasons(out, dump.info.keys)
-    return Outcome(call=call, summary=write_reports(out), failures=failures)
+    return Outcome(call=call, dump=dump.info, summary=write_reports(out), failures=failures)
+
+
+def _problems(request: Request, store: Store) -> Problems:
+    return open_source(request.source, request.choice, store, lambda: mentioned(request.dumps))
+
+
+def rows_left_out(info: DumpInfo) -> list[str]:
+    """Rows not judged, and rows understood in one of several ways. What the user asked for is no news."""
+    news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
+    left = [f"Left out {counted(number, 'row')}: {reason}" for reason, number in sorted(news.items())]
+    return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
 
 
 def check_not_empty(dump: Dump, selection: Selection, where: str) -> None:
     if not len(dump):
         wanted = ", ".join(sorted(selection.problems))
-        raise InputError(f"no submission for {wanted} in it", where=where, field="problem_id")
+        reasons = "; ".join(f"{number} {reason}" for reason, number in dump.info.left_out.items())
+        what = f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})"
+        raise InputError(what, where=where, field="problem_id")
 
 
 def reasons(folder: Path, keys: tuple[str, ...]) -> dict[str, str]:
@@ -82,5 +110,9 @@ def _work(request: Request, problems: Problems, dump: Dump) -> Work:
         sha256=dump.info.sha256,
         made_of=fingerprint(problems),
         options=reading_options(request.reading),
-        settings={"dumps": list(request.dumps), "problems": request.source},
+        settings={
+            "dumps": list(request.dumps),
+            "problems": request.source,
+            **({"rows": rows} if (rows := rows_left_out(dump.info)) else {}),
+        },
     )

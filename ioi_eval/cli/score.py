@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ioi_eval.benchmarks import DumpOptions, Selection
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
 from ioi_eval.cli.judging import RunOptions
@@ -18,21 +18,18 @@ from ioi_eval.cli.options import (
     Fresh,
     IdColumn,
     Language,
-    Problem,
     Quiet,
     Unconfined,
     Workers,
     check_engine,
 )
-from ioi_eval.cli.running import Outcome, Request, score_dump
+from ioi_eval.cli.running import Outcome, Request, rows_left_out, score_dump
+from ioi_eval.cli.sources import Source, chooses_problems
 from ioi_eval.cli.tables import show_scores
 from ioi_eval.extraction import Repairs
 
 _Dumps = Annotated[
     list[Path], typer.Argument(metavar="DUMP...", help="Files (.jsonl, .json, .parquet, .csv) or folders.")
-]
-_Source = Annotated[
-    Path, typer.Option("--problems", metavar="SOURCE", help="A folder or a zip of problem packages.")
 ]
 _Out = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The run's folder.", show_default="runs/<name of the dump>")
@@ -51,13 +48,14 @@ _Header = Annotated[bool, typer.Option("--add-header", help="Repair: add the pro
 _Namespace = Annotated[bool, typer.Option("--add-namespace", help="Repair: add using namespace std;")]
 
 
+@chooses_problems
 def score(
     dumps: _Dumps,
-    source: _Source,
+    source: Source,
+    choice: BenchmarkOptions,
     out: _Out = None,
     limit: _Limit = None,
     only: _Only = None,
-    problem: Problem = None,
     workers: Workers = None,
     all_tests: _AllTests = False,
     fresh: Fresh = False,
@@ -82,17 +80,20 @@ def score(
       ioi-eval score generations.jsonl --problems packages
       ioi-eval score dumps/*.parquet --problems ioi-2024.zip --out runs/2024 --workers 8
       ioi-eval score generations.jsonl --problems packages --problem aplusb --limit 20
+      ioi-eval score generations.jsonl --problems ioi --year 2024
+      ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
       ioi-eval score generations.jsonl --problems packages --quiet --json
     """
     check_engine(engine)
     repairs = Repairs(add_includes=add_includes, add_header=add_header, add_namespace=add_namespace)
     request = Request(
         dumps=tuple(map(str, dumps)),
-        source=str(source),
+        source=source,
+        choice=choice,
         reading=DumpOptions(
             id_column=id_column, language=language, always_extract=always_extract, repairs=repairs
         ),
-        selection=Selection(problems=frozenset(problem or ()), keys=frozenset(only or ()), limit=limit),
+        selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
         run=RunOptions(
             out=str(out or Path("runs") / dumps[0].stem),
             workers=workers,
@@ -119,6 +120,8 @@ def _show(outcome: Outcome, request: Request, seconds: float, *, quiet: bool, as
         console.show_json(outcome.as_json(request.run.out))
     elif not quiet:
         console.show(what_was_done(outcome.call, seconds, unscored=len(outcome.failures)))
+        for line in rows_left_out(outcome.dump):
+            console.show(line)
         show_scores(outcome.summary)
     say_failures(outcome.failures, request.run.out)
     if not (as_json or quiet):

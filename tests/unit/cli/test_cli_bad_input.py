@@ -34,11 +34,11 @@ GOOD = json.dumps(row("r", RIGHT)) + "\n"
     ("text", "words"),
     [
         (json.dumps({"uuid": "1", "code": RIGHT}), ["d.jsonl", "line 1", "problem_id"]),
-        (json.dumps({"uuid": "1", "problem_id": "add"}), ["d.jsonl", "line 1", "`code` or `generation`"]),
+        (json.dumps({"uuid": "1", "problem_id": "add"}), ["d.jsonl", "line 1", "`code`, `generation`"]),
         (json.dumps({**row("1", RIGHT), "problem_id": "ad"}), ["line 1", "unknown problem 'ad'", "add"]),
         (json.dumps({**row("1", RIGHT), "language": "Cobol"}), ["line 1", "language", "'Cobol'"]),
         ("".join(GOOD.replace('"r"', f'"{n}"') for n in range(16)) + '{"uuid": ', ["d.jsonl", "line 17"]),
-        (GOOD + GOOD, ["line 2", "'r'", "twice"]),
+        (GOOD + GOOD.replace("}\n", ', "n": 1}\n'), ["line 2", "'r'", "twice"]),
         ("", ["d.jsonl", "no rows"]),
     ],
 )
