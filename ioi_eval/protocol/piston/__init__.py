@@ -10,9 +10,21 @@ from ioi_eval.protocol.piston.listings import (
     encode_packages,
     encode_runtimes,
 )
-from ioi_eval.protocol.piston.refusals import Refused, check_content_type, refused_above, too_large
+from ioi_eval.protocol.piston.refusals import (
+    Refused,
+    check_content_type,
+    limit_in,
+    refused_above,
+    too_large,
+)
 from ioi_eval.protocol.piston.replies import decode_reply, encode_result
-from ioi_eval.protocol.piston.requests import LIMITS, check_limits, decode_request, encode_request
+from ioi_eval.protocol.piston.requests import (
+    LIMITS,
+    check_limits,
+    check_sendable,
+    decode_request,
+    encode_request,
+)
 
 __all__ = [
     "LIMITS",
@@ -21,6 +33,7 @@ __all__ = [
     "Runtime",
     "check_content_type",
     "check_limits",
+    "check_sendable",
     "decode_package",
     "decode_packages",
     "decode_reply",
@@ -31,6 +44,7 @@ __all__ = [
     "encode_request",
     "encode_result",
     "encode_runtimes",
+    "limit_in",
     "refused_above",
     "too_large",
 ]

@@ -55,15 +55,16 @@ _ENCODER = msgspec.json.Encoder()
 def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     """The result, or the typed error of what came instead of one."""
     if status != HTTPStatus.OK:
-        raise error_of(status, body)
+        raise error_of(status, body, endpoint)
     try:
         reply = _REPLY.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BrokenReply(f"a reply of {len(body)} bytes is not one of Piston's: {error}") from error
+        where = f" from {endpoint}" if endpoint else ""
+        raise BrokenReply(f"a reply of {len(body)} bytes{where} is not one of Piston's: {error}") from error
     compiled = _stage(reply.compile) if reply.compile is not None else None
     run = _stage(reply.run) if reply.run is not None else compiled
     if run is None or (reply.run is None and run.code == 0):
-        raise BrokenReply("a reply without the field `run`")
+        raise BrokenReply(f"a reply without the field `run` {endpoint}".rstrip())
     return JobResult(
         run=run, compile=compiled, language=reply.language, version=reply.version, endpoint=endpoint
     )
@@ -87,10 +88,14 @@ def _whole(number: float | None) -> int | None:
     return None if number is None else round(number)
 
 
-def error_of(status: int, body: bytes) -> EngineError:
+def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
     """What a status other than 200 means. Whose fault it is decides the type."""
     words = words_of(body)
-    text = f"HTTP {status}" + (f": {words}" if words else " with an empty body" if not body else "")
+    text = (
+        f"{endpoint}: " * bool(endpoint)
+        + f"HTTP {status}"
+        + (f": {words}" if words else " with an empty body" if not body else "")
+    )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
         status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in words
     ):

@@ -1,0 +1,241 @@
+"""The engine for Piston servers: one, or a cluster of them that comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from ioi_eval.engines.piston.endpoints import Discovery, Endpoint
+from ioi_eval.engines.piston.health import Health
+from ioi_eval.engines.piston.members import Members
+from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.engines.piston.probe import Prober, answers, glance
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import Wire, request_of
+from ioi_eval.engines.piston.timing import Patience, time_for, wait_before
+from ioi_eval.errors import (
+    AttemptsUsedUp,
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+)
+from ioi_eval.models import Job, JobResult, Profile, StageStatus
+from ioi_eval.protocol.piston import check_sendable
+
+_ATTEMPTS = 8
+_SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
+
+
+class PistonEngine:
+    """Sends jobs to Piston servers, each to the one with the fewest of ours.
+
+        async with PistonEngine(discovery("http://a:2000,http://b:2000")) as engine:
+            result = await engine.execute(job)
+
+    What is a server's fault is tried again on another one; what is the job's is not. Nothing that a job
+    prints has a say in it. A fault that stays is AttemptsUsedUp.
+    """
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        *,
+        per_endpoint: int | None = None,
+        total: int | None = None,
+        token: str | None = None,
+        same_compiler: bool = False,
+        attempts: int = _ATTEMPTS,
+        patience: Patience | None = None,
+        profile: Profile | None = None,
+    ) -> None:
+        """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.
+
+        `profile`: what all endpoints can do, for who knows it; none of them is probed then.
+        """
+        for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        self._discovery, self._same_compiler, self._attempts = discovery, same_compiler, attempts
+        self._per_endpoint, self._total, self._given = per_endpoint, total, profile
+        self._patience = patience or Patience()
+        self._token = token
+        self._running: _Running | None = None
+
+    @property
+    def slots(self) -> int:
+        """As of now: endpoints come and go. Before the engine is entered, what is certain."""
+        return self._running.pool.slots if self._running is not None else self._per_endpoint or 1
+
+    @property
+    def reports(self) -> tuple[EndpointReport, ...]:
+        """Of every endpoint that was looked at, by its address."""
+        found = self._entered().members.reports
+        return tuple(found[url] for url in sorted(found))
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Endpoints that can be reached and get no jobs, and why."""
+        return dict(self._entered().members.left_out)
+
+    async def profile(self) -> Profile:
+        profile = self._entered().members.profile
+        assert profile is not None, "an engine is entered with a profile"
+        return profile
+
+    async def execute(self, job: Job) -> JobResult:
+        running = self._entered()
+        check_sendable(job)
+        tries = _Tries(self._attempts, self._patience)
+        while True:
+            endpoint = await self._slot(running, tries)
+            try:
+                return await running.send(endpoint, job)
+            except _SERVERS_FAULT as error:
+                tries.failed(endpoint, error)
+            finally:
+                running.pool.give_back(endpoint)
+            await asyncio.sleep(wait_before(len(tries.tried), self._patience))
+
+    async def _slot(self, running: _Running, tries: _Tries) -> Endpoint:
+        try:
+            return await running.pool.take(tries.to_avoid(running.pool))
+        except EngineUnavailable as error:
+            raise AttemptsUsedUp(f"{error}{tries.last_words()}") from error
+
+    def _entered(self) -> _Running:
+        if self._running is None:
+            raise EngineUnavailable("the Piston engine works inside `async with` only")
+        return self._running
+
+    async def __aenter__(self) -> Self:
+        if self._running is not None:
+            raise EngineUnavailable("the Piston engine is in use already")
+        wire = Wire(token=self._token, connect=self._patience.connect)
+        running = _Running(
+            wire, self._discovery, self._patience, self._total, self._per_endpoint, self._given
+        )
+        await wire.__aenter__()
+        try:
+            await running.members.begin(same_compiler=self._same_compiler)
+        except BaseException:
+            await running.close()
+            raise
+        self._running = running
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.close()
+
+
+class _Running:
+    """What there is between entering the engine and leaving it."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        discovery: Discovery,
+        patience: Patience,
+        total: int | None,
+        per_endpoint: int | None,
+        given: Profile | None,
+    ) -> None:
+        self.wire, self._patience = wire, patience
+        self._tasks = set[asyncio.Task[None]]()
+        self.pool = Pool(total=total, patience=patience.drought)
+        self.health = Health(self.pool, patience, self._answers, self._spawn)
+        self.members = Members(
+            discovery, self.pool, patience, self._glance if given else Prober(wire).probe, self._spawn,
+            per_endpoint=per_endpoint, given=given,
+        )  # fmt: skip
+
+    async def _glance(self, url: str) -> EndpointReport:
+        return await glance(self.wire, url, self._patience.health)
+
+    async def _answers(self, endpoint: Endpoint) -> bool:
+        return await answers(self.wire, endpoint.url, self._patience.health)
+
+    async def send(self, endpoint: Endpoint, job: Job) -> JobResult:
+        """Once. Health is told how it went, before the slot is anybody else's."""
+        request = await request_of(job, endpoint.url)
+        time = time_for(job, len(request.body), endpoint.times, self._patience)
+        try:
+            result = _sound(await self.wire.execute(endpoint.url, request, time))
+        except JobRejected:
+            self.health.succeeded(endpoint)  # it answered, and with reason
+            raise
+        except EngineError as error:
+            self.health.failed(endpoint, error)
+            raise
+        self.health.succeeded(endpoint)
+        return result
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """One that ended with an error is a bug and stays, so that leaving the engine raises it."""
+        if task.cancelled() or task.exception() is None:
+            self._tasks.discard(task)
+
+    async def close(self) -> None:
+        self.pool.close()
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        await self.wire.__aexit__(None, None, None)
+        for end in ended:
+            if isinstance(end, Exception):
+                raise end
+
+
+class _Tries:
+    """The tries of one job: where, how often, for how long, and whether that is enough."""
+
+    def __init__(self, attempts: int, patience: Patience) -> None:
+        self._left, self._patience = attempts, patience
+        self._turned_away: float | None = None  # since when nobody had room
+        self._last: EngineError | None = None
+        self.tried: list[Endpoint] = []
+
+    def failed(self, endpoint: Endpoint, error: EngineError) -> None:
+        """Raises AttemptsUsedUp. Being turned away is no failed attempt, it only may not go on for ever."""
+        self._last = error
+        self.tried.append(endpoint)
+        if isinstance(error, EngineOverloaded):
+            self._turned_away = self._turned_away or monotonic()
+            enough = monotonic() - self._turned_away > self._patience.drought
+        else:
+            self._left -= 1
+            enough = self._left <= 0
+        if enough:
+            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed{self.last_words()}") from error
+
+    def to_avoid(self, pool: Pool) -> list[Endpoint]:
+        """All that were tried, while there are others; then the last one."""
+        if not self.tried or any(endpoint not in self.tried for endpoint in pool.usable):
+            return self.tried
+        return self.tried[-1:]
+
+    def last_words(self) -> str:
+        return f", the last one: {self._last}" if self._last is not None else ""
+
+
+def _sound(result: JobResult) -> JobResult:
+    for stage in (result.compile, result.run):
+        if stage is not None and stage.status is StageStatus.XX:
+            raise EngineUnavailable(
+                f"the box failed on {result.endpoint}: {stage.message or 'no reason given'}"
+            )
+    return result

@@ -1,0 +1,166 @@
+"""Who gets the next free slot, and where: least loaded first, in the order of asking. No network here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator, Set
+from time import monotonic
+
+from ioi_eval.engines.piston.endpoints import Condition, Endpoint
+from ioi_eval.errors import EngineUnavailable
+
+
+class _Waiting:
+    """Somebody who wants a slot."""
+
+    def __init__(self, avoid: Collection[Endpoint]) -> None:
+        self.avoid = avoid
+        self.since = monotonic()
+        self.answer: asyncio.Future[Endpoint] = asyncio.get_running_loop().create_future()
+
+
+class Pool:
+    """The slots of all endpoints.
+
+    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. While no
+    endpoint is usable at all, whoever waits longer than `patience` seconds gets EngineUnavailable.
+    """
+
+    def __init__(self, *, total: int | None, patience: float) -> None:
+        self._total, self._patience = total, patience
+        self._usable: dict[Endpoint, None] = {}
+        self._with_room: list[dict[Endpoint, None]] = [{}]  # by the number of jobs there
+        self._waiting: dict[_Waiting, None] = {}
+        self._dry: asyncio.TimerHandle | None = None
+        self._dry_since = 0.0
+        self.busy = 0
+
+    @property
+    def slots(self) -> int:
+        found = sum(endpoint.slots for endpoint in self._usable)
+        return max(1, found if self._total is None else min(found, self._total))
+
+    @property
+    def usable(self) -> Set[Endpoint]:
+        return self._usable.keys()
+
+    # --- taking and giving back ----------------------------------------------------------------------
+
+    async def take(self, avoid: Collection[Endpoint] = ()) -> Endpoint:
+        """A slot, which the caller gives back. One of `avoid` only where nothing else is usable."""
+        if not self._waiting and (endpoint := self._choose(avoid)) is not None:
+            self._occupy(endpoint)
+            return endpoint
+        waiting = _Waiting(avoid)
+        self._waiting[waiting] = None
+        self._watch_for_drought()
+        self._serve()
+        try:
+            return await waiting.answer
+        except asyncio.CancelledError:
+            if waiting.answer.done() and not waiting.answer.cancelled() and not waiting.answer.exception():
+                self.give_back(waiting.answer.result())  # it came in the moment of the cancellation
+            raise
+        finally:
+            self._waiting.pop(waiting, None)
+
+    def give_back(self, endpoint: Endpoint) -> None:
+        self._move(endpoint, -1)
+        self._serve()
+
+    def _occupy(self, endpoint: Endpoint) -> None:
+        self._move(endpoint, +1)
+
+    def _move(self, endpoint: Endpoint, jobs: int) -> None:
+        self._with_room[endpoint.busy].pop(endpoint, None)
+        endpoint.busy += jobs
+        self.busy += jobs
+        self._place(endpoint)
+
+    def _place(self, endpoint: Endpoint) -> None:
+        while len(self._with_room) <= endpoint.busy:
+            self._with_room.append({})
+        if endpoint.busy < endpoint.room:
+            self._with_room[endpoint.busy][endpoint] = None
+        else:
+            self._with_room[endpoint.busy].pop(endpoint, None)
+
+    def _choose(self, avoid: Collection[Endpoint]) -> Endpoint | None:
+        if self._total is not None and self.busy >= self._total:
+            return None
+        free = self._free()
+        if not avoid:
+            return next(free, None)
+        if (other := next((endpoint for endpoint in free if endpoint not in avoid), None)) is not None:
+            return other
+        return next(self._free(), None) if self._avoids_all(avoid) else None
+
+    def _free(self) -> Iterator[Endpoint]:
+        """Endpoints with room, those with the fewest jobs first, and of these the longest idle."""
+        return (endpoint for level in self._with_room for endpoint in level)
+
+    def _avoids_all(self, avoid: Collection[Endpoint]) -> bool:
+        return len(self._usable) <= len(avoid) and all(endpoint in avoid for endpoint in self._usable)
+
+    def _serve(self) -> None:
+        """Hands out what is free, first come, first served; who avoids what is free lets others pass."""
+        while self._could_serve() and (pair := self._next_pair()) is not None:
+            waiting, endpoint = pair
+            del self._waiting[waiting]
+            self._occupy(endpoint)
+            waiting.answer.set_result(endpoint)
+
+    def _next_pair(self) -> tuple[_Waiting, Endpoint] | None:
+        for waiting in self._waiting:
+            if waiting.answer.done():  # cancelled, and not yet gone
+                continue
+            if (endpoint := self._choose(waiting.avoid)) is not None:
+                return waiting, endpoint
+        return None
+
+    def _could_serve(self) -> bool:
+        if not self._waiting or (self._total is not None and self.busy >= self._total):
+            return False
+        return any(self._with_room)
+
+    # --- endpoints that come, go and change ----------------------------------------------------------
+
+    def update(self, endpoint: Endpoint, condition: Condition) -> None:
+        """Also how an endpoint enters and leaves the pool."""
+        endpoint.condition = condition
+        if endpoint.usable:
+            self._usable[endpoint] = None
+        else:
+            self._usable.pop(endpoint, None)
+        self._place(endpoint)
+        self._watch_for_drought()
+        self._serve()
+
+    def _watch_for_drought(self) -> None:
+        if self._usable or not self._waiting:
+            if self._dry is not None:
+                self._dry.cancel()
+                self._dry = None
+        elif self._dry is None:
+            self._dry_since = monotonic()
+            self._dry = asyncio.get_running_loop().call_later(self._patience, self._out_of_patience)
+
+    def _out_of_patience(self) -> None:
+        self._dry, due = None, monotonic() - self._patience
+        for waiting in tuple(self._waiting):
+            if max(waiting.since, self._dry_since) <= due and not waiting.answer.done():
+                waiting.answer.set_exception(
+                    EngineUnavailable(f"no endpoint has been usable for {self._patience:g} s")
+                )
+                del self._waiting[waiting]
+        self._watch_for_drought()
+
+    def close(self) -> None:
+        """Whoever still waits is told."""
+        if self._dry is not None:
+            self._dry.cancel()
+            self._dry = None
+        for waiting in self._waiting:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(EngineUnavailable("the engine was closed"))
+        self._waiting.clear()

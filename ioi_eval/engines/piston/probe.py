@@ -1,0 +1,156 @@
+"""Finds out what a server is and can do: by small jobs, and by requests that it refuses with a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.engines.embedded.threads import to_its_end
+from ioi_eval.engines.piston.findings import findings
+from ioi_eval.engines.piston.looking import LOOK, STEPS, height, seen, stairs
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
+from ioi_eval.errors import EngineError, JobRejected, JobTooLarge
+from ioi_eval.models import Blob, Job, JobFile, JobResult
+from ioi_eval.protocol.piston import decode_reply, decode_runtimes, encode_request, limit_in
+
+_TIME = 60.0  # seconds for any answer
+_RUNTIMES = ("ioi_eval", "bash", "cms_ioi", "codeforces")  # the best first
+_SHELLS = _RUNTIMES[:2]
+# More than any limit, and less than what makes a timer of the server's overflow.
+_LONG, _LARGE = 10**9, 10**15
+_ASKED = {
+    "max_run_time": ("run_timeout", _LONG),
+    "max_compile_time": ("compile_timeout", _LONG),
+    "max_run_cpu_time": ("run_cpu_time", _LONG),
+    "max_compile_cpu_time": ("compile_cpu_time", _LONG),
+    "max_run_memory": ("run_memory_limit", _LARGE),
+    "max_compile_memory": ("compile_memory_limit", _LARGE),
+}
+_BODIES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
+_STOCK_BODY = 100 << 10
+_LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
+_THOROUGH = 8  # endpoints that are asked for much output: for a thousand it would be gigabytes
+_FEWER_STEPS = 7
+
+
+async def answers(wire: Wire, url: str, time: float) -> bool:
+    """Whether this endpoint is there. Asks nobody else and runs nothing."""
+    return (await glance(wire, url, time)).reachable
+
+
+async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
+    """No more than that a server is there and which runtimes it has."""
+    try:
+        answer = await wire.get(url, f"{API}/runtimes", time)
+        runtimes = decode_runtimes(answer.status, answer.body)
+    except EngineError as error:
+        return EndpointReport(url=url, reachable=False, reason=_with_address(url, error))
+    return EndpointReport(url=url, runtimes=tuple(dict.fromkeys(n for r in runtimes for n in r.names)))
+
+
+def _with_address(url: str, error: EngineError) -> str:
+    return str(error) if url in str(error) else f"{url}: {error}"
+
+
+class Prober:
+    """Probes the endpoints of one engine."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._bodies: dict[int, Request] = {}
+        self._begun = 0
+
+    async def probe(self, url: str) -> EndpointReport:
+        """Raises nothing: a server that cannot be probed is one that cannot be used."""
+        report = await glance(self._wire, url, _TIME)
+        try:
+            if report.reachable:
+                report = await self._whole(report)
+        except EngineError as error:
+            report = msgspec.structs.replace(report, reachable=False, reason=_with_address(url, error))
+        return msgspec.structs.replace(report, findings=findings(report))
+
+    async def _whole(self, report: EndpointReport) -> EndpointReport:
+        runtime = next((name for name in _RUNTIMES if name in report.runtimes), "")
+        self._begun += 1
+        fields: dict[str, Any] = {
+            "runtime": runtime,
+            "server": await self._name(report.url),
+            "slots": await self._slots(report.url),
+            "max_body": await self._body(report.url),
+        }
+        if runtime:
+            for field, (name, much) in _ASKED.items():
+                fields[field] = await self._limit(report.url, runtime, name, much)
+        if runtime in _SHELLS:
+            steps = STEPS if self._begun <= _THOROUGH else _FEWER_STEPS
+            fields.update(await self._inside(report.url, runtime))
+            fields["max_output"] = await self._output(report.url, runtime, steps)
+        return msgspec.structs.replace(report, **fields)
+
+    async def _name(self, url: str) -> str:
+        told = _object((await self._wire.get(url, "/", _TIME)).body)
+        return str(told.get("message", ""))[:100]
+
+    async def _slots(self, url: str) -> int | None:
+        """Only a worker of ours says."""
+        told = _object((await self._wire.get(url, "/healthz", _TIME)).body).get("slots")
+        return told if isinstance(told, int) and told > 0 else None
+
+    async def _limit(self, url: str, runtime: str, name: str, much: int) -> int | None:
+        """The number in the refusal. A server that does not refuse has no such limit."""
+        try:
+            await self._run(url, _script(runtime, "true", **{name: much}))
+        except JobTooLarge as error:
+            found = limit_in(str(error))
+            return found[1] if found else None
+        except JobRejected:
+            return None
+        return None
+
+    async def _body(self, url: str) -> int | None:
+        """By requests that are refused one way or the other: for their size, or for what is not in them."""
+        taken = _STOCK_BODY
+        for size in _BODIES:
+            answer = await self._wire.post(url, "/execute", await self._padded(size), _TIME)
+            try:
+                decode_reply(answer.status, answer.body, endpoint=url)
+            except JobTooLarge as error:
+                told = _LIMIT_IN_STACK.search(str(error))
+                return int(told[1]) if told else taken
+            except JobRejected:
+                taken = size
+        return None
+
+    async def _padded(self, size: int) -> Request:
+        """Compressed it is small, and the limit counts what it was before."""
+        if size not in self._bodies:
+            self._bodies[size] = await to_its_end(lambda: compressed(b'{"pad":"%b"}' % (b"x" * (size - 10))))
+        return self._bodies[size]
+
+    async def _inside(self, url: str, runtime: str) -> Mapping[str, Any]:
+        run = (await self._run(url, _script(runtime, LOOK))).run
+        return {**seen(run.stdout), "isolates": run.wall_time is not None}
+
+    async def _output(self, url: str, runtime: str, steps: int) -> int | None:
+        run = (await self._run(url, _script(runtime, stairs(steps)))).run
+        return None if len(run.stdout) >= height(steps) else len(run.stdout)
+
+    async def _run(self, url: str, job: Job) -> JobResult:
+        return await self._wire.execute(url, Request(body=encode_request(job)), _TIME)
+
+
+def _script(runtime: str, text: str, **limits: int) -> Job:
+    return Job(files=(JobFile(name="run", content=Blob.of(text)),), runtime=runtime, **limits)  # type: ignore[arg-type]
+
+
+def _object(body: bytes) -> Mapping[str, Any]:
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,38 @@
+"""What is known of one server, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ioi_eval.engines.conditions import Condition
+from ioi_eval.models import Toolchain, Value
+
+
+class EndpointReport(Value):
+    """What a probe found. Times in ms, sizes in bytes; None: no limit, or none as far as was tried."""
+
+    url: str
+    reachable: bool = True
+    reason: str = ""  # why it is not
+    server: str = ""  # what it calls itself: Piston v3.1.1
+    isolates: bool | None = None  # the current server does; the one before says nothing of statuses and times
+    runtimes: tuple[str, ...] = ()  # names and aliases
+    runtime: str = ""  # the one that was tried
+    slots: int | None = None  # jobs at a time, where it says so
+    architecture: str = ""
+    cores: int | None = None
+    toolchains: Mapping[str, Toolchain] = {}  # by command
+    cpp_standard: str = ""  # the highest that g++ takes
+    static: bool | None = None  # whether g++ links statically
+    max_run_time: int | None = None
+    max_compile_time: int | None = None
+    max_run_cpu_time: int | None = None
+    max_compile_cpu_time: int | None = None
+    max_run_memory: int | None = None
+    max_compile_memory: int | None = None
+    max_body: int | None = None
+    max_output: int | None = None
+    max_file: int | None = None
+    max_processes: int | None = None
+    max_open_files: int | None = None
+    findings: tuple[Condition, ...] = ()  # a line each for the doctor

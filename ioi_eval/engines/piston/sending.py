@@ -1,0 +1,164 @@
+"""One request to one server: what went over the wire, or the typed error of what did not."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from ioi_eval.engines.embedded.threads import to_its_end
+from ioi_eval.errors import BrokenReply, EngineUnavailable, JobRejected
+from ioi_eval.models import Job, JobResult, Value
+from ioi_eval.protocol.piston import decode_reply, encode_request
+
+API = "/api/v2"
+# Node closes a connection that was idle for five seconds: ours are closed before, not while one is sending.
+_IDLE_SECONDS = 4.0
+_WORTH_A_THREAD = 1 << 16  # bytes of files or of a reply
+_WORTH_COMPRESSING = 1 << 15  # bytes of a body that leaves this machine
+_SAMPLE = 1 << 16
+_SHRINKS = 0.9  # to this part of its size at most, or compressing is not worth it
+_LARGEST_REPLY = 512 << 20
+_PIECE = 1 << 18
+_JSON: Mapping[str, str] = {"Content-Type": "application/json"}
+_PACKED: Mapping[str, str] = {**_JSON, "Content-Encoding": "gzip"}
+
+
+class NoAnswer(EngineUnavailable):
+    """Nobody there, or nobody who answers in time."""
+
+
+class Answer(Value):
+    status: int
+    body: bytes
+
+
+class Request(Value):
+    body: bytes
+    packed: bool = False  # by gzip
+
+
+class Wire:
+    """The connections of one engine."""
+
+    def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:
+        self._headers = {"Accept-Encoding": "identity"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._connect = connect
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        # The pool bounds what is under way; limits of the connector would only hide where jobs wait.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers=self._headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            read_bufsize=_PIECE,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def execute(self, url: str, request: Request, time: float) -> JobResult:
+        """`time`: seconds until the answer must be there. Errors are those of the engine's contract."""
+        answer = await self.post(url, "/execute", request, time)
+        if len(answer.body) < _WORTH_A_THREAD:
+            return decode_reply(answer.status, answer.body, endpoint=url)
+        return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
+
+    async def get(self, url: str, path: str, time: float) -> Answer:
+        return await self._ask("GET", url + path, time)
+
+    async def post(self, url: str, path: str, request: Request, time: float) -> Answer:
+        return await self._ask("POST", url + API + path, time, request)
+
+    async def _ask(self, method: str, address: str, time: float, request: Request | None = None) -> Answer:
+        if self._session is None:
+            raise EngineUnavailable("the engine was closed")
+        timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
+        body, headers = (request.body, _headers(request)) if request is not None else (None, None)
+        try:
+            async with self._session.request(
+                method, address, data=body, headers=headers, timeout=timeout, allow_redirects=False
+            ) as response:
+                return Answer(status=response.status, body=await _read(response))
+        except aiohttp.ClientConnectorError as error:
+            raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
+        except TimeoutError as error:
+            raise NoAnswer(f"{_server(address)} gave no answer in {time:.3g} s") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise BrokenReply(f"{_server(address)} broke off: {type(error).__name__}: {error}") from error
+
+
+def _headers(request: Request) -> Mapping[str, str]:
+    return _PACKED if request.packed else _JSON
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > _LARGEST_REPLY:
+            raise BrokenReply(f"a reply of more than {_LARGEST_REPLY} bytes")
+    return b"".join(pieces)
+
+
+def _server(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+# --- bodies ------------------------------------------------------------------------------------------
+
+
+async def request_of(job: Job, url: str) -> Request:
+    """What to send for a job. In a thread where it takes long or reads from disk: the loop has other jobs."""
+    size = sum(file.content.size for file in job.files)
+    if size < _WORTH_A_THREAD and all(file.content.data is not None for file in job.files):
+        return Request(body=encode_request(job))
+    return await to_its_end(lambda: _encoded(job, url))
+
+
+def _encoded(job: Job, url: str) -> Request:
+    try:
+        body = encode_request(job)
+    except OSError as error:
+        raise JobRejected(f"a file of the job cannot be read: {error}") from error
+    if len(body) < _WORTH_COMPRESSING or is_loopback(url) or not _compresses(body):
+        return Request(body=body)
+    return compressed(body)
+
+
+def compressed(body: bytes) -> Request:
+    """At the fastest level: the network is to be relieved, not this machine's cores used up."""
+    packer = zlib.compressobj(level=1, wbits=31)
+    packed = packer.compress(body) + packer.flush()
+    return Request(body=packed, packed=True)
+
+
+def _compresses(body: bytes) -> bool:
+    middle = max(0, (len(body) - _SAMPLE) // 2)
+    sample = body[middle : middle + _SAMPLE]
+    return len(zlib.compress(sample, 1)) < _SHRINKS * len(sample)
+
+
+def is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,49 @@
+"""How long an answer may take, and how long to wait before the next try. Pure."""
+
+from __future__ import annotations
+
+import random
+
+from ioi_eval.models import Job, Value
+
+_SLOWEST = 1 << 20  # bytes a second that a body and a reply get through at the least
+_REPLY = 4 << 20  # bytes that a reply may have without a word
+
+
+class Patience(Value):
+    """Seconds. The defaults are for clusters; tests have less time."""
+
+    margin: float = 60.0  # beyond what a job may take: a server may let it wait for its turn
+    connect: float = 10.0
+    health: float = 10.0  # for the answer to a question of health
+    drought: float = 300.0  # without any usable endpoint, before a job is given up
+    first_wait: float = 0.1
+    longest_wait: float = 5.0
+    first_rest: float = 0.5  # of an endpoint that was found wanting
+    longest_rest: float = 30.0
+
+
+class ServerTimes(Value):
+    """What a server allows a stage where the job does not say; ms."""
+
+    compile: int = 60_000
+    run: int = 60_000
+
+
+def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
+    """Seconds: compile, run, the way there and back, and a margin.
+
+    A client that gives up earlier sends the job again while the first still runs.
+    """
+    stages = (job.compile_timeout or times.compile) + (job.run_timeout or times.run)
+    return stages / 1000 + (body + _REPLY) / _SLOWEST + patience.margin
+
+
+def wait_before(attempt: int, patience: Patience) -> float:
+    """Anything up to a bound that doubles, so that jobs that failed together do not come back together."""
+    return random.uniform(0, min(patience.longest_wait, patience.first_wait * 2 ** min(attempt, 16)))
+
+
+def rest_after(failures: int, patience: Patience) -> float:
+    longest = min(patience.longest_rest, patience.first_rest * 2 ** min(failures, 16))
+    return random.uniform(longest / 2, longest)
