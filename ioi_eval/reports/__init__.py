@@ -1,7 +1,9 @@
-"""What a run's folder says, for programs (summary.json) and for people (report.md)."""
+"""What a run's folder says, for programs (summary.json, frames) and for people (report.md, report.html)."""
 
-from ioi_eval.reports.markdown import markdown, write_reports
+from ioi_eval.reports.html import html
+from ioi_eval.reports.markdown import markdown
 from ioi_eval.reports.options import ReportOptions
+from ioi_eval.reports.page import document
 from ioi_eval.reports.summary import summary, write_summary
 from ioi_eval.reports.values import (
     Failures,
@@ -11,6 +13,7 @@ from ioi_eval.reports.values import (
     Settings,
     Summary,
 )
+from ioi_eval.reports.writing import write_reports
 
 __all__ = [
     "Failures",
@@ -20,6 +23,8 @@ __all__ = [
     "ReportOptions",
     "Settings",
     "Summary",
+    "document",
+    "html",
     "markdown",
     "summary",
     "write_reports",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ioi_eval.models import TestResult
-from ioi_eval.reports.text import NOTHING, Markdown, block, counted, inline, number, table, visible
+from ioi_eval.reports.document import Lines, Section, Table
+from ioi_eval.reports.text import NOTHING, counted, number, visible
 from ioi_eval.rows import bounded
 from ioi_eval.validation import Check, SolutionCheck, SubtaskCheck, Validation
 from ioi_eval.verdicts import STATUS_ORDER
@@ -137,34 +138,32 @@ def _measures(test: TestResult) -> Iterator[str]:
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def section(found: Validation) -> Markdown:
-    """The part of report.md about a validation."""
+def sections(found: Validation) -> Iterator[Section]:
+    """The part of a report about a validation."""
     heads = [head.capitalize() for head in HEADS]
     align = "".join("r" if head in RIGHT else "l" for head in HEADS)
     words, counts = matrix(found)
-    parts = [
-        "## Expected against got",
-        f"**{inline(conclusion(found))}.** Every test ran; no early stop.",
-        table(heads, [[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)], align),
-        *_limits(found),
-        "### Confusion",
-        "How often a status was got where a word was expected.",
-        table(words, counts, "l" + "r" * (len(words) - 1)),
-        *_differences(found),
-    ]
-    return Markdown("\n\n".join(parts))
+    yield Section(
+        title="Expected against got",
+        lead=f"{conclusion(found)}.",
+        text=["Every test ran; no early stop."],
+        table=Table(
+            heads=heads, rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)], align=align
+        ),
+        notes=list(_limits(found)),
+    )
+    yield Section(
+        title="Confusion",
+        level=3,
+        text=["How often a status was got where a word was expected."],
+        table=Table(heads=words, rows=counts, align="l" + "r" * (len(words) - 1)),
+    )
+    if found.differences:
+        evidence = [Lines(sentence=sentence, lines=lines) for sentence, lines in differences(found)]
+        yield Section(title="Differences", level=3, lines=evidence)
 
 
 def _limits(found: Validation) -> Iterator[str]:
     for problem, limit in found.limits.items():
         slowest = f"the {limit.slowest:.3f} s of {limit.solution} on test {limit.test}"
-        yield inline(f"Time limit of {problem}: {limit.cpu_time:g} s, {limit.multiplier:g} times {slowest}.")
-
-
-def _differences(found: Validation) -> Iterator[str]:
-    if not found.differences:
-        return
-    yield "### Differences"
-    for sentence, lines in differences(found):
-        yield inline(sentence)
-        yield block("\n".join(lines))
+        yield f"Time limit of {problem}: {limit.cpu_time:g} s, {limit.multiplier:g} times {slowest}."

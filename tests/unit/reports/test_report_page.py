@@ -15,7 +15,7 @@ from run_samples import SUM, judged, problem, result, submission, texts
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.models import Verdict
-from ioi_eval.reports import markdown, summary
+from ioi_eval.reports import document, markdown, summary
 from ioi_eval.reports.text import NOTHING, Markdown, bar, block, inline, number, share, table, visible
 from ioi_eval.rows import failure_row, result_row
 
@@ -54,7 +54,7 @@ def page(
             journal.record(row)
         for row in failures:
             journal.fail(row)
-    return markdown(summary(folder))
+    return markdown(document(summary(folder)))
 
 
 def cells(page: str) -> list[list[list[str]]]:
@@ -151,11 +151,22 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
         rows.append(result_row(of, plain, result(of, {"3-a": Verdict.WA}, problem=plain)))
     failures = [failure_row(submission("f", row={"model": "m2"}), JudgeFailure("it broke", remedy="Mend it"))]
     text = page(tmp_path / "run", rows, failures, {"command": "ioi-eval score x", "engine": "embedded"})
-    models, by_problem, verdicts, *_ = tables = cells(text)
+    models, budgets, passes, by_problem, verdicts, *_ = tables = cells(text)
     assert models[1:] == [
         ["m1", "100", "100", "████████████ 100.0 %", "1 of 2 problems", "2", "100.0 %", "0"],
         ["m2", "50.5", "100", "██████░░░░░░ 50.5 %", "0 of 2 problems", "3", "100.0 %", "1"],
     ]
+    assert budgets == [
+        ["Model", "All", "50", "One", "of"],
+        ["m1", "100", "100", "100", "100"],
+        ["m2", "50.5", "50.5", "50.5", "100"],
+    ]
+    assert passes == [
+        ["Model", "pass@1", "Problems", "Unscored"],
+        ["m1", "50.0 % (0.0 to 100.0)", "2", "0"],
+        ["m2", "0.0 % (0.0 to 0.0)", "2", "1"],
+    ]
+    assert "pass@5: no problem has 5 scored submissions." in text
     assert by_problem == [
         ["Problem", "of", "m1", "m2"],
         ["plain", "tests", "75.0 %", "75.0 %"],
@@ -167,9 +178,9 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
         ["m2", "0", "1", "1", "1"],
         ["All", "1", "1", "2", "1"],
     ]
-    assert ["", "03-all", "0", "49.5", "TLE", NOTHING] in tables[6]
-    assert ["1", "sum", NOTHING, "it broke", "Mend it", "f"] in tables[7]
-    assert ["Engine", "embedded"] in tables[8] and ["Compiled with", "g++ 12 (2 submissions)"] in tables[8]
+    assert ["", "03-all", "0", "49.5", "TLE", NOTHING] in tables[8]
+    assert ["1", "sum", NOTHING, "it broke", "Mend it", "f"] in tables[9]
+    assert ["Engine", "embedded"] in tables[10] and ["Compiled with", "g++ 12 (2 submissions)"] in tables[10]
     assert "**1 submission could not be judged.**" in text
     assert "```sh\nioi-eval score x\n```" in text
 
@@ -181,6 +192,8 @@ def test_the_page_of_one_model_without_a_name(tmp_path: Path) -> None:
     assert headings == [
         "# Scores of 1 submission",
         "## Total",
+        "## Points by the number of submissions",
+        "## pass@k",
         "## Verdicts",
         "## Problems",
         "### Best of each subtask",

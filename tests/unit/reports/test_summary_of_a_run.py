@@ -138,7 +138,7 @@ def test_any_order_of_finishing_gives_the_same_summary(
     expected = write_reports(written(folder / "first", rows, failures))
     shuffled = dice.sample(rows, len(rows)), dice.sample(failures, len(failures))
     assert write_reports(written(folder / "second", *shuffled)) == expected
-    for name in ("summary.json", "report.md"):
+    for name in ("summary.json", "report.md", "report.html"):
         assert (folder / "first" / name).read_bytes() == (folder / "second" / name).read_bytes()
 
 

@@ -1,0 +1,221 @@
+"""The document of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.reports import tables
+from ioi_eval.reports.document import Document, Lines, Section, Table
+from ioi_eval.reports.text import NOTHING, counted, number, share
+from ioi_eval.reports.validation import sections as validation_sections
+from ioi_eval.reports.values import ModelSummary, ProblemSummary, Settings, Summary
+from ioi_eval.scoring import Mode
+from ioi_eval.validation import Validation
+
+_COMMAND = "command"  # the setting that says how the run was started
+_LONG = 40  # rows
+_MODES = {
+    Mode.MAX_SUBTASK: "Points are those of the best of subtasks (max_subtask): for each subtask the best "
+    "that any submission earned, added up.",
+    Mode.MAX: "Points are those of the best submission (max).",
+    Mode.MAX_TOKENED_LAST: "Points are those of the best of the tokened submissions and the last one "
+    "(max_tokened_last).",
+}
+_UNSCORED = (
+    "That is a fault of the judge or of its machine, not of the submissions: they are listed below, they are "
+    "in no score and in no average, and the same command run again retries them and nothing else."
+)
+
+
+def document(run: Summary, validation: Validation | None = None) -> Document:
+    return Document(
+        title=f"Scores of {counted(run.submissions, 'submission')}",
+        lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
+        text=[_UNSCORED] if run.unscored else [],
+        sections=[
+            *(validation_sections(validation) if validation is not None else ()),
+            *_overview(run),
+            *(section for model in run.models for section in _model(model, alone=len(run.models) == 1)),
+            *_failures(run),
+            *_about(run.settings),
+        ],
+    )
+
+
+def _overview(run: Summary) -> Iterator[Section]:
+    of = tables.entries(run)
+    several = len(of) > 1
+    notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
+    solved = (
+        "A problem is solved when every subtask has full marks; without subtasks, when a submission passes "
+    )
+    yield Section(
+        title="Models" if several else "Total",
+        table=tables.models(of),
+        notes=[*notes, f"{solved}every test."],
+    )
+    yield from filter(None, (tables.budgets(of), tables.medals(of), tables.passes(of, run.unscored)))
+    yield from tables.groups(of)
+    if several:
+        yield tables.by_problem(of)
+    yield tables.verdicts(of, run.verdicts, run.unscored)
+
+
+def _has_subtasks(*models: ModelSummary) -> bool:
+    return any(problem.subtasks for model in models for problem in model.problems)
+
+
+# --- a model -----------------------------------------------------------------------------------------
+
+
+def _model(model: ModelSummary, *, alone: bool) -> Iterator[Section]:
+    yield Section(
+        title=model.model or ("Problems" if alone else "Submissions without a model's name"),
+        table=_problems(model),
+        long=len(model.problems) > _LONG,
+    )
+    if _has_subtasks(model):
+        of = "" if alone else ", " + (model.model or "no model's name")
+        rows = [row for problem in model.problems for row in _subtasks(problem)]
+        yield Section(
+            title=f"Best of each subtask{of}",
+            level=3,
+            table=Table(
+                heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"], rows=rows, align="llrrll"
+            ),
+            long=len(rows) > _LONG,
+        )
+
+
+def _problems(model: ModelSummary) -> Table:
+    statuses = list(model.verdicts)[::-1]
+    ks = tables.known_ks(problem.pass_at for problem in model.problems)
+    heads = ["Problem", "Points", "of", "Mean", "Solved by", *(f"pass@{k}" for k in ks)]
+    heads += ["Submissions", *statuses, "Unscored"]
+    rows = [
+        [
+            problem.problem_id,
+            tables.points(problem),
+            tables.whole([problem]),
+            _mean(problem),
+            f"{problem.solved:,}",
+            *_passes(problem, ks),
+            f"{problem.submissions:,}",
+            *tables.counts(problem.verdicts, statuses),
+            f"{problem.unscored:,}",
+        ]
+        for problem in model.problems
+    ]
+    return Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
+
+
+def _mean(problem: ProblemSummary) -> str:
+    return share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points)
+
+
+def _passes(problem: ProblemSummary, ks: list[int]) -> list[str]:
+    values = {found.k: found.value for found in problem.pass_at}
+    return [share(values.get(k), 1) for k in ks]
+
+
+def _subtasks(problem: ProblemSummary) -> list[list[str]]:
+    return [
+        [
+            problem.problem_id if place == 0 else "",
+            best.subtask,
+            number(best.weighted_score),
+            number(best.points),
+            best.status,
+            best.key if best.weighted_score else NOTHING,
+        ]
+        for place, best in enumerate(problem.subtasks)
+    ]
+
+
+# --- what could not be judged, and how all was made --------------------------------------------------
+
+
+def _failures(run: Summary) -> Iterator[Section]:
+    if not run.unscored:
+        return
+    rows = [
+        [
+            f"{why.submissions:,}",
+            ", ".join(why.problems),
+            why.phase or NOTHING,
+            why.reason,
+            why.remedy or NOTHING,
+            ", ".join(why.examples),
+        ]
+        for why in run.failures
+    ]
+    heads = ["Submissions", "Problems", "While", "Reason", "What to do", "For example"]
+    table = Table(heads=heads, rows=rows, align="rlllll")
+    yield Section(title="Could not be judged", table=table, notes=["failures.jsonl has them one by one."])
+
+
+def _about(settings: Settings) -> Iterator[Section]:
+    rows = [list(pair) for pair in _settings(settings)]
+    yield Section(
+        title="Settings",
+        table=Table(heads=["What", "Value"], rows=rows, align="ll"),
+        items=[f"Not confined as it could be: {reason}" for reason in _missing(settings)],
+    )
+    command = settings.given.get(_COMMAND)
+    yield Section(
+        title="How to get the same again",
+        lines=[Lines(lines=[command])] if isinstance(command, str) and command else [],
+        notes=[
+            "Every number here is made of results.jsonl, which has the verdict, time and memory of every "
+            "test. Two runs of the same dump and problems are equal after sorting by key, but for times and "
+            "memory."
+        ],
+    )
+
+
+def _missing(settings: Settings) -> list[str]:
+    """What a kernel refused. Said outside the table: it bears on trust."""
+    found = [str(reason) for one in settings.confinements for reason in one.get("missing") or ()]
+    return list(dict.fromkeys(found))
+
+
+def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
+    yield from ((_title(name), _text(value)) for name, value in settings.given.items() if name != _COMMAND)
+    if settings.dump:
+        yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
+    yield from ((f"Option {name}", _text(value)) for name, value in sorted(settings.options.items()))
+    yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
+    yield from (("Compiled with", f"{name} ({_times(times)})") for name, times in settings.compilers.items())
+    yield from (
+        (f"Checker of {problem}", ", ".join(found)) for problem, found in settings.checkers.items() if found
+    )
+    yield from (("Repaired", f"{name} ({_times(times)})") for name, times in settings.repairs.items())
+    yield from (("Confinement", _confinement(one)) for one in settings.confinements)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _times(times: int) -> str:
+    return counted(times, "submission")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(value) or NOTHING
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _confinement(report: Mapping[str, Any]) -> str:
+    """The confinement report of docs/protocol.md in one line."""
+    spaces = " ".join(map(str, report.get("namespaces") or ()))
+    layers = [
+        f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
+        "seccomp" if report.get("seccomp") else "no seccomp",
+        f"namespaces {spaces}" if spaces else "no namespaces",
+    ]
+    return ", ".join(layers)

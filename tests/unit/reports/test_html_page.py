@@ -1,0 +1,202 @@
+"""report.html: what came from others is text in it, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from run_samples import SUM, judged, result, submission, texts
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.expectations import expectations
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Solution, Verdict
+from ioi_eval.reports import document, html, summary, write_reports
+from ioi_eval.reports.document import Document, Lines, Meter, Section, Table
+from ioi_eval.reports.html import style_of
+from ioi_eval.reports.text import visible
+from ioi_eval.rows import failure_row, plain, result_of, result_row
+from ioi_eval.validation import Case, validation, write_validation
+
+HOSTILE = [
+    "</td></table><script>alert(1)</script>",
+    '" onmouseover="alert(1)" x=\'',
+    "<img src=x onerror=alert(1)>",
+    "</style><style>@import url(https://example.org)",
+    "</title><base href='https://example.org'>",
+    "{{ 7 * 7 }}{% raw %}",
+    "\x1b[31mred\x1b[0m \x07\x1b]0;title\x07",
+    "\u202ebackwards\u2028line",
+    "&lt;b&gt; &#60;",
+    "<!-- ]]>",
+    "\ud800 half",
+]
+TAGS = {"html", "head", "meta", "title", "style", "body", "main", "header", "nav", "a", "h1", "h2", "h3", "p"}
+TAGS |= {"strong", "div", "section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "ul", "li"}
+TAGS |= {"pre", "details", "summary"}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "id", "class", "href", "tabindex"}
+ATTRIBUTES |= {"viewbox", "preserveaspectratio", "aria-hidden", "width", "height"}
+
+
+class Reader(HTMLParser):
+    """Collects what a page is made of, and its text; fails where a tag is closed that is not open."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.links: list[str] = []
+        self.text: list[str] = []
+        self.rows: list[int] = []
+        self._open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "style")]
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in ("td", "th"):
+            self.rows[-1] += 1
+        if tag not in ("meta", "rect"):
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self._open:
+            self.text.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def close(self) -> None:
+        super().close()
+        assert self._open == []
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.tags <= TAGS
+    assert reader.attributes <= ATTRIBUTES
+    assert all(link.startswith("#s") and link[2:].isdigit() for link in reader.links)
+    return reader
+
+
+def run(folder: Path, rows: Sequence[Any], failures: Sequence[Any] = (), **given: Any) -> Path:
+    with Journal.open(folder, Fingerprint(dump="d" * 64), settings=given) as journal:
+        journal.begin()
+        for row in rows:
+            journal.record(row)
+        for row in failures:
+            journal.fail(row)
+    return folder
+
+
+def around(text: str) -> Document:
+    """A document that has the text in every place that there is."""
+    section = Section(
+        title=text,
+        lead=text,
+        text=[text],
+        table=Table(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
+        notes=[text],
+        items=[text],
+        lines=[Lines(sentence=text, lines=[text, text])],
+        long=True,
+    )
+    return Document(title=text, lead=text, text=[text], sections=[section, section])
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_is_shown_and_not_obeyed(text: str) -> None:
+    page = read(html(around(text)))
+    shown = [piece for piece in page.text if visible(text) in piece]
+    assert len(shown) >= 20, "it is not in every place"
+    assert all(char.isprintable() or char == "\n" for char in "".join(page.text))
+    assert page.rows == [2] * 6
+
+
+@given(texts)
+@settings(max_examples=30)
+def test_any_text_is_text(text: str) -> None:
+    assert read(html(around(text))).rows == [2] * 6
+
+
+def test_nothing_is_loaded_and_nothing_runs() -> None:
+    page = html(around("x"))
+    assert "default-src 'none'" in page
+    assert not any(word in page for word in ("<script", "@import", "url(", "http:", "https:", " src="))
+
+
+def test_classes_are_words_of_ours() -> None:
+    assert style_of("AC", "l") == "short status ac"
+    assert style_of("gold", "l") == "short word good gold"
+    assert style_of("NO", "l") == "short word bad"
+    assert style_of('ac" onclick="x', "r") == "number"
+    assert style_of("x" * 99, "l") == "text"
+
+
+def test_a_meter_is_drawn_to_scale() -> None:
+    table = Table(heads=["a"], rows=[[Meter(part=1, whole=3)], [Meter(part=0, whole=0)]], align="l")
+    page = html(Document(title="t", sections=[Section(title="s", table=table)]))
+    assert 'class="full" width="33.33"' in page and "33.3 %" in page
+    assert 'class="full" width="0.00"' in page
+
+
+@given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key))
+@settings(max_examples=20)
+def test_nothing_of_a_submission_breaks_the_page(
+    tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
+) -> None:
+    failures = [
+        failure_row(submission(f"f{n}", row={"model": why}), JudgeFailure(why, remedy=why, phase=why))
+        for n, why in enumerate(HOSTILE)
+    ]
+    rows = [result_row(*case) for case in cases]
+    folder = run(tmp_path_factory.mktemp("html") / "run", rows, failures, engine=HOSTILE[0], dumps=HOSTILE)
+    page = read(html(document(summary(folder))))
+    assert any(visible(HOSTILE[0]) in piece for piece in page.text)
+
+
+def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) -> None:
+    """A validation shows feedback; a run shows models, problems, difficulties, tags and reasons."""
+    for n, text in enumerate(HOSTILE):
+        of = submission("k", target_subtask=text, row={"model": text, "difficulty": text, "tags": [text]})
+        judged_as = result(of, {"1-a": Verdict.WA}, feedback=text, compiler=text, compile_output=text)
+        failure = failure_row(submission("f", row={"model": text}), JudgeFailure(text))
+        row = result_row(of, SUM, judged_as)
+        folder = run(tmp_path / str(n), [row], [failure], command=text)
+        words = expectations(SUM, Solution(name="s", expected="correct"))
+        case = Case(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
+        write_validation(folder, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))
+        write_reports(folder)
+        page = read((folder / "report.html").read_text())
+        assert sum(visible(plain(text)) in piece for piece in page.text) >= 12
+        assert any(f"1-a WA 0: {visible(plain(text))}" in piece for piece in page.text), "the feedback"
+        markdown, data = (folder / "report.md").read_text(), (folder / "summary.json").read_text()
+        tokens = [
+            child for token in MarkdownIt("commonmark").parse(markdown) for child in token.children or ()
+        ]
+        assert {token.type for token in tokens} <= {
+            "text",
+            "text_special",
+            "strong_open",
+            "strong_close",
+            "softbreak",
+        }
+        assert all(char.isprintable() or char == "\n" for char in markdown + "".join(page.text))
+        assert not any(char < " " and char != "\n" for char in data), "JSON escapes them"
