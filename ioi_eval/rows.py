@@ -67,6 +67,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "key": submission.key,
         "problem_id": submission.problem_id,
         "submission_sha256": identity(problem, submission),
+        **_labels(problem),
         **_target_columns(submission, result),
         "all_subtasks_points": result.points,
         "all_subtasks_results": [_subtask_row(subtask) for subtask in result.subtasks],
@@ -79,6 +80,12 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "confinement": result.confinement,
     }
     return {str(name): plain(value) for name, value in columns.items()}
+
+
+def _labels(problem: Problem) -> dict[str, Any]:
+    """What reports tell problems apart by. A dump's own columns stay where the problem does not say."""
+    labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
+    return {name: value for name, value in labels.items() if value}
 
 
 def _target_columns(submission: Submission, result: SubmissionResult) -> dict[str, Any]:

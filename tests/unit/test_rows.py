@@ -105,6 +105,15 @@ def test_every_column_that_is_not_the_dumps_is_a_known_one(case: Judged) -> None
     assert set(result_row(*case)) - set(case[0].row) <= RESULT_COLUMNS
 
 
+def test_labels_are_the_problems_where_it_has_them_and_the_dumps_otherwise() -> None:
+    of = submission("k", row={"year": "2024.0", "difficulty": "mine", "tags": "x"})
+    plain_row = result_row(of, SUM, result(of))
+    assert (plain_row["year"], plain_row["difficulty"], plain_row["tags"]) == ("2024.0", "mine", "x")
+    named = msgspec.structs.replace(SUM, year=2024, difficulty="hard", tags=("dp", "graphs"))
+    row = result_row(of, named, result(of))
+    assert (row["year"], row["difficulty"], row["tags"]) == (2024, "hard", ["dp", "graphs"])
+
+
 def test_long_compiler_output_is_cut() -> None:
     of = submission("k")
     row = result_row(of, SUM, result(of, compile_output="x" * 10 * MAX_COMPILE_OUTPUT))
