@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from ioi_eval.engines import Engine
@@ -87,23 +88,27 @@ class Runtime:
     # --- in the thread ---
 
     def _run(self, setup: Setup, opened: Future[None]) -> None:
-        try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve(setup, opened))
-        except BaseException as error:
-            if opened.done():
-                raise
-            opened.set_exception(error)
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve(setup, opened))
 
     async def _serve(self, setup: Setup, opened: Future[None]) -> None:
+        async with AsyncExitStack() as stack:
+            opening = asyncio.create_task(self._open(setup, stack))
+            await asyncio.wait([opening])
+            if (error := opening.exception()) is not None:
+                opened.set_exception(error)
+                return
+            opened.set_result(None)
+            await self._closing.wait()
+            self._scorer = None
+            await _cancel_others()
+
+    async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         store = Store(default_root(os.environ.get(_CACHE_VARIABLE)), _CACHE_LIMIT)
         make = setup.engine or (lambda store: EmbeddedEngine(store=store, slots=setup.slots))
         self._engine = make(store)
-        async with Scorer(self._engine, store=store, options=setup.options) as self._scorer:
-            opened.set_result(None)
-            await self._closing.wait()
-            await _cancel_others()
-        self._scorer = None
+        scorer = Scorer(self._engine, store=store, options=setup.options)
+        self._scorer = await stack.enter_async_context(scorer)
 
 
 async def _cancel_others() -> None:
@@ -115,28 +120,45 @@ async def _cancel_others() -> None:
 
 # --- one for each process ----------------------------------------------------------------------------
 
-_lock = threading.Lock()
-_runtimes: dict[Setup, Runtime] = {}
-_of_parents: list[dict[Setup, Runtime]] = []  # never freed: freeing would close what the parent uses
+
+class _Own:
+    """This process's runtimes, and those that it must not touch."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.runtimes: dict[Setup, Runtime] = {}
+        self.of_parents: list[dict[Setup, Runtime]] = []  # kept: freeing would close what the parent uses
+
+    def start_anew(self) -> None:
+        """In a child: the parent's threads are not here, and its lock may have been held."""
+        self.lock = threading.Lock()
+        for inherited in self.runtimes.values():
+            inherited.let_go()
+        self.of_parents.append(self.runtimes)
+        self.runtimes = {}
+
+
+_own = _Own()
+os.register_at_fork(after_in_child=_own.start_anew)
 
 
 def runtime(setup: Setup | None = None) -> Runtime:
     """This process's runtime of that setup, made when it is first asked for."""
     setup = setup or Setup()
-    with _lock:
-        found = _runtimes.get(setup)
+    with _own.lock:
+        found = _own.runtimes.get(setup)
         if found is None:
-            if not _runtimes:
+            if not _own.runtimes:
                 _at_the_end(close_all)
-            found = _runtimes[setup] = Runtime(setup)
+            found = _own.runtimes[setup] = Runtime(setup)
         return found
 
 
 def close_all() -> None:
     """Closes this process's runtimes. The next call makes new ones."""
-    with _lock:
-        while _runtimes:
-            _runtimes.popitem()[1].close()
+    with _own.lock:
+        while _own.runtimes:
+            _own.runtimes.popitem()[1].close()
 
 
 def _at_the_end(work: Callable[[], None]) -> None:
@@ -144,17 +166,3 @@ def _at_the_end(work: Callable[[], None]) -> None:
     register = getattr(threading, "_register_atexit", None)
     if register is not None:
         register(work)
-
-
-def _start_anew() -> None:
-    """In a child: the parent's threads are not here, and its lock may have been held."""
-    global _lock, _runtimes
-    _lock = threading.Lock()
-    if _runtimes:
-        for inherited in _runtimes.values():
-            inherited.let_go()
-        _of_parents.append(_runtimes)
-        _runtimes = {}
-
-
-os.register_at_fork(after_in_child=_start_anew)

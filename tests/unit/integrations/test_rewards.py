@@ -151,7 +151,7 @@ def test_one_runtime_serves_all_threads() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
     assert found == [1.1, 0] * 4
-    assert len(runtimes._runtimes) == 1
+    assert len(runtimes._own.runtimes) == 1
 
 
 def in_child(answers: Any, parents: int) -> None:
