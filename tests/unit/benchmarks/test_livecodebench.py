@@ -1,0 +1,211 @@
+"""LiveCodeBench: rows of its schema become problems; what is packed is read and never run."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import ADD, contents, lcb_tests, livecodebench, loaded, packed, write_rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.benchmarks.packed import pickled_text, unpacked
+from ioi_eval.cases import CasesError
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.judge import Scorer
+from ioi_eval.models import Problem, Submission
+from ioi_eval.models import Verdict as V
+
+FUNCTION = {
+    "starter_code": "class Solution:\n    def add(self, a: List[int], b: int) -> int:\n        ",
+    "metadata": '{"func_name": "add"}',
+    "public_test_cases": lcb_tests(("[1, 2]\n3", "6"), kind="functional"),
+    "platform": "leetcode",
+    "difficulty": "hard",
+    "contest_date": "2025-01-04T00:00:00",
+}
+METHOD = "class Solution:\n    def add(self, a: List[int], b: int): return sum(a) + b\n"
+
+
+def functional(name: str, **columns: Any) -> dict[str, Any]:
+    private = packed(lcb_tests(("[]\n-4", "-4"), kind="functional"))
+    return livecodebench(name, **{**FUNCTION, "private": private, **columns})
+
+
+async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
+    return [test.status for test in (await scorer.score(problem, submission)).tests]
+
+
+def test_a_row_becomes_a_program(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, "livecodebench", [livecodebench("abc301_a")])["abc301_a"]
+    assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
+    assert (problem.difficulty, problem.tags, problem.year) == ("easy", ("atcoder",), 2024)
+    assert (problem.limits.cpu_time, problem.limits.memory) == (6, 1 << 30)
+    assert contents(problem) == [("1 2\n", "3\n"), ("30 4\n", "34.0")], "public, then private"
+    assert problem.checker.kind == "lines"
+
+
+async def test_lines_are_compared_and_numbers_as_numbers(scorer: Scorer, tmp_path: Path) -> None:
+    problem = loaded(tmp_path, "livecodebench", [livecodebench("a")])["a"]
+    assert await statuses(scorer, problem, ADD) == [V.AC, V.AC]
+    assert await statuses(scorer, problem, f"print()\n{ADD}print()") == [V.AC, V.AC]
+    assert await statuses(scorer, problem, f"{ADD}print(0)") == [V.WA, V.WA]
+
+
+async def test_a_method_of_solution_is_called(scorer: Scorer, tmp_path: Path) -> None:
+    problem = loaded(tmp_path, "livecodebench", [functional("2727")])["2727"]
+    assert problem.starter_code == FUNCTION["starter_code"]
+    assert contents(problem) == [("[[1, 2], 3]", "6"), ("[[], -4]", "-4")]
+    assert await statuses(scorer, problem, METHOD) == [V.AC, V.AC]
+    assert await statuses(scorer, problem, "def add(a, b): return [sum(a) + b]") == [V.WA, V.WA]
+
+
+def test_private_tests_that_are_not_packed_or_missing(tmp_path: Path) -> None:
+    rows = [
+        livecodebench("json", private=lcb_tests(("5 5", "10"))),
+        livecodebench("none", private=""),
+        livecodebench("null", private="null", metadata=None),
+    ]
+    problems = loaded(tmp_path, "livecodebench", rows)
+    assert [len(problem.tests) for problem in problems.values()] == [2, 1, 1]
+
+
+def test_problems_by_date_platform_and_difficulty(tmp_path: Path) -> None:
+    rows = [livecodebench("a"), functional("2727"), livecodebench("b", contest_date=None)]
+
+    def names(**options: Any) -> list[str]:
+        return list(loaded(tmp_path, "livecodebench", rows, **options))
+
+    assert names() == ["2727", "a", "b"]
+    assert names(date_from="2024-05-13", date_to="2024-12-31") == ["a"]
+    assert names(date_from="2024-05-14") == ["2727"]
+    assert names(tags=frozenset({"LeetCode"})) == ["2727"]
+    assert names(difficulty=frozenset({"easy"}), years=frozenset({2024})) == ["a"]
+    with pytest.raises(InputError, match="no problem with the tag 'topcoder'"):
+        names(tags=frozenset({"topcoder"}))
+
+
+def test_releases_lie_in_files_with_numbers(tmp_path: Path) -> None:
+    copies = write_rows(tmp_path / "copies", "livecodebench", [livecodebench("a")])
+    folder = copies / "code_generation_lite"
+    (folder / "test-00000-of-00001.parquet").rename(folder / "test.parquet")
+    problems = loaded(tmp_path, "livecodebench", [livecodebench("b")])
+    assert list(problems) == ["a", "b"]
+    (folder / "test.parquet").rename(folder / "test2.parquet")
+    assert list(loaded(tmp_path, "livecodebench", [livecodebench("c")])) == ["a", "c"]
+
+
+# --- rows that are broken ----------------------------------------------------------------------------
+
+UNUSABLE: dict[str, dict[str, Any]] = {
+    "No test cases provided": {"public_test_cases": "[]", "private": ""},
+    "Could not parse test cases: they call a function": {"public_test_cases": FUNCTION["public_test_cases"]},
+    "Could not parse test cases: packed, and no base64": {"private": "?"},
+    "Could not parse test cases: packed, and no zlib": {"private": base64.b64encode(b"no zlib").decode()},
+    "Could not parse test cases: .*truncated": {"public_test_cases": "[{"},
+    "Could not parse test cases: .*missing required field": {"public_test_cases": '[{"input": "1"}]'},
+    "Could not parse test cases: .*malformed": {**FUNCTION, "private": lcb_tests(("nope", "1"))},
+    "Could not parse test cases: a pickle that is more": {"private": packed(["[]"])},
+}
+
+
+async def test_problems_whose_tests_are_broken_say_so(scorer: Scorer, tmp_path: Path) -> None:
+    rows = [livecodebench(str(number), **columns) for number, columns in enumerate(UNUSABLE.values())]
+    problems = loaded(tmp_path, "livecodebench", [*rows, livecodebench("sound")])
+    for number, reason in enumerate(UNUSABLE):
+        with pytest.raises(JudgeFailure, match=reason):
+            await statuses(scorer, problems[str(number)], ADD)
+    assert not problems["sound"].unusable
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question_id": "a"}, "missing column question_content, public_test_cases, private_test_cases"),
+        (livecodebench(None), "field 'question_id'"),  # type: ignore[arg-type]
+        (livecodebench("a", platform=1), "1 is not a text"),
+        (livecodebench("a", private=[1]), r"field 'private_test_cases': \[1\] is not a text"),  # type: ignore[arg-type]
+    ],
+)
+def test_another_schema_is_bad_input(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        loaded(tmp_path, "livecodebench", [row], schema=False)
+
+
+def test_the_same_problem_twice_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a second problem 'a'"):
+        loaded(tmp_path, "livecodebench", [livecodebench("a"), livecodebench("a")])
+
+
+# --- pickles -----------------------------------------------------------------------------------------
+
+
+class Attack:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+@given(st.text(), st.integers(0, pickle.HIGHEST_PROTOCOL))
+def test_any_text_is_unpacked(text: str, protocol: int) -> None:
+    data = pickle.dumps(text, protocol)
+    assert pickled_text(data) == text
+    assert unpacked(base64.b64encode(zlib.compress(data)).decode()) == text
+
+
+@given(st.binary())
+def test_any_bytes_are_a_text_or_an_error(data: bytes) -> None:
+    try:
+        assert isinstance(pickled_text(data), str)
+    except CasesError as error:
+        assert "pickle" in str(error)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_malicious_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
+    trap = tmp_path / "trap"
+    private = base64.b64encode(zlib.compress(pickle.dumps(Attack(trap), protocol))).decode()
+    problems = loaded(tmp_path, "livecodebench", [livecodebench("a", private=private)])
+    assert problems["a"].unusable.startswith("Could not parse test cases: a pickle that is more than a text")
+    assert not trap.exists()
+    pickle.loads(zlib.decompress(base64.b64decode(private)))
+    assert trap.exists(), "it would have done something"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"cos\nsystem\n(S'exit 1'\ntR.",  # the oldest way
+        b"\x80\x02]q\x7f.",  # no text at all
+        b"\x80\x02r\xff\xff\xff\x7f.",  # a place in the memo that would take gigabytes
+        b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",  # bytes that would take exabytes
+        pickle.dumps("a")[:-1] + pickle.dumps("b"),  # two texts
+        b"P1\n.",  # a reference to an object of its own
+    ],
+)
+def test_no_pickle_but_of_one_text(data: bytes) -> None:
+    with pytest.raises(CasesError, match="pickle"):
+        pickled_text(data)
+
+
+def test_what_unpacks_to_too_much_is_refused() -> None:
+    bomb = base64.b64encode(zlib.compress(b"\0" * (9 << 20))).decode()
+    assert len(bomb) < 20_000
+    with pytest.raises(CasesError, match="more than 8 MiB"):
+        unpacked(bomb, largest=8 << 20)
+
+
+def test_what_was_cut_off_is_no_test() -> None:
+    whole = base64.b64decode(packed("x" * 1000))
+    with pytest.raises(CasesError, match="cut off"):
+        unpacked(base64.b64encode(whole[:-6]).decode())
