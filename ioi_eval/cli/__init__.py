@@ -14,6 +14,7 @@ from ioi_eval.cli.problems import problems
 from ioi_eval.cli.report import report
 from ioi_eval.cli.score import score
 from ioi_eval.cli.validate import validate
+from ioi_eval.cli.worker import worker
 from ioi_eval.errors import IoiEvalError
 
 app = typer.Typer(
@@ -51,7 +52,7 @@ def _options(
     """
 
 
-for _command in (score, validate, report, problems, doctor, examples):
+for _command in (score, validate, report, problems, worker, doctor, examples):
     app.command()(_command)
 
 

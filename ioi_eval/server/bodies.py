@@ -1,0 +1,43 @@
+"""The body of a request: inflated while it comes, never more of it than the limit."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import ClientPayloadError, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from ioi_eval.protocol.piston import Refused, too_large
+
+_ENCODINGS = ("", "identity", "gzip", "deflate")
+_STALLED = 60.0  # seconds without a byte
+
+
+async def read_body(request: web.Request, limit: int) -> bytes:
+    """Raises Refused as a Piston server with that limit would."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
+    if (request.content_length or 0) > limit:
+        raise too_large(limit)
+    pieces, size = [], 0
+    while piece := await _next(request):
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _next(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(_STALLED):
+            return await request.content.readany()
+    except TimeoutError:
+        raise Refused(f"no byte of the request's body came for {_STALLED:g} s", status=408) from None
+    except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
+        raise _broken(f"BadRequestError: the request's body cannot be read: {error}") from error
+
+
+def _broken(words: str) -> Refused:
+    return Refused(words, body={"stack": words})

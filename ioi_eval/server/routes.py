@@ -1,0 +1,158 @@
+"""Routes, statuses and messages as Piston has them, and two of our own: /healthz and /metrics."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+import msgspec
+from aiohttp import web
+
+from ioi_eval.errors import EngineOverloaded
+from ioi_eval.protocol import piston
+from ioi_eval.protocol.semver import satisfies
+from ioi_eval.server.admission import Admission
+from ioi_eval.server.bodies import read_body
+from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine
+from ioi_eval.server.metrics import CONTENT_TYPE, Metrics
+from ioi_eval.server.options import ServerOptions
+
+HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
+_API = "/api/v2"
+_OPEN = frozenset({"/", "/healthz"})  # without a token: they say nothing but that somebody is there
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+_SOON = {"Retry-After": "1"}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Routes:
+    """What a server answers."""
+
+    def __init__(
+        self,
+        engine: PackagedEngine,
+        options: ServerOptions,
+        admission: Admission,
+        jobs: Jobs,
+        metrics: Metrics,
+    ) -> None:
+        self._engine, self._options = engine, options
+        self._admission, self._jobs, self._metrics = admission, jobs, metrics
+
+    def application(self) -> web.Application:
+        application = web.Application(middlewares=[self._answer])
+        application.add_routes(
+            [
+                web.get("/", self._hello),
+                web.get("/healthz", self._health),
+                web.get("/metrics", self._counts),
+                web.get(f"{_API}/runtimes", self._runtimes),
+                web.get(f"{_API}/packages", self._packages),
+                web.post(f"{_API}/packages", self._install),
+                web.delete(f"{_API}/packages", self._uninstall),
+                web.post(f"{_API}/execute", self._execute),
+            ]
+        )
+        return application
+
+    @web.middleware
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Whatever is not done as asked gets the status and the body that Piston has for it."""
+        try:
+            self._check_token(request)
+            if request.path.startswith(_API) and request.method not in _WITHOUT_BODY:
+                piston.check_content_type(request.headers.get("Content-Type"))
+            return await handler(request)
+        except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
+            return _message("Not Found", status=HTTPStatus.NOT_FOUND)
+        except piston.Refused as refused:
+            self._metrics.refusals[refused.status] += 1
+            return _json(refused.body, status=refused.status)
+        except EngineOverloaded as busy:
+            self._metrics.refusals[HTTPStatus.SERVICE_UNAVAILABLE] += 1
+            return _message(str(busy), status=HTTPStatus.SERVICE_UNAVAILABLE, headers=_SOON)
+        except FailedInside:
+            return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _check_token(self, request: web.Request) -> None:
+        wanted = self._options.token
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if wanted and request.path not in _OPEN and not hmac.compare_digest(given.encode(), wanted.encode()):
+            raise piston.Refused("this worker wants its token: Authorization: Bearer TOKEN", status=401)
+
+    # --- about the server ----------------------------------------------------------------------------
+
+    async def _hello(self, request: web.Request) -> web.Response:
+        return _message(HELLO)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        if self._admission.draining:
+            return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
+        return _json(b'{"status":"ok"}')
+
+    async def _counts(self, request: web.Request) -> web.Response:
+        text = self._metrics.text(
+            running=self._admission.running, queued=self._admission.queued, slots=self._engine.slots
+        )
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _runtimes(self, request: web.Request) -> web.Response:
+        runtimes = (
+            piston.Runtime(
+                language=each.language, version=each.version, aliases=each.aliases, runtime=each.runtime
+            )
+            for each in self._engine.packages
+        )
+        return _json(piston.encode_runtimes(runtimes))
+
+    # --- jobs ----------------------------------------------------------------------------------------
+
+    async def _execute(self, request: web.Request) -> web.Response:
+        with self._admission.visit() as visit:
+            body = await read_body(request, self._options.max_body)
+            self._metrics.received += len(body)
+            reply = await self._jobs.reply(body, visit)
+            self._metrics.sent += len(reply)
+        return _json(reply)
+
+    # --- packages: they come and go by the folder, not over the network ------------------------------
+
+    def _installed(self) -> dict[tuple[str, str], piston.Package]:
+        keys = ((each.runtime or each.language, each.version) for each in self._engine.packages)
+        return {key: piston.Package(language=key[0], version=key[1], installed=True) for key in keys}
+
+    async def _packages(self, request: web.Request) -> web.Response:
+        return _json(piston.encode_packages(self._installed().values()))
+
+    async def _install(self, request: web.Request) -> web.Response:
+        await self._named(request)
+        raise piston.Refused("Already installed", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    async def _uninstall(self, request: web.Request) -> web.Response:
+        language, version = await self._named(request)
+        raise piston.Refused(
+            f"{language}-{version} can only be removed from the worker's folder of packages",
+            status=HTTPStatus.INTERNAL_SERVER_ERROR,
+        )
+
+    async def _named(self, request: web.Request) -> tuple[str, str]:
+        """The package that a request means."""
+        language, version = piston.decode_package(await read_body(request, self._options.max_body))
+        for installed in self._installed():
+            if installed[0] == language and satisfies(installed[1], version):
+                return installed
+        raise piston.Refused(
+            f"Requested package {language}-{version} does not exist", status=HTTPStatus.NOT_FOUND
+        )
+
+
+def _json(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(
+        body=body, status=status, headers=headers, content_type="application/json", charset="utf-8"
+    )
+
+
+def _message(text: str, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return _json(msgspec.json.encode({"message": text}), status=status, headers=headers)

@@ -1,0 +1,117 @@
+"""A server's life: it listens, it drains, it ends with nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import InputError
+from ioi_eval.resources import graders
+from ioi_eval.server.admission import Admission
+from ioi_eval.server.jobs import Jobs, PackagedEngine
+from ioi_eval.server.metrics import Metrics
+from ioi_eval.server.options import ServerOptions
+from ioi_eval.server.routes import Routes
+from ioi_eval.store import Store
+
+_HASTE = 5.0  # seconds that requests under way get when a server is closed, before they are cancelled
+
+
+def _silent(line: str) -> None:
+    pass
+
+
+class Server:
+    """Serves an engine that is entered already.
+
+        async with Server(engine, ServerOptions(port=0)) as server:
+            print(server.url)
+
+    Leaving ends what still runs; `drain` lets it finish first.
+    """
+
+    def __init__(
+        self,
+        engine: PackagedEngine,
+        options: ServerOptions | None = None,
+        *,
+        tell: Callable[[str], None] = _silent,
+    ) -> None:
+        """`tell` gets a line about each job that failed inside the server."""
+        self._options = options or ServerOptions()
+        self.slots = engine.slots
+        self._admission = Admission(engine.slots, self._options.queue)
+        metrics = Metrics()
+        jobs = Jobs(engine, self._options.limits(), metrics, tell)
+        self._routes = Routes(engine, self._options, self._admission, jobs, metrics)
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        host = self._options.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def running(self) -> int:
+        """Jobs under way."""
+        return self._admission.running
+
+    async def __aenter__(self) -> Self:
+        self._runner = web.AppRunner(
+            self._routes.application(),
+            handler_cancellation=True,
+            access_log=None,
+            shutdown_timeout=_HASTE,
+        )
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._options.host, self._options.port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            where = f"{self._options.host}:{self._options.port}"
+            raise InputError(f"cannot listen there: {error.strerror or error}", where=where) from error
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._admission.drain()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def drain(self) -> None:
+        """Takes no more jobs and waits for those that run. Meanwhile it answers, so that clients know."""
+        self._admission.drain()
+        await self._admission.until_empty()
+
+
+@contextlib.asynccontextmanager
+async def serve(
+    *,
+    store: Store,
+    options: ServerOptions | None = None,
+    slots: int | None = None,
+    max_output: int = 64 << 20,
+    packages: Iterable[Path] = (),
+    allow_unconfined: bool = False,
+    tell: Callable[[str], None] = _silent,
+) -> AsyncIterator[Server]:
+    """A server with an embedded engine of its own: what `ioi-eval worker` starts."""
+    engine = EmbeddedEngine(
+        store=store,
+        slots=slots,
+        max_stdout=max_output,
+        max_stderr=max_output,
+        allow_unconfined=allow_unconfined,
+        packages=(*packages, graders() / "cluster"),
+    )
+    async with engine, Server(engine, options, tell=tell) as server:
+        yield server

@@ -1,0 +1,56 @@
+"""Requests in a line each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+
+API = "/api/v2"
+
+
+class Caller:
+    """Status and JSON of each request; a body that is not JSON comes as text."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self.session = session
+
+    async def get(self, path: str, **options: Any) -> tuple[int, Any]:
+        return await self._answer("GET", path, options)
+
+    async def post(self, path: str, **options: Any) -> tuple[int, Any]:
+        return await self._answer("POST", path, options)
+
+    async def delete(self, path: str, **options: Any) -> tuple[int, Any]:
+        return await self._answer("DELETE", path, options)
+
+    async def run(self, script: str, **fields: Any) -> tuple[int, Any]:
+        """A job in bash."""
+        return await self.post(f"{API}/execute", json=job(script, **fields))
+
+    async def counts(self) -> dict[str, float]:
+        """The metrics by name and labels."""
+        _, text = await self.get("/metrics")
+        lines = (line for line in text.splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+    async def _answer(self, method: str, path: str, options: dict[str, Any]) -> tuple[int, Any]:
+        async with self.session.request(method, path, **options) as reply:
+            if reply.content_type == "application/json":
+                return reply.status, await reply.json()
+            return reply.status, await reply.text()
+
+
+def job(script: str, **fields: Any) -> dict[str, Any]:
+    return {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}], **fields}
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Waits as long as any machine may need, and then fails."""
+    for _ in range(12_000):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never held")

@@ -1,0 +1,115 @@
+"""Slots and places come back on every path, and nobody runs who should not."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from ioi_eval.errors import EngineOverloaded
+from ioi_eval.server.admission import Admission, Draining
+
+
+async def stay(admission: Admission, leave: asyncio.Event) -> str:
+    with admission.visit() as visit:
+        await visit.slot()
+        await leave.wait()
+        return "done"
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_slots_then_queue_then_nobody() -> None:
+    admission, leave = Admission(slots=2, queue=1), asyncio.Event()
+    stays = [asyncio.create_task(stay(admission, leave)) for _ in range(3)]
+    await settle()
+    assert (admission.running, admission.queued) == (2, 1)
+    with pytest.raises(EngineOverloaded, match="all 2 slots are taken and 1 requests wait"):
+        admission.visit()
+    leave.set()
+    assert await asyncio.gather(*stays) == ["done"] * 3
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_the_first_that_waits_is_the_first_that_runs() -> None:
+    admission, order = Admission(slots=1, queue=9), []
+
+    async def visit(number: int) -> None:
+        with admission.visit() as stay:
+            await stay.slot()
+            order.append(number)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(visit(number) for number in range(6)))
+    assert order == list(range(6))
+
+
+async def test_draining_lets_those_who_run_finish_and_nobody_else() -> None:
+    admission, leave = Admission(slots=1, queue=5), asyncio.Event()
+    stays = [asyncio.create_task(stay(admission, leave)) for _ in range(3)]
+    await settle()
+    admission.drain()
+    with pytest.raises(Draining):
+        admission.visit()
+    emptying = asyncio.create_task(admission.until_empty())
+    await settle()
+    assert not emptying.done()
+    leave.set()
+    results = await asyncio.gather(*stays, return_exceptions=True)
+    assert [type(result) for result in results] == [str, Draining, Draining]
+    await emptying
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_who_is_still_sending_when_it_drains_gets_no_slot() -> None:
+    admission = Admission(slots=1, queue=5)
+    with admission.visit() as visit:
+        admission.drain()
+        with pytest.raises(Draining):
+            await visit.slot()
+    await admission.until_empty()
+    assert admission.running == 0
+
+
+async def test_one_who_is_cancelled_just_as_its_turn_comes_hands_the_slot_on() -> None:
+    admission, first, second = Admission(slots=1, queue=5), asyncio.Event(), asyncio.Event()
+    stays = [asyncio.create_task(stay(admission, event)) for event in (first, second, second)]
+    await settle()
+    first.set()
+    await asyncio.sleep(0)  # the slot is handed over, and who gets it has not run yet
+    await asyncio.sleep(0)
+    stays[1].cancel()
+    second.set()
+    results = await asyncio.gather(*stays, return_exceptions=True)
+    assert results[0] == results[2] == "done"
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_whatever_is_cancelled_when_nothing_is_lost(seed: int) -> None:
+    chance = random.Random(seed)
+    admission = Admission(slots=2, queue=20)
+    most = 0
+
+    async def visit() -> None:
+        nonlocal most
+        with admission.visit() as stay:
+            await stay.slot()
+            most = max(most, admission.running)
+            for _ in range(chance.randrange(4)):
+                await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(visit()) for _ in range(20)]
+    while not all(task.done() for task in tasks):
+        chance.choice(tasks).cancel()
+        for _ in range(chance.randrange(3)):
+            await asyncio.sleep(0)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert (admission.running, admission.queued, most) == (0, 0, most)
+    assert most <= 2
+    with admission.visit() as stay:
+        await asyncio.wait_for(stay.slot(), 5)

@@ -1,0 +1,329 @@
+"""What a server answers, against one with a real engine; the recorded samples are a suite of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+import zlib
+from typing import Any
+
+import aiohttp
+import pytest
+from server_helpers import API, Caller, job, until
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
+from ioi_eval.models import Job, JobResult
+from ioi_eval.server import Server, ServerOptions, check_address
+
+JSON = {"Content-Type": "application/json"}
+
+
+async def test_a_job_runs(call: Caller) -> None:
+    status, reply = await call.run("echo out; echo err >&2; exit 3")
+    assert status == 200
+    run = reply["run"]
+    assert (reply["language"], run["stdout"], run["stderr"]) == ("bash", "out\n", "err\n")
+    assert (run["code"], run["signal"], run["status"]) == (3, None, "RE")
+    assert run["memory"] > 0 and run["wall_time"] >= 0
+
+
+async def test_what_a_server_says_about_itself(call: Caller) -> None:
+    status, hello = await call.get("/")
+    assert status == 200 and hello["message"].startswith("Piston v3.")
+    assert await call.get("/healthz") == (200, {"status": "ok"})
+    _, runtimes = await call.get(f"{API}/runtimes")
+    assert {"ioi_eval", "bash", "cms"} <= {each["language"] for each in runtimes}
+
+
+# --- limits ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"run_timeout": 60_001}, "run_timeout cannot exceed the configured limit of 60000"),
+        ({"run_memory_limit": 1 << 31}, f"run_memory_limit cannot exceed the configured limit of {1 << 30}"),
+        ({"language": "nope"}, "nope-* runtime is unknown"),
+        ({"version": "77"}, "bash-77 runtime is unknown"),
+    ],
+)
+async def test_a_limit_above_ours_is_refused_with_the_number(
+    call: Caller, fields: dict[str, Any], message: str
+) -> None:
+    assert await call.run("true", **fields) == (400, {"message": message})
+
+
+async def test_a_job_without_limits_gets_ours(engine: EmbeddedEngine) -> None:
+    options = ServerOptions(port=0, run_timeout=300)
+    async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
+        _, reply = await Caller(session).run("sleep 100", run_timeout=0)
+    assert (reply["run"]["status"], reply["run"]["signal"]) == ("TO", "SIGKILL")
+
+
+async def test_too_much_output(call: Caller) -> None:
+    _, reply = await call.run("head -c 20000 /dev/zero")
+    assert (reply["run"]["status"], reply["run"]["signal"]) == ("OL", "SIGKILL")
+
+
+# --- bodies ----------------------------------------------------------------------------------------------
+
+
+def body_of(size: int) -> bytes:
+    """A job in so many bytes."""
+    empty = len(json.dumps(job("#")))
+    return json.dumps(job("#" + "x" * (size - empty))).encode()
+
+
+async def test_a_body_may_have_the_limit_and_no_byte_more(call: Caller, options: ServerOptions) -> None:
+    status, _ = await call.post(f"{API}/execute", data=body_of(options.max_body), headers=JSON)
+    assert status == 200
+    status, reply = await call.post(f"{API}/execute", data=body_of(options.max_body + 1), headers=JSON)
+    assert status == 400 and reply["stack"].startswith("PayloadTooLargeError")
+
+
+@pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+async def test_a_packed_body_counts_as_what_it_inflates_to(
+    call: Caller, options: ServerOptions, name: str, pack: Any
+) -> None:
+    headers = JSON | {"Content-Encoding": name}
+    status, reply = await call.post(f"{API}/execute", data=pack(body_of(options.max_body)), headers=headers)
+    assert status == 200, reply
+    for size in (options.max_body + 1, 50 * options.max_body):
+        packed = pack(body_of(size))
+        assert len(packed) < options.max_body / 5
+        status, reply = await call.post(f"{API}/execute", data=packed, headers=headers)
+        assert status == 400 and reply["stack"].startswith("PayloadTooLargeError")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "words"),
+    [("gzip", b"not gzip at all", "cannot be read"), ("lzma", b"{}", "unsupported content encoding")],
+)
+async def test_a_body_that_cannot_be_unpacked(call: Caller, encoding: str, data: bytes, words: str) -> None:
+    headers = JSON | {"Content-Encoding": encoding}
+    status, reply = await call.post(f"{API}/execute", data=data, headers=headers)
+    assert status == 400 and words in reply["stack"]
+
+
+async def test_of_two_files_under_one_name_the_last_is_meant(call: Caller) -> None:
+    files = [
+        {"name": "run", "content": "cat f"},
+        {"name": "f", "content": "1"},
+        {"name": "f", "content": "2"},
+    ]
+    _, reply = await call.run("", files=files)
+    assert reply["run"]["stdout"] == "2"
+
+
+# --- routes ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/nothing", f"{API}/nothing", f"{API}/execute"])
+async def test_routes_that_are_not_there(call: Caller, path: str) -> None:
+    assert await call.get(path) == (404, {"message": "Not Found"})
+
+
+async def test_packages_are_listed_and_not_changed(call: Caller) -> None:
+    _, packages = await call.get(f"{API}/packages")
+    assert {"language": "bash", "language_version": "5.2.0", "installed": True} in packages
+    known, unknown = {"language": "bash", "version": "5.x"}, {"language": "bash", "version": "77"}
+    assert await call.post(f"{API}/packages", json=known) == (500, {"message": "Already installed"})
+    status, reply = await call.delete(f"{API}/packages", json=known)
+    assert status == 500 and "folder of packages" in reply["message"]
+    for method in (call.post, call.delete):
+        status, reply = await method(f"{API}/packages", json=unknown)
+        assert (status, reply) == (404, {"message": "Requested package bash-77 does not exist"})
+
+
+# --- the queue -------------------------------------------------------------------------------------------
+
+
+async def test_past_the_queue_comes_503(server: Server, call: Caller) -> None:
+    """One slot, one place in the queue, and a third who is turned away."""
+    running = asyncio.create_task(call.run("sleep 600"))
+    await until(lambda: server.running == 1)
+    waiting = asyncio.create_task(call.run("echo waited"))
+    await until_counted(call, "ioi_eval_jobs_queued", 1)
+    async with call.session.post(f"{API}/execute", json=job("true")) as reply:
+        assert reply.status == 503 and reply.headers["Retry-After"] == "1"
+        assert "slots are taken" in (await reply.json())["message"]
+    running.cancel()
+    status, reply_of_waiting = await waiting
+    assert (status, reply_of_waiting["run"]["stdout"]) == (200, "waited\n")
+
+
+async def until_counted(call: Caller, name: str, value: float) -> None:
+    for _ in range(12_000):
+        if (await call.counts()).get(name, 0) == value:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{name} never became {value}")
+
+
+async def test_a_client_that_goes_away_takes_its_job_with_it(
+    server: Server, call: Caller, engine: EmbeddedEngine
+) -> None:
+    going = asyncio.create_task(call.run("sleep 600"))
+    await until(lambda: server.running == 1)
+    going.cancel()
+    await until(lambda: server.running == 0)
+    assert (await call.counts())['ioi_eval_jobs_total{outcome="cancelled"}'] == 1
+    assert (await call.run("echo next"))[1]["run"]["stdout"] == "next\n"
+
+
+class HeldEngine:
+    """The real engine, whose results wait to be let go."""
+
+    slots = 1
+
+    def __init__(self, engine: EmbeddedEngine) -> None:
+        self._engine, self.packages, self.let_go = engine, engine.packages, asyncio.Event()
+
+    async def execute(self, job: Job) -> JobResult:
+        result = await self._engine.execute(job)
+        await self.let_go.wait()
+        return result
+
+
+async def test_draining_finishes_what_runs_and_refuses_the_rest(
+    engine: EmbeddedEngine, options: ServerOptions
+) -> None:
+    held: Any = HeldEngine(engine)
+    async with Server(held, options) as server, aiohttp.ClientSession(server.url) as session:
+        call = Caller(session)
+        running = asyncio.create_task(call.run("echo finished"))
+        await until(lambda: server.running == 1)
+        waiting = asyncio.create_task(call.run("echo never"))
+        await until_counted(call, "ioi_eval_jobs_queued", 1)
+        draining = asyncio.create_task(server.drain())
+        status, reply = await waiting
+        assert status == 503 and "takes no more jobs" in reply["message"]
+        assert (await call.run("true"))[0] == 503
+        assert await call.get("/healthz") == (503, {"status": "draining"})
+        assert not draining.done()
+        held.let_go.set()
+        status, reply = await running
+        assert (status, reply["run"]["stdout"]) == (200, "finished\n")
+        await draining
+
+
+# --- faults ----------------------------------------------------------------------------------------------
+
+
+class BrokenEngine:
+    """An engine with one fault that a real one shows only when the machine breaks."""
+
+    slots = 1
+
+    def __init__(self, engine: EmbeddedEngine, error: Exception) -> None:
+        self.packages, self.error = engine.packages, error
+
+    async def execute(self, job: Job) -> JobResult:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [BrokenReply("the box died"), EngineUnavailable("no proctor")])
+async def test_a_job_that_fails_inside_is_500_without_a_word(
+    engine: EmbeddedEngine, options: ServerOptions, error: Exception
+) -> None:
+    told: list[str] = []
+    broken: Any = BrokenEngine(engine, error)
+    async with (
+        Server(broken, options, tell=told.append) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        assert await call.run("true") == (500, "")
+        counts = await call.counts()
+    assert told == [f"a job in bash failed: {error}"]
+    assert counts['ioi_eval_jobs_total{outcome="failed"}'] == 1
+    assert counts["ioi_eval_jobs_running"] == 0
+
+
+async def test_a_port_that_is_taken(server: Server, engine: EmbeddedEngine) -> None:
+    with pytest.raises(InputError, match=rf"127.0.0.1:{server.port}: cannot listen there"):
+        async with Server(engine, ServerOptions(port=server.port)):
+            pass
+
+
+# --- who may ---------------------------------------------------------------------------------------------
+
+
+async def test_with_a_token_only_who_brings_it_is_answered(engine: EmbeddedEngine) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0, token="secret")) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        for path in (f"{API}/runtimes", "/metrics", "/nothing"):
+            assert (await call.get(path))[0] == 401
+            assert (await call.get(path, headers={"Authorization": "Bearer wrong"}))[0] == 401
+        assert (await call.run("true"))[0] == 401
+        assert (await call.get("/healthz"))[0] == 200
+        for given in ("Bearer secret", "secret"):
+            assert (await call.get(f"{API}/runtimes", headers={"Authorization": given}))[0] == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_this_machine_needs_no_token(host: str) -> None:
+    check_address(host, token="", open_to_all=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "node7"])
+def test_others_need_one(host: str) -> None:
+    with pytest.raises(InputError, match="everybody who reaches this machine"):
+        check_address(host, token="", open_to_all=False)
+    check_address(host, token="x", open_to_all=False)
+    check_address(host, token="", open_to_all=True)
+
+
+# --- metrics ---------------------------------------------------------------------------------------------
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*"'
+SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
+
+
+def families(text: str) -> dict[str, tuple[str, list[tuple[str, str, float]]]]:
+    """Prometheus's text format, read strictly: by name the type and the samples."""
+    assert text.endswith("\n")
+    found: dict[str, tuple[str, list[tuple[str, str, float]]]] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name = line.split(" ")[2]
+            assert name not in found and len(line.split(" ")) > 3
+        elif line.startswith("# TYPE "):
+            assert line.split(" ")[2] == name
+            found[name] = (line.split(" ")[3], [])
+        else:
+            match = SAMPLE.fullmatch(line)
+            assert match is not None, line
+            suffixes = ("_bucket", "_sum", "_count") if found[name][0] == "histogram" else ("",)
+            assert match[1] in [name + suffix for suffix in suffixes], line
+            found[name][1].append((match[1], match[2] or "", float(match[3])))
+    return found
+
+
+async def test_metrics_are_prometheus_text(call: Caller) -> None:
+    await call.run("true")
+    await call.run("exit 1")
+    await call.run("true", run_timeout=-1)
+    async with call.session.get("/metrics") as reply:
+        assert reply.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        found = families(await reply.text())
+    assert all(kind in ("counter", "gauge", "histogram") for kind, _ in found.values())
+    assert found["ioi_eval_jobs_total"][1] == [
+        ("ioi_eval_jobs_total", 'outcome="RE"', 1),
+        ("ioi_eval_jobs_total", 'outcome="ok"', 1),
+    ]
+    assert found["ioi_eval_refusals_total"][1] == [("ioi_eval_refusals_total", 'status="400"', 1)]
+    seconds = found["ioi_eval_job_seconds"][1]
+    buckets = [value for name, _, value in seconds if name.endswith("_bucket")]
+    assert buckets == sorted(buckets) and buckets[-1] == 2
+    assert ("ioi_eval_job_seconds_count", "", 2) in seconds
+    assert found["ioi_eval_received_bytes_total"][1][0][2] > 0
+    assert found["ioi_eval_sent_bytes_total"][1][0][2] > 0
