@@ -1,0 +1,120 @@
+"""Rewards per second of a training step, against what harnesses without a judge do.
+
+These are `exec` in this process (no limits, no confinement, no start of an interpreter), and an interpreter
+started for each test, one after the other. A step is a batch of prompts with several completions each, all of
+them distinct programs, a quarter of them wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from ioi_eval.extraction import extract
+from ioi_eval.integrations.rewards import Mode, RewardOptions
+from ioi_eval.integrations.runtime import close_all
+from ioi_eval.integrations.trl import make_reward
+from ioi_eval.languages import find
+
+PYTHON = find("python")
+
+
+def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
+    """Completions and their tests: sums of lines of numbers. Every fourth completion is wrong."""
+    lines = [" ".join(str((prompt * 7 + at) % 1000) for at in range(50)) for prompt in range(tests)]
+    sums = [str(sum(map(int, line.split()))) for line in lines]
+    column = json.dumps({"inputs": lines, "outputs": sums})
+    codes = [
+        f"# {number}\nprint(sum(map(int, input().split())){' + 1' if number % 4 == 3 else ''})"
+        for number in range(prompts * each)
+    ]
+    return [f"```python\n{code}\n```" for code in codes], [column] * len(codes)
+
+
+def by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
+    """What harnesses without a judge do."""
+    return [
+        _executed(completion, json.loads(column))
+        for completion, column in zip(completions, columns, strict=True)
+    ]
+
+
+def _executed(completion: str, tests: dict[str, list[str]]) -> float:
+    code = compile(extract(completion, PYTHON) or "", "solution", "exec")
+    passed = 0
+    for given, wanted in zip(tests["inputs"], tests["outputs"], strict=True):
+        said, old = io.StringIO(), sys.stdin
+        sys.stdin = io.StringIO(given)
+        try:
+            with contextlib.redirect_stdout(said):
+                exec(code, {"__name__": "__main__"})
+        finally:
+            sys.stdin = old
+        passed += said.getvalue().strip() == wanted.strip()
+    return passed / len(tests["inputs"])
+
+
+def by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
+    found = []
+    for completion, column in zip(completions, columns, strict=True):
+        tests, code = json.loads(column), extract(completion, PYTHON) or ""
+        said = [_said(code, given) for given in tests["inputs"]]
+        found.append(
+            sum(a.strip() == b.strip() for a, b in zip(said, tests["outputs"], strict=True)) / len(said)
+        )
+    return found
+
+
+def _said(code: str, given: str) -> str:
+    argv = [sys.executable, "-c", code]
+    return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=10).stdout
+
+
+def per_second(
+    work: Callable[[], Sequence[float | None]], rounds: int
+) -> tuple[float, Sequence[float | None]]:
+    seconds = []
+    found: Sequence[float | None] = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        found = work()
+        seconds.append(time.perf_counter() - begin)
+    return len(found) / statistics.median(seconds), found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("--each", type=int, default=8, help="completions of a prompt")
+    parser.add_argument("--tests", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    completions, columns = step(options.prompts, options.each, options.tests)
+    reward = make_reward(RewardOptions(mode=Mode.PARTIAL))
+    reward(completions=completions[:2], tests=columns[:2])  # opens the engine
+    ours, found = per_second(lambda: reward(completions=completions, tests=columns), options.rounds)
+    theirs, wanted = per_second(lambda: by_exec(completions, columns), options.rounds)
+    started, again = per_second(lambda: by_subprocess(completions, columns), 1)
+    if not list(found) == list(wanted) == list(again):
+        raise SystemExit("they do not agree")
+    print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
+    for name, rate in (
+        ("judged in boxes", ours),
+        ("interpreter per test", started),
+        ("exec in this process", theirs),
+    ):
+        print(
+            f"  {name:22} {rate:8.1f} rewards/s {rate * options.tests:8.0f} tests/s {ours / rate:8.3f} of it"
+        )
+    close_all()
+
+
+if __name__ == "__main__":
+    main()
