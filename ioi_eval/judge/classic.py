@@ -67,7 +67,12 @@ async def run_classic(
         return not_compiled(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
     result = await execute(engine, job, attempts=_ATTEMPTS, phase="judging")
-    if runtime == OWN_RUNTIME:
+    return read_classic(test, result, ours=runtime == OWN_RUNTIME)
+
+
+def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
+    """`ours`: the scripts were, so that exit codes say whose fault it is."""
+    if ours:
         _look_for_faults(test, result)
     return classic_result(test.name, *classic_outcome(result))
 

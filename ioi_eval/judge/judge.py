@@ -15,12 +15,14 @@ from ioi_eval.engines import Engine
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.judge.fitting import Fitting
 from ioi_eval.judge.jobs import Batch, Program, is_by_file, run_job
+from ioi_eval.judge.one_by_one import is_classic, judge_one_by_one
 from ioi_eval.judge.options import JudgeOptions
 from ioi_eval.judge.programs import Compiled, Judges, is_empty, program, runs_code
 from ioi_eval.judge.replies import Reply, checker_name, read_reply, without_lines
 from ioi_eval.languages import find
 from ioi_eval.models import Problem, Profile, Submission, SubmissionResult, TestResult
 from ioi_eval.plan import PlannedTest, live
+from ioi_eval.protocol.piston.replies import BODY
 from ioi_eval.scoring import submission_result
 from ioi_eval.verdicts import not_submitted
 
@@ -39,7 +41,8 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Builds what all submissions need; raises for a problem that cannot be judged."""
-        await self._artifacts.prepare(problem)
+        if not is_classic(self._options, await self._engine.profile()):
+            await self._artifacts.prepare(problem)
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """What the submission is worth. JudgeFailure where that cannot be said."""
@@ -48,6 +51,8 @@ class Judge:
         checker = checker_name(problem)
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker)
+        if is_classic(self._options, await self._engine.profile()):
+            return await judge_one_by_one(self._engine, problem, submission, self._options)
         judges = Judges(
             checker=await self._artifacts.checker(problem), manager=await self._artifacts.manager(problem)
         )
@@ -112,9 +117,9 @@ class _Run:
             try:
                 reply, reason = await self._job(tests)
             except JudgeFailure as failure:
-                if isinstance(failure.__cause__, JobTooLarge) and self._fitting.fewer(len(tests)):
-                    continue
-                raise
+                if not (_is_too_large(failure) and self._fitting.fewer(len(tests))):
+                    raise
+                continue
             self.results.update(reply.results)
             self.confinement = reply.confinement or self.confinement
             without = 0 if reply.results else without + 1
@@ -129,6 +134,12 @@ class _Run:
             job = await self._shipping.shipped(job, "run", self._profile)
         result = await execute(self._engine, job, attempts=self._options.attempts, phase="judging")
         return read_reply(self._problem, batch, result.run), without_lines(result.run)
+
+
+def _is_too_large(failure: JudgeFailure) -> bool:
+    """As a request; limits of time and memory are per job, and a smaller one asks for no less."""
+    cause = failure.__cause__
+    return isinstance(cause, JobTooLarge) and cause.limit in ("", BODY)
 
 
 def _without_program(problem: Problem) -> Iterator[tuple[str, TestResult]]:

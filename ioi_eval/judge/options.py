@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ioi_eval.models import Value
+
+JobShape = Literal["auto", "batched", "classic"]
 
 
 class CheckerLimits(Value):
@@ -25,6 +29,7 @@ class ManagerLimits(Value):
 
 
 class JudgeOptions(Value):
+    job: JobShape = "auto"  # batched: many tests a job; classic: one; auto: what the engine can
     all_tests: bool = False  # run tests that can no longer change a score, too
     allow_unconfined: bool = False  # judge even where the kernel offers no confinement
     max_tests: int = 500  # in one job; engines may allow fewer

@@ -28,8 +28,8 @@ class Scorer:
             print(result.points, [test.status for test in result.tests])
 
     Without `store`, what is built is remembered for as long as the scorer is open. `score` may be called as
-    often and as concurrently as one likes; the engine's slots bound what runs. `trusted`: builds proctor, checkers
-    and managers for an engine elsewhere, if it can be opened here. In tests, use a `FakeEngine`:
+    often and as concurrently as one likes; the engine's slots bound what runs. `trusted`: builds proctor,
+    checkers and managers for an engine elsewhere, if it can be opened here. In tests, use a `FakeEngine`:
 
         async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
             assert (await scorer.score(problem, submission)).tests[1].status == "TLE"

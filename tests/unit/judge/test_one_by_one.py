@@ -1,0 +1,293 @@
+"""Judging by classic jobs: which package judges what, what stops early, what is the fault of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import stamina
+from judge_samples import problem, submission
+
+from ioi_eval.artifacts import Artifacts
+from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval.errors import EngineUnavailable, JudgeFailure
+from ioi_eval.judge import Judge, JudgeOptions
+from ioi_eval.judge.options import JobShape
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Job,
+    JobResult,
+    NamedBlob,
+    Problem,
+    ScoreType,
+    Stage,
+    StageStatus,
+    Submission,
+    SubmissionResult,
+    Subtask,
+    TaskOptions,
+    TaskType,
+)
+from ioi_eval.models import Verdict as V
+from ioi_eval.store import Store
+
+CMS = ("cms", "cms_ioi", "cms_checker")
+CODEFORCES = ("c++", "c++17", "cf_c++17", "c++20", "cf_c++20", "python3", "cf_python3")
+GOOD = JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", stderr="Output is correct\n", code=0))
+BAD = JobResult(compile=Stage(code=0), run=Stage(stdout="0\n", stderr="Output isn't correct\n", code=0))
+REFUSED = Stage(stderr="error: no", code=1, status=StageStatus.RE)
+
+Answer = JobResult | EngineUnavailable
+
+
+@pytest.fixture(autouse=True)
+def no_waiting() -> object:
+    with stamina.set_testing(True, attempts=2, cap=True):
+        yield
+
+
+class Cluster(FakeEngine):
+    """Answers classic jobs; `answer` sees the input of the test."""
+
+    def __init__(
+        self, *runtimes: str, answer: Callable[[str], Answer] = lambda _: GOOD, **limits: Any
+    ) -> None:
+        super().__init__(
+            profile=msgspec.structs.replace(fake_profile(), runtimes=runtimes, takes_paths=False, **limits)
+        )
+        self._answer = answer
+
+    async def execute(self, job: Job) -> JobResult:
+        self.jobs.append(job)
+        answer = self._answer(contents(job)["input.txt"])
+        if isinstance(answer, EngineUnavailable):
+            raise answer
+        return answer
+
+
+def contents(job: Job) -> dict[str, str]:
+    return {file.name: file.content.read().decode() for file in job.files}
+
+
+async def judged(
+    cluster: FakeEngine,
+    folder: Path,
+    what: Problem | None = None,
+    sent: Submission | None = None,
+    job: JobShape = "auto",
+    **options: Any,
+) -> SubmissionResult:
+    async with Artifacts(cluster, Store(folder)) as artifacts:
+        judge = Judge(cluster, artifacts, JudgeOptions(job=job, **options))
+        what = what or problem()
+        await judge.prepare(what)
+        return await judge.judge(what, sent or submission())
+
+
+def python_checker() -> Checker:
+    file = NamedBlob(name="checker.py", content=Blob.of("print(1)"))
+    return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
+
+
+async def test_where_only_a_classic_package_is_installed_it_is_used(tmp_path: Path) -> None:
+    cluster = Cluster(*CMS)
+    result = await judged(cluster, tmp_path)
+    assert (result.points, result.compiles) == (100, True)
+    assert [test.status for test in result.tests] == [V.AC] * 4
+    assert {job.runtime for job in cluster.jobs} == {"cms_ioi"}
+    assert sorted(contents(cluster.jobs[0])) == [
+        "correct_output.txt", "graders/grader_config.json", "graders/sum.cpp", "input.txt",
+    ]  # fmt: skip
+    assert [(job.run_timeout, job.run_memory_limit) for job in cluster.jobs] == [(4000, 256 << 20)] * 4
+
+
+@pytest.mark.parametrize(("job", "runs"), [("classic", 4), ("batched", 1), ("auto", 1)])
+async def test_who_wants_classic_jobs_gets_them(tmp_path: Path, job: JobShape, runs: int) -> None:
+    class Both(FakeEngine):
+        async def execute(self, job: Job) -> JobResult:
+            if "plan.json" in contents(job) or job.keep:
+                return await super().execute(job)
+            self.jobs.append(job)
+            return GOOD
+
+    engine = Both()
+    async with engine:
+        assert (await judged(engine, tmp_path, job=job)).points == 100
+    assert len(engine.runs) == runs
+    assert all(("compile" in contents(each)) == (job == "classic") for each in engine.runs)
+
+
+async def test_a_test_that_settles_its_subtask_is_the_last(tmp_path: Path) -> None:
+    cluster = Cluster(*CMS, answer=lambda given: BAD if given == "in 1" else GOOD)
+    result = await judged(cluster, tmp_path, problem(12))
+    assert (result.points, len(cluster.jobs)) == (0, 3)
+    assert [test.status for test in result.tests][:4] == [V.AC, V.WA, V.AC, V.SKIPPED]
+    everything = Cluster(*CMS, answer=lambda given: BAD if given == "in 1" else GOOD)
+    await judged(everything, tmp_path, problem(12), all_tests=True)
+    assert len(everything.jobs) == 12
+    mean = Subtask(name="s", points=100, tests=("t0", "t1"), score_type=ScoreType.SUM)
+    assert (await judged(cluster, tmp_path, problem(2, subtasks=(mean,)))).points == 50
+
+
+async def test_what_does_not_compile_is_not_tried_on_the_next_test(tmp_path: Path) -> None:
+    cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=REFUSED, run=REFUSED))
+    result = await judged(cluster, tmp_path)
+    assert (result.compiles, result.points, len(cluster.jobs)) == (False, 0, 1)
+    assert "error: no" in result.compile_output
+    assert {test.status for test in result.tests} == {V.CE}
+
+
+async def test_a_judge_failure_on_one_test_is_one_as_it_is(tmp_path: Path) -> None:
+    cluster = Cluster(*CMS, answer=lambda given: EngineUnavailable("gone") if given == "in 3" else GOOD)
+    with pytest.raises(JudgeFailure, match="gone"):
+        await judged(cluster, tmp_path)
+
+
+# --- codeforces --------------------------------------------------------------------------------------
+
+
+async def test_the_files_and_limits_of_the_codeforces_contract(tmp_path: Path) -> None:
+    cluster = Cluster(*CODEFORCES)
+    files = TaskOptions(input_file="input.txt", output_file="output.txt")
+    await judged(cluster, tmp_path, problem(1, checker=python_checker(), options=files), submission("code"))
+    (job,) = cluster.jobs
+    assert contents(job) == {
+        "main.cpp": "code",
+        "checker.py": "print(1)",
+        "input.txt": "in 0",
+        "correct_output.txt": "out 0",
+        "grader_config": "TIME_LIMIT=1\nMEMORY_LIMIT=256\nINPUT_MODE=file",
+    }
+    assert (job.runtime, job.version, job.run_timeout, job.run_memory_limit) == (
+        "cf_c++20",
+        "*",
+        11_000,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "runtime", "name"),
+    [
+        ("C++17", "c++17", "main.cpp"),
+        ("c++98", "c++17", "main.cpp"),
+        ("python3", "cf_python3", "main.python"),
+    ],
+)
+async def test_the_language_of_the_codeforces_contract(
+    tmp_path: Path, language: str, runtime: str, name: str
+) -> None:
+    cluster = Cluster(*CODEFORCES)
+    await judged(cluster, tmp_path, problem(1), submission("x", language=language))
+    assert cluster.jobs[0].runtime == runtime and name in contents(cluster.jobs[0])
+
+
+async def test_a_standard_that_the_server_has_not_is_a_judge_failure(tmp_path: Path) -> None:
+    with pytest.raises(JudgeFailure, match=r"no language for C\+\+23.* c\+\+20"):
+        await judged(Cluster(*CODEFORCES), tmp_path, problem(1), submission("x", language="C++23"))
+
+
+@pytest.mark.parametrize(
+    ("run", "status"),
+    [
+        (Stage(stdout=" 1\n", code=0), V.AC),
+        (Stage(stdout="1", code=1), V.RE),
+        (Stage(stdout="0", code=0), V.WA),
+        (Stage(stdout="0.5", code=0), V.WA),
+        (Stage(stderr="Time limit exceeded", code=1), V.TLE),
+        (Stage(signal="SIGKILL"), V.TLE),
+        (Stage(stderr="MemoryError", code=1), V.MLE),
+        (Stage(code=139), V.RE),
+    ],
+)
+async def test_passed_is_code_0_and_an_output_of_1(tmp_path: Path, run: Stage, status: V) -> None:
+    cluster = Cluster(*CODEFORCES, answer=lambda _: JobResult(compile=Stage(code=0), run=run))
+    result = await judged(cluster, tmp_path, problem(1))
+    assert (result.tests[0].status, result.points) == (status, 100 if status is V.AC else 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "language", "runtime"),
+    [
+        ({}, "c++", "cms_ioi"),
+        ({"checker": Checker(kind=CheckerKind.TOKENS)}, "c++", "c++20"),
+        ({"checker": python_checker()}, "c++", "c++20"),
+        ({}, "python", "cf_python3"),
+    ],
+)
+async def test_each_problem_goes_to_the_package_that_can_judge_it(
+    tmp_path: Path, changes: dict[str, Any], language: str, runtime: str
+) -> None:
+    cluster = Cluster(*CMS, *CODEFORCES)
+    await judged(cluster, tmp_path, problem(1, **changes), submission("x", language=language))
+    assert cluster.jobs[0].runtime == runtime
+
+
+# --- what cannot be said -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "changes", "words"),
+    [
+        (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "OutputOnly has no classic job"),
+        (CODEFORCES, {"task_type": TaskType.COMMUNICATION}, "no classic Codeforces job.*`bash`"),
+        (CODEFORCES, {"checker": Checker(kind=CheckerKind.TOKENS, absolute=0.1)}, "cannot compare by tokens"),
+    ],
+)
+async def test_what_classic_jobs_cannot_judge_is_said(
+    tmp_path: Path, runtimes: tuple[str, ...], changes: dict[str, Any], words: str
+) -> None:
+    cluster = Cluster(*runtimes)
+    with pytest.raises(JudgeFailure, match=words):
+        await judged(cluster, tmp_path, problem(1, **changes))
+    assert cluster.jobs == []
+
+
+async def test_a_server_with_no_package_at_all_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(JudgeFailure, match=r"no package for classic jobs.*`bash`"):
+        await judged(Cluster("python"), tmp_path, job="classic")
+
+
+@pytest.mark.parametrize(
+    ("limits", "variable"),
+    [({"max_run_time": 3000}, "PISTON_RUN_TIMEOUT"), ({"max_run_cpu_time": 2900}, "PISTON_RUN_CPU_TIME")],
+)
+async def test_a_server_that_gives_too_little_time_is_no_time_limit(
+    tmp_path: Path, limits: dict[str, int], variable: str
+) -> None:
+    with pytest.raises(JudgeFailure, match=variable):
+        await judged(Cluster(*CMS, **limits), tmp_path)
+
+
+async def test_cpu_time_is_asked_for_by_classic_jobs(tmp_path: Path) -> None:
+    cluster = Cluster(*CMS, max_run_cpu_time=5000)
+    await judged(cluster, tmp_path, problem(1))
+    assert cluster.jobs[0].run_cpu_time == 5000
+
+
+CUT = Stage(signal="SIGKILL", status=StageStatus.OL)
+SLOW = Stage(signal="SIGKILL", status=StageStatus.TO)
+
+
+@pytest.mark.parametrize(
+    ("answer", "limits", "variable"),
+    [
+        (JobResult(compile=Stage(code=0), run=CUT), {}, "PISTON_OUTPUT_MAX_SIZE"),
+        (JobResult(compile=SLOW, run=SLOW), {"max_compile_time": 10_000}, "PISTON_COMPILE_TIMEOUT"),
+    ],
+)
+async def test_what_a_limit_of_the_server_ended_is_a_judge_failure(
+    tmp_path: Path, answer: JobResult, limits: dict[str, int], variable: str
+) -> None:
+    with pytest.raises(JudgeFailure, match=variable):
+        await judged(Cluster(*CMS, answer=lambda _: answer, **limits), tmp_path)
+
+
+async def test_a_compiler_that_a_generous_server_stops_has_found_a_fault(tmp_path: Path) -> None:
+    cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=SLOW, run=SLOW), max_compile_time=60_000)
+    assert not (await judged(cluster, tmp_path)).compiles
