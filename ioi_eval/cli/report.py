@@ -1,32 +1,84 @@
-"""`ioi-eval report DIR...`: summary.json and report.md of runs, made anew from their rows."""
+"""`ioi-eval report DIR...`: the reports of runs, made anew from their rows, and several side by side."""
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.tables import show_scores
-from ioi_eval.reports import write_reports
+from ioi_eval.cli.tables import show_comparison, show_scores
+from ioi_eval.errors import InputError
+from ioi_eval.reports import ReportOptions, named, read_contests, write_comparison, write_reports
+from ioi_eval.scoring import Mode
+
+_DEFAULT = ReportOptions()
+_Folders = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")]
+_Open = Annotated[bool, typer.Option("--open", help="Show the report in a browser.")]
+_Mode = Annotated[Mode, typer.Option(help="How several submissions make a problem's points.")]
+_Medals = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Cut-offs of more contests: TOML or JSON, a table a year.")
+]
+_Ks = Annotated[
+    list[int] | None,
+    typer.Option("--k", min=1, metavar="K", help="pass@K; may be repeated.", show_default="1, 5 and 10"),
+]
+_Submissions = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Submissions per problem, where their number is limited.")
+]
+_Out = Annotated[Path, typer.Option(metavar="DIR", help="Where a comparison of several runs is written.")]
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
+    folders: _Folders,
+    as_json: _Json = False,
+    show: _Open = False,
+    mode: _Mode = _DEFAULT.mode,
+    medals: _Medals = None,
+    ks: _Ks = None,
+    submissions: _Submissions = _DEFAULT.submissions,
+    out: _Out = Path("runs/comparison"),
 ) -> None:
-    """Write summary.json and report.md of runs again, also of one that was interrupted or goes on.
+    """Make a run's summary.json, report.md and report.html again, also of one that is not at its end.
+
+    Several runs are put side by side, too: comparison.md, .html and .json in --out.
 
     \b
     Examples:
-      ioi-eval report runs/demo
+      ioi-eval report runs/demo --open
+      ioi-eval report runs/demo --mode max --k 1 --k 100 --medals medals.toml
+      ioi-eval report runs/monday runs/tuesday --out runs/both
       ioi-eval report runs/* --json
     """
-    summaries = {folder: write_reports(folder) for folder in folders}
+    options = ReportOptions(
+        mode=mode,
+        submissions=submissions,
+        ks=tuple(ks or _DEFAULT.ks),
+        contests=None if medals is None else read_contests(medals),
+    )
+    distinct = {folder.resolve(): folder for folder in folders}.values()
+    summaries = {folder: write_reports(folder, options) for folder in distinct}
+    pages = [folder / "report.html" for folder in summaries]
+    if len(summaries) > 1:
+        runs = named(summaries)
+        pages = [write_comparison(runs, out)]
     if as_json:
         console.show_json({str(folder): summary for folder, summary in summaries.items()})
-        return
-    for folder, summary in summaries.items():
-        show_scores(summary)
-        console.show(f"Report: {folder / 'report.md'}")
+    elif len(summaries) > 1:
+        show_comparison(runs)
+    else:
+        for summary in summaries.values():
+            show_scores(summary)
+    for page in [] if as_json else pages:
+        console.show(f"Report: {page.with_suffix('.md')}, for a browser {page}")
+    if show:
+        _open(pages)
+
+
+def _open(pages: list[Path]) -> None:
+    for page in pages:
+        if not webbrowser.open(page.absolute().as_uri()):
+            raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")

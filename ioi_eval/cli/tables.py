@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
 from ioi_eval.cli import console
 from ioi_eval.models import Verdict
-from ioi_eval.reports import ModelSummary, ProblemSummary, Summary
+from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, comparing, tables
+from ioi_eval.reports.document import Section, Table
+from ioi_eval.reports.tables import Entry
 
 _NOTHING = "-"
+_LONG = 24  # lines: longer tables are for the report
 
 
 def show_scores(summary: Summary) -> None:
-    """A row for each model and problem, and one for each model's total."""
+    """A row for each model and problem, one for each model's total, and what is said of models as a whole."""
     statuses = list(summary.verdicts)[::-1]
     numbers = ["points", "of", "submissions", *statuses]
     if summary.unscored:
@@ -26,6 +29,47 @@ def show_scores(summary: Summary) -> None:
         table.add_row()
     console.show("")
     console.show_table(table)
+    _show_sections(tables.entries(summary), summary.unscored)
+
+
+def show_comparison(runs: Sequence[Run]) -> None:
+    """A row for each model of each run."""
+    of = comparing.entries(runs)
+    console.show("")
+    _show(tables.models(of, brief=True))
+    console.show("")
+    _show_sections(of, sum(run.summary.unscored for run in runs))
+
+
+def _show_sections(of: Sequence[Entry], unscored: int) -> None:
+    for section in (tables.budgets(of), tables.passes(of, unscored), tables.medals(of)):
+        if section is not None:
+            _show_section(section)
+    for section in tables.groups(of, brief=True):
+        if section.table is not None and len(section.table.rows) <= _LONG:
+            _show_section(section)
+
+
+def _show_section(section: Section) -> None:
+    console.show(section.title)
+    if section.table is not None:
+        _show(section.table)
+    for note in section.notes:
+        console.show(note)
+    console.show("")
+
+
+def _show(table: Table) -> None:
+    heads = [_head(head) for head in table.heads]
+    right = frozenset(head for head, side in zip(heads, table.align, strict=True) if side == "r")
+    drawn = console.plain_table(*heads, right=right)
+    for row in table.rows:
+        drawn.add_row(*(Text(console.visible(str(cell))) for cell in row))
+    console.show_table(drawn)
+
+
+def _head(head: str) -> str:
+    return head[:1].lower() + head[1:]
 
 
 def _rows(model: ModelSummary, statuses: list[Verdict]) -> Iterator[list[str]]:

@@ -13,7 +13,8 @@ from ioi_eval.rows import bounded
 _MAX_TEXT = 2000  # characters of one piece
 _SHORT = 34  # characters that are not worth a line break
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
-_GOOD, _BAD = frozenset({"yes", "gold", "silver", "bronze"}), frozenset({"NO", "not judged"})
+_MEDALS = frozenset({"gold", "silver", "bronze"})
+_WORDS = {"yes": "good", "NO": "bad", "not judged": "bad"}
 
 
 def html(document: Document) -> str:
@@ -46,10 +47,13 @@ def _is_meter(cell: object) -> bool:
 def style_of(cell: str, side: str) -> str:
     """Classes of a cell: only words of ours get a colour."""
     found = ["number" if side == "r" else "short" if len(cell) <= _SHORT else "text"]
+    last = cell.rpartition(" ")[2]
     if cell in _STATUSES:
         found += ["status", cell.lower()]
-    elif cell in _GOOD or cell in _BAD:
-        found += ["word", "good" if cell in _GOOD else "bad", *([cell] if cell in _GOOD else [])]
+    elif cell in _WORDS:
+        found += ["word", _WORDS[cell]]
+    elif side == "r" and last in _MEDALS:
+        found += ["word", last]
     return " ".join(found)
 
 

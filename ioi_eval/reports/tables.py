@@ -39,7 +39,7 @@ def model_name(model: str) -> str:
 # --- models ------------------------------------------------------------------------------------------
 
 
-def models(of: Sequence[Entry]) -> Table:
+def models(of: Sequence[Entry], *, brief: bool = False) -> Table:
     heads = ["Model", "Points", "of", "Share", "Solved", "Submissions", "Compiled", "Unscored"]
     rows: list[list[Cell]] = [
         [
@@ -47,7 +47,7 @@ def models(of: Sequence[Entry]) -> Table:
             number(one.model.points) if one.model.max_points else NOTHING,
             number(one.model.max_points) if one.model.max_points else NOTHING,
             _share(one.model),
-            f"{one.model.problems_solved:,} of {counted(len(one.model.problems), 'problem')}",
+            f"{one.model.problems_solved:,} of {_problems(one.model, brief)}",
             f"{one.model.submissions:,}",
             share(one.model.compiled, one.model.scored),
             f"{one.model.unscored:,}",
@@ -55,6 +55,10 @@ def models(of: Sequence[Entry]) -> Table:
         for one in of
     ]
     return Table(heads=heads, rows=rows, align="lrrllrrr")
+
+
+def _problems(model: ModelSummary, brief: bool) -> str:
+    return f"{len(model.problems):,}" if brief else counted(len(model.problems), "problem")
 
 
 def _share(model: ModelSummary) -> Cell:
@@ -73,7 +77,7 @@ def budgets(of: Sequence[Entry]) -> Section | None:
     ]
     if not rows:
         return None
-    limits = " or ".join(f"{limit:,}" for limit in sorted({one.limit for one in of}))
+    limits = _limits(of)
     return Section(
         title="Points by the number of submissions",
         text=[
@@ -132,76 +136,82 @@ def estimate(found: PassAtK) -> str:
 
 
 def medals(of: Sequence[Entry]) -> Section | None:
-    rows = [
-        [
-            one.name,
-            str(given.award.year),
-            budget_name(given.budget, one.limit),
-            number(given.award.points),
-            given.award.medal or NOTHING,
-            given.award.reason or _unscored_note(one.model, given.award),
-        ]
-        for one in of
-        for given in one.model.awards
-    ]
+    """A line for each model and contest, a column for each budget."""
+    rows = [row for one in of for row in _awards(one)]
     if not rows:
         return None
-    heads = ["Model", "Contest", "Submissions", "Points", "Medal", "Remark"]
+    heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
     text = "What the points would have won. A medal needs all problems of that year's contest."
-    return Section(title="Medals", text=[text], table=Table(heads=heads, rows=rows, align="lrlrll"))
+    return Section(title="Medals", text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
 
 
-def _unscored_note(model: ModelSummary, given: Award) -> str:
-    unscored = sum(problem.unscored for problem in model.problems if problem.year == given.year)
-    return f"{unscored:,} unscored: it may be more" if unscored and given.medal != "gold" else ""
+def _awards(one: Entry) -> Iterator[list[str]]:
+    for year in sorted({given.award.year for given in one.model.awards}):
+        given = {found.budget: found.award for found in one.model.awards if found.award.year == year}
+        cells = [f"{number(given[budget].points)} {given[budget].medal or NOTHING}" for budget in Budget]
+        yield [one.name, str(year), *cells, _remark(one.model, year, list(given.values()))]
 
 
-def budget_name(budget: Budget, limit: int) -> str:
-    return {Budget.UNLIMITED: "all", Budget.LIMITED: f"{limit:,}", Budget.SINGLE: "one"}[budget]
+def _remark(model: ModelSummary, year: int, given: Sequence[Award]) -> str:
+    reasons = dict.fromkeys(award.reason for award in given if award.reason)
+    unscored = sum(problem.unscored for problem in model.problems if problem.year == year)
+    if unscored and not reasons:
+        return f"{unscored:,} unscored: it may be more"
+    return "; ".join(reasons)
+
+
+def _limits(of: Sequence[Entry]) -> str:
+    return " or ".join(f"{limit:,}" for limit in sorted({one.limit for one in of}))
 
 
 # --- groups of problems ------------------------------------------------------------------------------
 
 
-def groups(of: Sequence[Entry]) -> Iterator[Section]:
-    """A section for difficulty, tags and years each: every group with a line for each model."""
+def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
+    """A section for difficulty, tags and years each: every group with a line for each model.
+
+    Brief: for a terminal, without tags and without what does not compare anything.
+    """
     for kind, title in _KINDS.items():
         found = [(one, group) for one in of for group in one.model.groups if group.kind == kind]
-        if found:
-            yield _groups(f"By {kind}", title, found, several=len(of) > 1)
+        least = 2 if brief else 1
+        if len({group.name for _, group in found}) >= least and not (brief and kind == "tag"):
+            table = _groups(title, found, several=len(of) > 1, brief=brief)
+            yield Section(title=f"By {kind}", table=table, long=len(table.rows) > _LONG)
 
 
-def _groups(title: str, head: str, found: Sequence[tuple[Entry, Group]], *, several: bool) -> Section:
-    names = sorted({group.name for _, group in found}, key=_place)
+def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> Table:
     ks = known_ks(group.pass_at for _, group in found)
     rows: list[list[Cell]] = []
-    for name in names:
-        own = [(one, group) for one, group in found if group.name == name]
-        for place, (one, group) in enumerate(own):
-            first = (name or "(none)") if place == 0 else ""
-            rows.append([first, *([one.name] if several else []), *_group(group, ks)])
+    for name in sorted({group.name for _, group in found}, key=place):
+        first = name or "(none)"
+        for one, group in found:
+            if group.name == name:
+                rows.append([first, *([one.name] if several else []), *_group(group, ks, brief)])
+                first = ""
     heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
-    heads += [*(f"pass@{k}" for k in ks), "Submissions", "Unscored"]
+    heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
     align = "ll" if several else "l"
-    table = Table(heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)))
-    return Section(title=title, table=table, long=len(rows) > _LONG)
+    return Table(heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)))
 
 
-def _place(name: str) -> tuple[bool, int, int, str]:
+def place(name: str) -> tuple[bool, int, int, str]:
     """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
     known = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
     return not name, known, int(name) if name.isascii() and name.isdigit() else 0, name
 
 
-def _group(group: Group, ks: Sequence[int]) -> list[Cell]:
+def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
+    """Brief: without intervals, for a line of a hundred characters."""
     points = f"{number(group.points)} of {number(group.max_points)}" if group.max_points else NOTHING
+    values = {one.k: one for one in group.pass_at}
     return [
         f"{group.problems:,}",
         f"{group.problems_solved:,}",
         points,
         share(group.mean_score, 1),
-        *(_estimate(group.pass_at, k)[0] for k in ks),
-        f"{group.submissions:,}",
+        *(share(values[k].value, 1) if brief else estimate(values[k]) for k in ks),
+        *([] if brief else [f"{group.submissions:,}"]),
         f"{group.unscored:,}",
     ]
 

@@ -144,7 +144,8 @@ def test_nothing_is_loaded_and_nothing_runs() -> None:
 
 def test_classes_are_words_of_ours() -> None:
     assert style_of("AC", "l") == "short status ac"
-    assert style_of("gold", "l") == "short word good gold"
+    assert style_of("600 gold", "r") == "number word gold"
+    assert style_of("yes", "l") == "short word good"
     assert style_of("NO", "l") == "short word bad"
     assert style_of('ac" onclick="x', "r") == "number"
     assert style_of("x" * 99, "l") == "text"
