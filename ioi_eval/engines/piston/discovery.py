@@ -1,7 +1,6 @@
 """Where the servers are: a fixed list, Slurm's queue, a Kubernetes service, a file that somebody keeps.
 
-A look that fails says so only when it is the first one: later, what was known stands, because workers
-outlive a scheduler or a name server that is away for a minute.
+Each is a `Discovery`. A look that fails raises InputError or EngineUnavailable.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import asyncio
 import contextlib
 import re
 import socket
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from ioi_eval.engines.piston.endpoints import Discovery
 from ioi_eval.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's own
@@ -92,40 +91,18 @@ class Fixed:
         return self._urls
 
 
-class _Watched(ABC):
-    """Looks again and again."""
-
-    every: float | None
-
-    def __init__(self) -> None:
-        self._known: frozenset[str] | None = None
-
-    async def find(self) -> frozenset[str]:
-        """Raises InputError or EngineUnavailable, if this is the first look and it fails."""
-        try:
-            self._known = await self._look()
-        except (InputError, EngineUnavailable):
-            if self._known is None:
-                raise
-        return self._known
-
-    @abstractmethod
-    async def _look(self) -> frozenset[str]: ...
-
-
-class Slurm(_Watched):
+class Slurm:
     """Running jobs named `piston-worker-PORT`, on every node of each. `user`: only that user's."""
 
-    every = _SLURM_EVERY
+    every: float | None = _SLURM_EVERY
 
     def __init__(self, user: str | None = None) -> None:
-        super().__init__()
         self._user = user
 
     def __str__(self) -> str:
         return f"{_SLURM}:{self._user}" if self._user else _SLURM
 
-    async def _look(self) -> frozenset[str]:
+    async def find(self) -> frozenset[str]:
         mine = () if self._user is None else (f"--user={self._user}",)
         # The nodes come first: a job's name may hold anything, a list of nodes holds no space.
         lines = await _output("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *mine)
@@ -141,19 +118,18 @@ async def _hosts(nodes: str) -> list[str]:
     return [nodes] if plain else await _output("scontrol", "show", "hostnames", nodes)
 
 
-class Kubernetes(_Watched):
+class Kubernetes:
     """All addresses that the cluster's name server gives for a headless service."""
 
-    every = _NAMES_EVERY
+    every: float | None = _NAMES_EVERY
 
     def __init__(self, service: str, port: int = PORT) -> None:
-        super().__init__()
         self._service, self._port = service, port
 
     def __str__(self) -> str:
         return f"{_KUBERNETES}{self._service}:{self._port}"
 
-    async def _look(self) -> frozenset[str]:
+    async def find(self) -> frozenset[str]:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(self._service, self._port, type=socket.SOCK_STREAM)
@@ -176,19 +152,18 @@ def _unknown_service(service: str, error: Exception) -> str:
     )
 
 
-class Listed(_Watched):
+class Listed:
     """A file of addresses, one a line or commas between them, `#` in front of comments."""
 
-    every = _FILE_EVERY
+    every: float | None = _FILE_EVERY
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
         self._path = path
 
     def __str__(self) -> str:
         return f"{_FILE}{self._path}"
 
-    async def _look(self) -> frozenset[str]:
+    async def find(self) -> frozenset[str]:
         try:
             lines = (await asyncio.to_thread(self._path.read_text)).splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -205,7 +180,7 @@ class Listed(_Watched):
 # --- what a user writes ------------------------------------------------------------------------------
 
 
-def discovery(text: str) -> Fixed | Slurm | Kubernetes | Listed:
+def discovery(text: str) -> Discovery:
     """`slurm`, `slurm:USER`, `k8s:SERVICE`, `k8s:SERVICE:PORT`, `@FILE`, or addresses. Raises InputError."""
     text = text.strip()
     head, _, tail = text.partition(":")
