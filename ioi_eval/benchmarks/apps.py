@@ -27,6 +27,7 @@ class Apps(Benchmark):
     about: ClassVar = "10,000 problems of three levels in Python, standard input or a function"
     dataset: ClassVar = "metr-evals/apps"  # codeparrot/apps has the same rows
     split: ClassVar = "test"
+    language: ClassVar = "python"
     columns: ClassVar = ("question", "input_output")
 
     def candidates(self, main: Table) -> Iterator[Candidate]:

@@ -65,6 +65,7 @@ class Benchmark(ABC):
     split: ClassVar[str]  # several with a plus between them
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
     other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
+    language: ClassVar[str] = "c++"  # of rows that do not say
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
     @abstractmethod

@@ -35,6 +35,7 @@ class LiveCodeBench(Benchmark):
     dataset: ClassVar = "lighteval/code_generation_lite"  # the authors' own needs code of theirs to be run
     config: ClassVar = "release_latest"
     split: ClassVar = "test"
+    language: ClassVar = "python"
     columns: ClassVar = ("question_id", "question_content", "public_test_cases", "private_test_cases")
 
     def candidates(self, main: Table) -> Iterator[Candidate]:

@@ -69,6 +69,7 @@ class Reader:
 
     def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
         self._problems, self._options, self._selection = problems, options, selection
+        self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
         self.taken: dict[str, None] = {}
         self.left_out, self.noted = Counter[str](), Counter[str]()
 
@@ -137,8 +138,7 @@ class Reader:
 
     def _problem(self, columns: Columns, problem_id: str, year: int | None) -> tuple[Problem | None, str]:
         """The problem, or why its rows are left out."""
-        wanted = self._selection.problems
-        if wanted and problem_id not in wanted:
+        if self._wanted and not self._wanted & {problem_id, *_id(self._problems, problem_id)}:
             return None, _OTHER_PROBLEM
         try:
             return self._problems.find(problem_id, year), ""
@@ -156,3 +156,11 @@ class Reader:
             raise columns.missing("`code`, `generation` or `messages`")
         code = None if self._options.always_extract else columns.text("code")
         return code, None if written is None else columns.generation(written)
+
+
+def _id(problems: Finder, name: str) -> tuple[str, ...]:
+    """What a problem is called that goes by several names."""
+    try:
+        return (problems.find(name).id,)
+    except InputError:
+        return ()

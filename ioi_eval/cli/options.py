@@ -17,7 +17,14 @@ Workers = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Give up what the folder holds and start anew.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")]
-Language = Annotated[str, typer.Option(metavar="NAME", help="The language of rows that do not say.")]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The language of rows that do not say.",
+        show_default="the benchmark's, else c++",
+    ),
+]
 IdColumn = Annotated[
     str | None,
     typer.Option(

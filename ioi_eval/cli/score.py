@@ -24,7 +24,7 @@ from ioi_eval.cli.options import (
     check_engine,
 )
 from ioi_eval.cli.running import Outcome, Request, rows_left_out, score_dump
-from ioi_eval.cli.sources import Source, chooses_problems
+from ioi_eval.cli.sources import Source, chooses_problems, language_of
 from ioi_eval.cli.tables import show_scores
 from ioi_eval.extraction import Repairs
 
@@ -61,7 +61,7 @@ def score(
     fresh: Fresh = False,
     quiet: Quiet = False,
     as_json: _Json = False,
-    language: Language = "c++",
+    language: Language = None,
     id_column: IdColumn = None,
     always_extract: _Extract = False,
     add_includes: _Includes = False,
@@ -91,7 +91,10 @@ def score(
         source=source,
         choice=choice,
         reading=DumpOptions(
-            id_column=id_column, language=language, always_extract=always_extract, repairs=repairs
+            id_column=id_column,
+            language=language or language_of(source),
+            always_extract=always_extract,
+            repairs=repairs,
         ),
         selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
         run=RunOptions(

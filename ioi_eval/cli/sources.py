@@ -17,6 +17,7 @@ from ioi_eval.benchmarks import (
     BENCHMARKS,
     Benchmark,
     BenchmarkOptions,
+    DumpOptions,
     Loaded,
     find_benchmark,
     load,
@@ -161,6 +162,12 @@ def benchmark_of(source: str) -> Benchmark | None:
         known = tuple(benchmark.name for benchmark in BENCHMARKS)
         problem = f"no folder or file {source!r}, and no benchmark of that name"
         raise InputError(problem, field="SOURCE", remedy=nearest(source, known)) from error
+
+
+def language_of(source: str) -> str:
+    """Of rows that do not say: the benchmark's, where the source is one."""
+    benchmark = benchmark_of(source)
+    return DumpOptions().language if benchmark is None else benchmark.language
 
 
 def _check_unused(options: BenchmarkOptions) -> None:

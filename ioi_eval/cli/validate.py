@@ -76,7 +76,7 @@ def validate(
     fresh: Fresh = False,
     quiet: Quiet = False,
     as_json: _Json = False,
-    language: Language = "c++",
+    language: Language = None,
     id_column: IdColumn = None,
     engine: Engine = "embedded",
     allow_unconfined: Unconfined = False,
@@ -102,7 +102,7 @@ def validate(
         source=None if source is None else str(source),
         column=expected_column,
         scale=expected_scale,
-        reading=DumpOptions(id_column=id_column, language=language),
+        reading=DumpOptions(id_column=id_column, language=language or DumpOptions().language),
         selection=Selection(problems=frozenset(problem or ()), keys=frozenset(only or ())),
         run=RunOptions(
             out=str(out or Path("runs") / f"validate-{solutions.resolve().stem}"),

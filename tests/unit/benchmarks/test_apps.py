@@ -10,7 +10,7 @@ import pytest
 from dump_rows import write_jsonl
 from hub_rows import ADD, apps, contents, loaded
 
-from ioi_eval.benchmarks import open_dump
+from ioi_eval.benchmarks import Selection, open_dump
 from ioi_eval.benchmarks.loading import Loaded
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.judge import Scorer
@@ -75,6 +75,16 @@ def test_a_dump_may_call_problems_as_it_likes(tmp_path: Path) -> None:
     )
     found = [one.problem_id for one in open_dump([dump], problems=problems)]
     assert found == ["apps_1", "apps_1", "apps_1", "apps_0"]
+
+
+@pytest.mark.parametrize("name", ["42", "apps_1"])
+def test_rows_are_selected_by_either_name(tmp_path: Path, name: str) -> None:
+    problems = loaded(tmp_path, "apps", [apps(5), apps(42)])
+    rows = [{"problem_id": one, "code": f"{one!r}"} for one in (42, "apps_1", 5, "of another dataset")]
+    dump = write_jsonl(tmp_path / "d.jsonl", rows)
+    found = open_dump([dump], problems=problems, selection=Selection(problems=frozenset({name})))
+    assert [one.problem_id for one in found] == ["apps_1", "apps_1"]
+    assert found.info.left_out == {"of another problem": 2}
 
 
 # --- rows that are broken ----------------------------------------------------------------------------

@@ -1,0 +1,72 @@
+"""`ioi-eval score DUMP --problems apps`: from the dataset's rows to verdicts, as users do it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from cli_helpers import CommandLine, contents, results, write_dump
+
+ADD = "a, b = map(int, input().split())\nprint(a + b)\n"
+TEXT = f"<think>easy</think>\nHere:\n```python\n{ADD}```\n"
+
+
+def problem(number: int, **columns: Any) -> dict[str, Any]:
+    tests = {"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}
+    return {
+        "problem_id": number,
+        "question": "Add.",
+        "solutions": json.dumps([ADD]),
+        "input_output": json.dumps(tests),
+        "difficulty": "introductory",
+        "starter_code": "",
+        **columns,
+    }
+
+
+def write_apps(folder: Path) -> Path:
+    rows = [
+        problem(100),
+        problem(101, difficulty="interview"),
+        problem(102, input_output=""),
+        problem(103, input_output=json.dumps({"inputs": [[[1, 2]]], "outputs": [[3]], "fn_name": "add"})),
+    ]
+    (folder / "apps").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
+    return folder
+
+
+def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_apps(tmp_path / "copies")
+    rows = [
+        {"uuid": "text", "problem_id": "apps_0", "generation": TEXT},
+        {"uuid": "half", "problem_id": 100, "code": "print(3)"},
+        {"uuid": "other level", "problem_id": 101, "code": ADD},
+        {"uuid": "no tests", "problem_id": "102", "code": ADD},
+        {
+            "uuid": "function",
+            "problem_id": 103,
+            "code": "def add(xs): return sum(xs)",
+        },
+        {"uuid": "no code", "problem_id": 103, "generation": "I cannot."},
+    ]
+    dump = write_dump(tmp_path / "dump.jsonl", rows)
+    command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--difficulty", "introductory")
+    done = cli(*command, "--out", "run")
+    assert done.returncode == 3, done.stderr
+    assert "not judged: no tests: No test cases provided" in done.stderr
+    found = results(tmp_path / "run")
+    shown = {key: (row["problem_id"], row["resolved"], row["pass_rate"]) for key, row in found.items()}
+    assert shown == {
+        "text": ("apps_0", True, 1),
+        "half": ("apps_0", False, 0.5),
+        "function": ("apps_3", True, 1),
+        "no code": ("apps_3", False, 0),
+    }
+    assert [found[key]["checker"] for key in ("text", "function")] == ["stripped", "json-wrapped"]
+    before = contents(tmp_path / "run")["results.jsonl"]
+    again = cli(*command, "--out", "run")
+    assert (again.returncode, contents(tmp_path / "run")["results.jsonl"]) == (3, before)
