@@ -9,6 +9,8 @@ from time import monotonic
 from ioi_eval.engines.piston.endpoints import Condition, Endpoint
 from ioi_eval.errors import EngineUnavailable
 
+_CLOSED = "the engine was closed"
+
 
 class _Waiting:
     """Somebody who wants a slot."""
@@ -33,6 +35,7 @@ class Pool:
         self._waiting: dict[_Waiting, None] = {}
         self._dry: asyncio.TimerHandle | None = None
         self._dry_since = 0.0
+        self._closed = False
         self.busy = 0
 
     @property
@@ -48,6 +51,8 @@ class Pool:
 
     async def take(self, avoid: Collection[Endpoint] = ()) -> Endpoint:
         """A slot, which the caller gives back. One of `avoid` only where nothing else is usable."""
+        if self._closed:
+            raise EngineUnavailable(_CLOSED)
         if not self._waiting and (endpoint := self._choose(avoid)) is not None:
             self._occupy(endpoint)
             return endpoint
@@ -156,11 +161,12 @@ class Pool:
         self._watch_for_drought()
 
     def close(self) -> None:
-        """Whoever still waits is told."""
+        """Whoever still waits is told, and whoever comes."""
+        self._closed = True
         if self._dry is not None:
             self._dry.cancel()
             self._dry = None
         for waiting in self._waiting:
             if not waiting.answer.done():
-                waiting.answer.set_exception(EngineUnavailable("the engine was closed"))
+                waiting.answer.set_exception(EngineUnavailable(_CLOSED))
         self._waiting.clear()

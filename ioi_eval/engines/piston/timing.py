@@ -6,14 +6,13 @@ import random
 
 from ioi_eval.models import Job, Value
 
-_SLOWEST = 1 << 20  # bytes a second that a body and a reply get through at the least
-_REPLY = 4 << 20  # bytes that a reply may have without a word
+_SLOWEST = 1 << 20  # bytes of a body that get through in a second at the least
 
 
 class Patience(Value):
     """Seconds. The defaults are for clusters; tests have less time."""
 
-    margin: float = 60.0  # beyond what a job may take: a server may let it wait for its turn
+    margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
     connect: float = 10.0
     health: float = 10.0  # for the answer to a question of health
     drought: float = 300.0  # without any usable endpoint, before a job is given up
@@ -36,7 +35,7 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     A client that gives up earlier sends the job again while the first still runs.
     """
     stages = (job.compile_timeout or times.compile) + (job.run_timeout or times.run)
-    return stages / 1000 + (body + _REPLY) / _SLOWEST + patience.margin
+    return stages / 1000 + body / _SLOWEST + patience.margin
 
 
 def wait_before(attempt: int, patience: Patience) -> float:

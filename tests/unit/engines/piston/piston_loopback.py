@@ -1,0 +1,162 @@
+"""A server on this machine that answers /execute as a test says, and engines that lose no time over it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from ioi_eval.engines.piston import Patience, PistonEngine
+from ioi_eval.engines.piston.endpoints import Endpoint
+from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
+from ioi_eval.protocol.piston import Runtime, decode_request, encode_result, encode_runtimes
+
+QUICK = Patience(
+    margin=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
+    first_rest=0.01, longest_rest=0.05,
+)  # fmt: skip
+PROFILE = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval", "bash"))
+Answer = Callable[["Loopback", web.Request, Job], Awaitable[web.StreamResponse]]
+
+
+def job(text: str = "true", *others: JobFile, **fields: Any) -> Job:
+    return Job(files=(JobFile(name="run", content=Blob.of(text)), *others), **fields)
+
+
+async def fine(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    """Prints the script back."""
+    said = asked.files[0].content.read().decode()
+    return told(JobResult(run=Stage(stdout=said, code=0), language=asked.runtime, version="1.0.0"))
+
+
+def told(result: JobResult) -> web.Response:
+    return web.Response(body=encode_result(result), content_type="application/json")
+
+
+def always(status: int, body: bytes = b"") -> Answer:
+    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        return web.Response(status=status, body=body)
+
+    return answer
+
+
+def in_turn(*answers: Answer) -> Answer:
+    """One after the other; the last one for ever."""
+    left = list(answers)
+
+    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        return await (left.pop(0) if len(left) > 1 else left[0])(server, request, asked)
+
+    return answer
+
+
+async def silence(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    await server.closing.wait()
+    return web.Response(status=500)
+
+
+async def cut(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    """The connection ends in the middle of the reply."""
+    reply = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
+    await reply.prepare(request)
+    await reply.write(b'{"run": {"stdout": "half a')
+    assert request.transport is not None
+    request.transport.abort()
+    return reply
+
+
+async def hang_up(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+class Loopback:
+    """`executed` holds every job that came, `headers` what came with it. `runtimes_status` may be changed."""
+
+    def __init__(self, answer: Answer = fine, *, port: int = 0) -> None:
+        self.answer, self._port = answer, port
+        self.executed: list[Job] = []
+        self.headers: list[dict[str, str]] = []
+        self.at_once = self.most_at_once = 0
+        self.asked = 0  # how often for the runtimes
+        self.runtimes_status = 200
+        self.closing = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    async def __aenter__(self) -> Self:
+        application = web.Application(client_max_size=0)
+        application.router.add_get("/api/v2/runtimes", self._runtimes)
+        application.router.add_post("/api/v2/execute", self._execute)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
+        self._port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def _runtimes(self, request: web.Request) -> web.Response:
+        self.asked += 1
+        runtimes = [Runtime(language=name, version="1.0.0") for name in PROFILE.runtimes]
+        return web.Response(body=encode_runtimes(runtimes), status=self.runtimes_status)
+
+    async def _execute(self, request: web.Request) -> web.StreamResponse:
+        asked = decode_request(await request.read())
+        self.executed.append(asked)
+        self.headers.append(dict(request.headers))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return await self.answer(self, request, asked)
+        finally:
+            self.at_once -= 1
+
+
+class Found:
+    """A discovery whose findings a test changes."""
+
+    def __init__(self, *urls: str, every: float | None = None) -> None:
+        self.urls, self.every = set(urls), every
+        self.error: Exception | None = None
+        self.looks = 0
+
+    async def find(self) -> frozenset[str]:
+        self.looks += 1
+        if self.error is not None:
+            raise self.error
+        return frozenset(self.urls)
+
+
+def engine_on(*servers: Loopback | str, **options: Any) -> PistonEngine:
+    urls = [server if isinstance(server, str) else server.url for server in servers]
+    options = {"patience": QUICK, "profile": PROFILE, **options}
+    return PistonEngine(options.pop("discovery", None) or Found(*urls), **options)
+
+
+def pool_of(engine: PistonEngine) -> Pool:
+    assert engine._running is not None
+    return engine._running.pool
+
+
+def endpoints_of(engine: PistonEngine) -> dict[str, Endpoint]:
+    assert engine._running is not None
+    return engine._running.members._endpoints
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    while not reached():  # noqa: ASYNC110 - what is waited for tells nobody
+        await asyncio.sleep(0.001)

@@ -1,0 +1,153 @@
+"""Cancelled at any await whatever, the engine has all its slots again."""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from piston_loopback import Answer, Found, Loopback, always, cut, engine_on, fine, in_turn, job, pool_of
+
+from ioi_eval.engines.piston import PistonEngine, sending
+from ioi_eval.models import Job
+
+LARGE = "1 2 3\n" * 40_000
+
+
+@types.coroutine
+def cancelled_at(work: Coroutine[Any, Any, Any], step: int) -> Generator[Any, Any, bool]:
+    """Runs `work` and cancels its task as it begins to wait for the `step`-th time. False: it never did."""
+    waits, send, given = 0, work.send, None
+    while True:
+        try:
+            waiting = send(given)  # type: ignore[arg-type]
+        except StopIteration:
+            return False
+        if waits == step:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+        waits += 1
+        try:
+            given, send = (yield waiting), work.send
+        except BaseException as error:  # noqa: BLE001 - what a task throws in is passed on
+            given, send = error, work.throw  # type: ignore[assignment]
+
+
+async def every_await(make: Callable[[], Coroutine[Any, Any, Any]], after: Callable[[], object]) -> int:
+    """How many awaits there were; `after` is called when a cancellation at one of them is over."""
+    step = 0
+    while True:
+        task = asyncio.ensure_future(_as_task(make(), step))
+        ended = (await asyncio.gather(task, return_exceptions=True))[0]
+        if ended is False:
+            return step
+        assert isinstance(ended, asyncio.CancelledError), ended
+        after()
+        step += 1
+
+
+async def _as_task(work: Coroutine[Any, Any, Any], step: int) -> bool:
+    return await cancelled_at(work, step)
+
+
+async def works(engine: PistonEngine) -> None:
+    """All slots are free and can be used, all at once."""
+    assert pool_of(engine).busy == 0
+    await asyncio.gather(*(engine.execute(job()) for _ in range(engine.slots)))
+    assert pool_of(engine).busy == 0
+
+
+async def slowly(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    """In pieces, so that the client waits for status, headers and body one after the other."""
+    whole = await fine(server, request, asked)
+    assert isinstance(whole, web.Response) and isinstance(whole.body, bytes)
+    reply = web.StreamResponse(headers={"Content-Length": str(len(whole.body))})
+    await asyncio.sleep(0)
+    await reply.prepare(request)
+    half = len(whole.body) // 2
+    for piece in (whole.body[:half], whole.body[half:]):
+        await reply.write(piece)
+        await asyncio.sleep(0.001)
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "least"),
+    [
+        (slowly, "small", 3),
+        (slowly, LARGE, 4),
+        (in_turn(always(500)), "small", 5),
+        (in_turn(cut), "small", 5),
+    ],
+    ids=["small", "large", "after a 500", "after a cut"],
+)
+async def test_at_every_await_of_a_job(
+    answer: Answer, text: str, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "is_loopback", lambda url: False)  # the large one is compressed, too
+    async with Loopback() as server, engine_on(server, attempts=2) as engine:
+
+        async def one() -> None:
+            turns = answer if answer is slowly else in_turn(answer, fine)
+            server.answer = turns
+            await engine.execute(job(text))
+
+        def check() -> None:
+            assert pool_of(engine).busy == 0
+
+        assert await every_await(one, check) >= least
+        server.answer = fine
+        await works(engine)
+
+
+async def test_at_every_await_while_it_waits_for_a_slot() -> None:
+    async with Loopback() as server, engine_on(server, per_endpoint=1) as engine:
+        pool = pool_of(engine)
+
+        async def one() -> None:
+            held = await pool.take()
+            loop = asyncio.get_running_loop()
+            loop.call_later(0.002, pool.give_back, held)
+            await engine.execute(job())
+
+        def check() -> None:
+            assert len(pool._waiting) == 0
+
+        assert await every_await(one, check) >= 3
+        await asyncio.sleep(0.01)  # the last slot that was held is given back
+        await works(engine)
+
+
+async def test_many_at_once_at_any_moment() -> None:
+    async with Loopback(slowly) as a, Loopback(slowly) as b, engine_on(a, b, per_endpoint=2) as engine:
+        for moment in range(25):
+            jobs = [asyncio.create_task(engine.execute(job())) for _ in range(10)]
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            for task in jobs[::2]:
+                task.cancel()
+            ended = await asyncio.gather(*jobs, return_exceptions=True)
+            assert not any(isinstance(end, Exception) for end in ended), ended
+            assert pool_of(engine).busy == 0
+        await works(engine)
+
+
+async def test_at_every_await_of_entering() -> None:
+    """Connections are closed and tasks ended; who enters next finds nothing of it."""
+    async with Loopback() as server:
+
+        async def one() -> None:
+            async with engine_on(server, discovery=Found(server.url, every=60.0)):
+                pass
+
+        def check() -> None:
+            names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
+            assert not [name for name in names if name.startswith(("Members", "Health"))]
+
+        assert await every_await(one, check) >= 3
+        async with engine_on(server) as engine:
+            await works(engine)

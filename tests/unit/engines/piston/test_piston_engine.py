@@ -1,0 +1,374 @@
+"""The engine on loopback servers: what is retried and where, what is not, and what is never lost."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from piston_loopback import (
+    PROFILE,
+    QUICK,
+    Answer,
+    Found,
+    Loopback,
+    always,
+    cut,
+    endpoints_of,
+    engine_on,
+    fine,
+    hang_up,
+    in_turn,
+    job,
+    pool_of,
+    silence,
+    told,
+    until,
+)
+
+from ioi_eval.engines.piston import Patience, PistonEngine, sending
+from ioi_eval.engines.piston.endpoints import Condition
+from ioi_eval.engines.piston.timing import ServerTimes, time_for
+from ioi_eval.errors import (
+    AttemptsUsedUp,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
+
+
+def brief(seconds: float) -> Patience:
+    """For answers that never come: the time of the job itself is next to nothing here."""
+    return Patience(**{name: getattr(QUICK, name) for name in QUICK.__struct_fields__} | {"margin": seconds})
+
+
+async def test_a_job_there_and_its_result_back() -> None:
+    async with Loopback() as server, engine_on(server, token="secret") as engine:
+        result = await engine.execute(job("hello", JobFile(name="b", content=Blob.of(b"\xff"))))
+        assert (result.run.stdout, result.language, result.endpoint) == ("hello", "ioi_eval", server.url)
+        assert [file.name for file in server.executed[0].files] == ["run", "b"]
+        assert server.headers[0]["Authorization"] == "Bearer secret"
+        assert pool_of(engine).busy == 0
+        profile = await engine.profile()
+        assert profile.by_endpoint == {server.url: {}} and not profile.takes_paths
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        always(500),
+        always(502, b"<html>"),
+        always(503, b'{"message": "full"}'),
+        always(200, b""),
+        always(200, b"<html>"),
+        always(200, b'{"run": {"stdout": "half'),
+        always(401),
+        cut,
+        hang_up,
+    ],
+)
+async def test_a_servers_fault_is_tried_on_another_one(fault: Answer) -> None:
+    async with Loopback(fault) as bad, Loopback() as good, engine_on(bad, good) as engine:
+        results = await asyncio.gather(*(engine.execute(job(str(n))) for n in range(20)))
+        assert [result.run.stdout for result in results] == [str(n) for n in range(20)]
+        assert {result.endpoint for result in results} == {good.url}
+        assert bad.executed and pool_of(engine).busy == 0
+
+
+async def test_a_box_that_failed_is_the_servers_fault() -> None:
+    async def broken(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        return told(JobResult(run=Stage(status=StageStatus.XX, message="no cgroup")))
+
+    async with Loopback(broken) as bad, Loopback() as good, engine_on(bad, good) as engine:
+        for _ in range(3):
+            assert (await engine.execute(job())).endpoint == good.url
+        assert bad.executed
+    async with Loopback(broken) as bad, engine_on(bad, attempts=2) as engine:
+        with pytest.raises(AttemptsUsedUp, match=r"2 attempts failed.*the box failed.*no cgroup"):
+            await engine.execute(job())
+        assert len(bad.executed) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (always(400, b'{"message": "nope-* runtime is unknown"}'), JobRejected, "runtime is unknown"),
+        (
+            always(400, b'{"message": "run_timeout cannot exceed the configured limit of 7"}'),
+            JobTooLarge,
+            "of 7",
+        ),
+        (always(413), JobTooLarge, "larger than the server takes"),
+        (always(415, b'{"message": "requests must be"}'), JobRejected, "requests must be"),
+    ],
+)
+async def test_the_callers_fault_is_not_tried_again(
+    answer: Answer, kind: type[JobRejected], words: str
+) -> None:
+    async with Loopback(answer) as one, Loopback(answer) as two, engine_on(one, two) as engine:
+        for _ in range(5):
+            with pytest.raises(kind, match=words):
+                await engine.execute(job())
+        assert len(one.executed) + len(two.executed) == 5
+        assert all(endpoint.condition is Condition.HEALTHY for endpoint in endpoints_of(engine).values())
+
+
+async def test_a_job_that_cannot_be_sent_is_not_sent(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.write_text("x")
+    file = JobFile(name="x", content=Blob.of_file(gone))
+    gone.unlink()
+    async with Loopback() as server, engine_on(server) as engine:
+        for wrong in (job("true", JobFile(name="../x", content=Blob.of("x"))), job("true", file)):
+            with pytest.raises(JobRejected):
+                await engine.execute(wrong)
+        assert server.executed == [] and pool_of(engine).busy == 0
+
+
+@pytest.mark.parametrize(
+    "said", ["Resource temporarily unavailable", "HTTP 500", "status XX", "PayloadTooLargeError", '{"run":']
+)
+async def test_nothing_that_a_submission_prints_has_a_say(said: str) -> None:
+    async def prints(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        run = Stage(stdout=said, stderr=said, code=1, status=StageStatus.RE)
+        return told(JobResult(run=run))
+
+    async with Loopback(prints) as server, engine_on(server) as engine:
+        assert (await engine.execute(job())).run.stdout == said
+        assert len(server.executed) == 1
+
+
+async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
+    async with Loopback(always(500)) as server, engine_on(server, attempts=3) as engine:
+        with pytest.raises(
+            AttemptsUsedUp, match=r"^3 attempts failed.*HTTP 500 with an empty body$"
+        ) as caught:
+            await engine.execute(job())
+        assert isinstance(caught.value.__cause__, EngineUnavailable)
+        assert len(server.executed) == 3 and pool_of(engine).busy == 0
+
+
+async def test_being_turned_away_does_not_use_attempts_up() -> None:
+    busy = in_turn(*[always(503)] * 9, fine)
+    async with Loopback(busy) as server, engine_on(server, attempts=2) as engine:
+        assert (await engine.execute(job("late"))).run.stdout == "late"
+        assert len(server.executed) == 10
+
+
+async def test_being_turned_away_does_not_go_on_for_ever() -> None:
+    patience = Patience(
+        drought=0.05, first_wait=0.001, longest_wait=0.01, first_rest=0.001, longest_rest=0.01
+    )
+    async with Loopback(always(503)) as server, engine_on(server, patience=patience) as engine:
+        with pytest.raises(AttemptsUsedUp):
+            await engine.execute(job())
+
+
+async def test_all_that_was_tried_is_avoided_then_the_last_one() -> None:
+    async with Loopback(always(500)) as a, Loopback(always(500)) as b, Loopback(always(500)) as c:
+        async with engine_on(a, b, c, attempts=3) as engine:
+            with pytest.raises(AttemptsUsedUp):
+                await engine.execute(job())
+        assert [len(server.executed) for server in (a, b, c)] == [1, 1, 1]
+
+
+async def test_who_never_answers_is_given_up_and_left_alone() -> None:
+    async with (
+        Loopback(silence) as mute,
+        Loopback() as good,
+        engine_on(mute, good, patience=brief(0.5)) as engine,
+    ):
+        small = {"run_timeout": 20, "compile_timeout": 20}
+        mute.runtimes_status = 500  # and so it stays down
+        results = await asyncio.gather(*(engine.execute(job(str(n), **small)) for n in range(10)))
+        assert {result.endpoint for result in results} == {good.url}
+        assert len(mute.executed) == 1
+        assert endpoints_of(engine)[mute.url].condition is Condition.DOWN
+
+
+async def test_nobody_listens_there_any_more() -> None:
+    async with Loopback() as good:
+        async with Loopback() as leaver:
+            engine = engine_on(leaver, good, per_endpoint=2)
+            await engine.__aenter__()
+        try:
+            results = await asyncio.gather(*(engine.execute(job()) for _ in range(10)))
+            assert {result.endpoint for result in results} == {good.url}
+            assert endpoints_of(engine)[leaver.url].condition is Condition.DOWN
+        finally:
+            await engine.__aexit__(None, None, None)
+
+
+# --- health ------------------------------------------------------------------------------------------
+
+
+async def test_three_faults_in_a_row_and_a_way_back() -> None:
+    sick = in_turn(always(500), fine, always(500), always(500), always(500), fine)
+    async with Loopback(sick) as server, engine_on(server, attempts=1) as engine:
+        [endpoint] = endpoints_of(engine).values()
+        ended = []
+        for _ in range(5):
+            try:
+                ended.append((await engine.execute(job())).run.code)
+            except AttemptsUsedUp:
+                ended.append(None)
+            if len(ended) < 5:
+                assert endpoint.condition is Condition.HEALTHY
+        assert ended == [None, 0, None, None, None] and endpoint.condition is Condition.DOWN
+        asked = server.asked
+        assert (await engine.execute(job())).run.code == 0  # waits until the server answers
+        assert endpoint.condition is Condition.HEALTHY and server.asked > asked
+
+
+async def test_the_first_job_after_a_rest_decides() -> None:
+    async with Loopback(always(500)) as server, engine_on(server, attempts=1, per_endpoint=4) as engine:
+        [endpoint] = endpoints_of(engine).values()
+        for _ in range(3):
+            with pytest.raises(AttemptsUsedUp):
+                await engine.execute(job())
+        await until(lambda: endpoint.condition is Condition.TRIAL)
+        assert endpoint.room == 1
+        with pytest.raises(AttemptsUsedUp):
+            await engine.execute(job())
+        assert endpoint.condition is Condition.DOWN and endpoint.rests >= 1
+        server.answer = fine
+        await asyncio.gather(*(engine.execute(job()) for _ in range(8)))
+        assert endpoint.condition is Condition.HEALTHY and endpoint.room == 4 and endpoint.rests == 0
+
+
+async def test_one_that_is_down_is_asked_alone() -> None:
+    async with Loopback(always(500)) as bad, Loopback() as good, engine_on(bad, good) as engine:
+        bad.runtimes_status = 500
+        asked = good.asked
+        for _ in range(12):
+            await engine.execute(job())
+        await until(lambda: bad.asked > 3)
+        assert endpoints_of(engine)[bad.url].condition is Condition.DOWN
+        assert good.asked == asked
+
+
+async def test_nothing_usable_for_too_long() -> None:
+    patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
+    async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
+        with pytest.raises(AttemptsUsedUp, match=r"no endpoint has been usable.*broke off"):
+            await engine.execute(job())
+        assert pool_of(engine).busy == 0
+
+
+# --- slots -------------------------------------------------------------------------------------------
+
+
+async def test_jobs_spread_and_never_exceed_the_slots() -> None:
+    async with Loopback() as a, Loopback() as b, Loopback() as c:
+        async with engine_on(a, b, c, per_endpoint=2) as engine:
+            assert engine.slots == 6
+            await asyncio.gather(*(engine.execute(job()) for _ in range(60)))
+        assert all(server.most_at_once <= 2 for server in (a, b, c))
+        assert all(len(server.executed) >= 10 for server in (a, b, c))
+    async with Loopback() as a, Loopback() as b, engine_on(a, b, per_endpoint=5, total=3) as engine:
+        assert engine.slots == 3
+        at_once, full = [], asyncio.Event()
+
+        async def counting(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+            at_once.append(a.at_once + b.at_once)
+            if at_once[-1] == 3:
+                full.set()
+            await full.wait()
+            return await fine(server, request, asked)
+
+        a.answer = b.answer = counting
+        await asyncio.gather(*(engine.execute(job()) for _ in range(30)))
+        assert max(at_once) == 3
+
+
+@pytest.mark.parametrize("wrong", [{"per_endpoint": 0}, {"total": 0}, {"attempts": 0}])
+def test_numbers_that_make_no_sense(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be at least 1"):
+        PistonEngine(Found("http://a"), **wrong)  # type: ignore[arg-type]
+
+
+async def test_only_inside() -> None:
+    engine = engine_on("http://127.0.0.1:1")
+    assert engine.slots == 1
+    with pytest.raises(EngineUnavailable, match="inside `async with`"):
+        await engine.execute(job())
+    with pytest.raises(EngineUnavailable, match="inside `async with`"):
+        await engine.profile()
+    async with Loopback() as server, engine_on(server) as opened:
+        with pytest.raises(EngineUnavailable, match="in use already"):
+            await opened.__aenter__()
+
+
+async def test_leaving_tells_who_still_waits() -> None:
+    async with Loopback(silence) as server:
+        engine = engine_on(server, per_endpoint=1)
+        async with engine:
+            running = asyncio.create_task(engine.execute(job()))
+            waiting = asyncio.create_task(engine.execute(job()))
+            await until(lambda: len(server.executed) == 1)
+            pool = pool_of(engine)
+        ended = await asyncio.gather(running, waiting, return_exceptions=True)
+        assert all(isinstance(end, AttemptsUsedUp) for end in ended)
+        assert pool.busy == 0
+
+
+# --- bodies and times --------------------------------------------------------------------------------
+
+
+async def test_large_bodies_are_compressed_where_they_leave_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, noise = "1 2 3\n" * 20_000, bytes(range(256)) * 4
+    async with Loopback() as server, engine_on(server) as engine:
+        await engine.execute(job(text))
+        monkeypatch.setattr(sending, "is_loopback", lambda url: False)
+        await engine.execute(job(text))
+        await engine.execute(job("short", JobFile(name="x", content=Blob.of(noise))))
+        encodings = [headers.get("Content-Encoding") for headers in server.headers]
+        assert encodings == [None, "gzip", None]
+        assert int(server.headers[1]["Content-Length"]) * 10 < int(server.headers[0]["Content-Length"])
+        assert [asked.files[0].content.read().decode() for asked in server.executed[:2]] == [text, text]
+
+
+async def test_what_does_not_shrink_is_sent_as_it_is() -> None:
+    import random
+
+    noise = random.Random(1).randbytes(200_000)
+    packed = JobFile(name="x", content=Blob.of(gzip.compress(noise)))
+    request = await sending.request_of(job("true", packed), "http://far")
+    assert request.packed  # base64 has six bits in a byte
+    request = await sending.request_of(job("".join(map(chr, noise))), "http://127.0.0.1:1")
+    assert not request.packed
+
+
+def test_which_addresses_are_this_machine() -> None:
+    here = ("http://127.0.0.1:2000", "http://localhost", "http://[::1]:2000", "http://127.9.9.9")
+    assert all(map(sending.is_loopback, here))
+    assert not any(
+        map(sending.is_loopback, ("http://10.0.0.1:2000", "https://host", "http://[fe80::1]:2000"))
+    )
+
+
+def test_the_time_for_a_job_is_that_of_the_job() -> None:
+    patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
+    base = time_for(job(), 0, times, patience)
+    assert base == pytest.approx(73)
+    longer = job(compile_timeout=30_000, run_timeout=300_000)
+    assert time_for(longer, 0, times, patience) - base == pytest.approx(330 - 13)
+    assert time_for(job(), 100 << 20, times, patience) - base == pytest.approx(100)
+
+
+async def test_a_message_has_the_address_and_never_the_token() -> None:
+    async with Loopback(always(500)) as server, engine_on(server, attempts=1, token="s3cret") as engine:
+        with pytest.raises(AttemptsUsedUp) as caught:
+            await engine.execute(job())
+        assert "s3cret" not in repr(caught.value) and server.url in str(caught.value)
+        assert "s3cret" not in repr(engine.__dict__.get("_running")) + repr(await engine.profile())
+
+
+async def test_a_profile_that_is_given_is_not_probed() -> None:
+    async with Loopback() as server, engine_on(server) as engine:
+        assert server.executed == [] and (await engine.profile()).runtimes == PROFILE.runtimes

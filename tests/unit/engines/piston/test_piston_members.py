@@ -1,0 +1,144 @@
+"""Endpoints that join and leave while jobs run."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiohttp import web
+from piston_loopback import (
+    Found,
+    Loopback,
+    endpoints_of,
+    engine_on,
+    fine,
+    job,
+    pool_of,
+    until,
+)
+
+from ioi_eval.engines.piston.endpoints import Condition
+from ioi_eval.errors import EngineUnavailable, InputError
+from ioi_eval.models import Job
+
+EVERY = 0.002
+
+
+async def test_one_that_joins_gets_work() -> None:
+    async with Loopback() as first, Loopback() as second:
+        found = Found(first.url, every=EVERY)
+        async with engine_on(discovery=found) as engine:
+            assert engine.slots == 1
+            release = asyncio.Event()
+
+            async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+                await release.wait()
+                return await fine(server, request, asked)
+
+            first.answer = held
+            jobs = [asyncio.create_task(engine.execute(job())) for _ in range(5)]
+            await until(lambda: len(first.executed) == 1)
+            found.urls.add(second.url)
+            await until(lambda: len(second.executed) == 4)  # all that wait go there
+            assert engine.slots == 2
+            release.set()
+            results = await asyncio.gather(*jobs)
+            assert sorted({result.endpoint for result in results}) == sorted([first.url, second.url])
+            assert set((await engine.profile()).by_endpoint) == {first.url, second.url}
+
+
+async def test_one_that_leaves_loses_no_job() -> None:
+    async with Loopback() as stays:
+        leaves = await Loopback().__aenter__()
+        found = Found(stays.url, leaves.url, every=EVERY)
+        async with engine_on(discovery=found, per_endpoint=3) as engine:
+            reached = asyncio.Event()
+
+            async def dies(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+                if server.at_once == 3:
+                    reached.set()
+                await server.closing.wait()
+                assert request.transport is not None
+                request.transport.abort()
+                return web.Response()
+
+            leaves.answer = dies
+            jobs = [asyncio.create_task(engine.execute(job(str(n)))) for n in range(12)]
+            await reached.wait()
+            endpoint = endpoints_of(engine)[leaves.url]
+            found.urls.remove(leaves.url)
+            await leaves.__aexit__(None, None, None)
+            results = await asyncio.gather(*jobs)
+            assert [result.run.stdout for result in results] == [str(n) for n in range(12)]
+            await until(lambda: endpoint.condition is Condition.GONE)
+            assert engine.slots == 3 and pool_of(engine).busy == endpoint.busy == 0
+
+
+async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
+    async with Loopback() as server:
+        found = Found(server.url, every=EVERY)
+        async with engine_on(discovery=found) as engine:
+            release = asyncio.Event()
+
+            async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+                await release.wait()
+                return await fine(server, request, asked)
+
+            server.answer = held
+            running = asyncio.create_task(engine.execute(job("done")))
+            await until(lambda: len(server.executed) == 1)
+            endpoint = endpoints_of(engine)[server.url]
+            found.urls.clear()
+            await until(lambda: endpoint.condition is Condition.GONE)
+            release.set()
+            assert (await running).run.stdout == "done"
+            found.urls.add(server.url)  # and comes back
+            assert (await engine.execute(job("again"))).run.stdout == "again"
+
+
+async def test_one_that_is_found_before_it_answers() -> None:
+    async with Loopback() as first, Loopback() as second:
+        second.runtimes_status = 503
+        found = Found(first.url, second.url, every=EVERY)
+        async with engine_on(discovery=found) as engine:
+            assert set(endpoints_of(engine)) == {first.url}
+            assert [report.reachable for report in engine.reports].count(False) == 1
+            await until(lambda: second.asked > 2)
+            second.runtimes_status = 200
+            await until(lambda: second.url in endpoints_of(engine))
+            assert all(report.reachable for report in engine.reports)
+
+
+async def test_a_look_that_fails_changes_nothing() -> None:
+    async with Loopback() as server:
+        found = Found(server.url, every=EVERY)
+        async with engine_on(discovery=found) as engine:
+            found.error = EngineUnavailable("the scheduler is away")
+            await until(lambda: found.looks > 3)
+            found.error = InputError("half a file")
+            looks = found.looks
+            await until(lambda: found.looks > looks + 1)
+            assert (await engine.execute(job("on"))).run.stdout == "on"
+
+
+async def test_nobody_is_found_or_nobody_answers() -> None:
+    with pytest.raises(EngineUnavailable, match="no server was found by"):
+        await engine_on().__aenter__()
+    urls = [f"http://127.0.0.1:{port}" for port in (1, 2, 3, 4)]
+    with pytest.raises(EngineUnavailable, match=r"no server can be used: http://127.0.0.1:1 .*; and 1 more$"):
+        await engine_on(*urls).__aenter__()
+    failing = Found()
+    failing.error = InputError("no such file", where="@workers")
+    with pytest.raises(InputError, match="no such file"):
+        await engine_on(discovery=failing).__aenter__()
+
+
+async def test_a_bug_in_the_background_comes_out() -> None:
+    async with Loopback() as server:
+        found = Found(server.url, every=EVERY)
+        with pytest.raises(ZeroDivisionError):
+            async with engine_on(discovery=found):
+                found.error = ZeroDivisionError()
+                looks = found.looks
+                await until(lambda: found.looks > looks)
+                await asyncio.sleep(0)

@@ -1,0 +1,216 @@
+"""Slots: who gets which, and that none is ever lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from ioi_eval.engines.piston.endpoints import Condition, Endpoint
+from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.errors import EngineUnavailable
+
+
+def pool_with(*slots: int, total: int | None = None, patience: float = 60.0) -> tuple[Pool, list[Endpoint]]:
+    pool = Pool(total=total, patience=patience)
+    endpoints = [Endpoint(f"http://host-{index}", each) for index, each in enumerate(slots)]
+    for endpoint in endpoints:
+        pool.update(endpoint, Condition.HEALTHY)
+    return pool, endpoints
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_the_least_loaded_comes_first() -> None:
+    pool, (a, b, c) = pool_with(3, 3, 3)
+    first = [await pool.take() for _ in range(3)]
+    assert first == [a, b, c]
+    pool.give_back(b)
+    assert await pool.take() is b
+    pool.give_back(c)
+    pool.give_back(a)
+    assert [await pool.take() for _ in range(2)] == [c, a]
+    assert [endpoint.busy for endpoint in (a, b, c)] == [1, 1, 1]
+
+
+async def test_never_more_than_there_are_and_in_order_of_asking() -> None:
+    pool, [a, b] = pool_with(1, 1)
+    assert pool.slots == 2
+    await pool.take(), await pool.take()
+    waiting = [asyncio.create_task(pool.take()) for _ in range(3)]
+    await settle()
+    assert pool.busy == 2 and not any(task.done() for task in waiting)
+    pool.give_back(b)
+    assert await waiting[0] is b
+    pool.give_back(a)
+    assert await waiting[1] is a and not waiting[2].done()
+    waiting[2].cancel()
+    await settle()
+    pool.give_back(a)
+    assert pool.busy == 1 and await pool.take() is a
+
+
+async def test_a_total_bounds_them_all() -> None:
+    pool, _ = pool_with(4, 4, total=3)
+    assert pool.slots == 3
+    taken = [await pool.take() for _ in range(3)]
+    last = asyncio.create_task(pool.take())
+    await settle()
+    assert not last.done() and pool.busy == 3
+    pool.give_back(taken[0])
+    await last
+    assert pool.busy == 3
+
+
+async def test_another_one_while_there_is_one() -> None:
+    pool, [a, b] = pool_with(2, 2)
+    assert [await pool.take([a]) for _ in range(2)] == [b, b]
+    patient = asyncio.create_task(pool.take([a]))
+    await settle()
+    assert not patient.done() and a.busy == 0
+    assert await pool.take() is a  # others pass who waits for b
+    pool.update(b, Condition.DOWN)
+    assert await patient is a  # nothing else is left
+
+
+async def test_nothing_else_than_what_is_avoided() -> None:
+    pool, [a, b] = pool_with(1, 1)
+    assert {await pool.take([a, b]), await pool.take([a, b])} == {a, b}
+
+
+async def test_one_on_trial_has_one_job() -> None:
+    pool, [a] = pool_with(3)
+    pool.update(a, Condition.TRIAL)
+    assert await pool.take() is a
+    rest = [asyncio.create_task(pool.take()) for _ in range(2)]
+    await settle()
+    assert a.busy == 1
+    pool.update(a, Condition.HEALTHY)
+    assert [await task for task in rest] == [a, a]
+
+
+async def test_what_is_down_or_gone_gets_nothing_and_ends_its_jobs() -> None:
+    pool, [a, b] = pool_with(2, 2)
+    assert await pool.take() is a
+    pool.update(a, Condition.GONE)
+    assert [await pool.take(), await pool.take()] == [b, b]
+    pool.give_back(a)
+    waiting = asyncio.create_task(pool.take())
+    await settle()
+    assert not waiting.done() and (a.busy, pool.busy) == (0, 2)
+    pool.give_back(b)
+    assert await waiting is b
+
+
+async def test_an_endpoint_that_joins_serves_who_waits() -> None:
+    pool, _ = pool_with()
+    waiting = [asyncio.create_task(pool.take()) for _ in range(3)]
+    await settle()
+    new = Endpoint("http://new", 2)
+    pool.update(new, Condition.HEALTHY)
+    assert [await waiting[0], await waiting[1]] == [new, new]
+    pool.give_back(new)
+    assert await waiting[2] is new
+
+
+async def test_nobody_waits_for_ever_where_nothing_is_usable() -> None:
+    pool, [a] = pool_with(1, patience=0.01)
+    await pool.take()
+    waiting = asyncio.create_task(pool.take())
+    await settle()
+    pool.update(a, Condition.DOWN)
+    with pytest.raises(EngineUnavailable, match=r"no endpoint has been usable for 0\.01 s"):
+        await waiting
+    with pytest.raises(EngineUnavailable):
+        await pool.take()
+    pool.update(a, Condition.HEALTHY)
+    pool.give_back(a)
+    assert await pool.take() is a
+
+
+async def test_who_waits_for_a_busy_one_is_patient() -> None:
+    pool, [a] = pool_with(1, patience=0.0)
+    await pool.take()
+    waiting = asyncio.create_task(pool.take())
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    pool.give_back(a)
+    assert await waiting is a
+
+
+async def test_closed_under_somebody_who_waits() -> None:
+    pool, _ = pool_with()
+    waiting = asyncio.create_task(pool.take())
+    await settle()
+    pool.close()
+    for asking in (waiting, pool.take()):
+        with pytest.raises(EngineUnavailable, match="closed"):
+            await asking
+
+
+async def test_a_slot_that_comes_with_the_cancellation_is_not_lost() -> None:
+    pool, [a] = pool_with(1)
+    await pool.take()
+    first, second = (asyncio.create_task(pool.take()) for _ in range(2))
+    await settle()
+    pool.give_back(a)  # handed to the first, who has not woken up yet
+    first.cancel()
+    await asyncio.wait({first})
+    assert first.cancelled()
+    assert await second is a and pool.busy == 1
+
+
+async def test_a_failure_that_comes_with_the_cancellation() -> None:
+    pool, _ = pool_with()
+    waiting = asyncio.create_task(pool.take())
+    await settle()
+    pool.close()
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert waiting.cancelled() and pool.busy == 0
+
+
+def doings(seed: int) -> Iterator[tuple[str, int]]:
+    choice = random.Random(seed)
+    for _ in range(400):
+        yield (
+            choice.choice(("take", "take", "give", "give", "cancel", "down", "up")),
+            choice.randrange(1 << 16),
+        )
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_whatever_happens_no_slot_is_lost_or_taken_twice(seed: int) -> None:
+    pool, endpoints = pool_with(1, 2, 3, total=5)
+    asking: list[asyncio.Task[Endpoint]] = []
+    held: list[Endpoint] = []
+    for doing, number in doings(seed):
+        some = endpoints[number % 3]
+        if doing == "take":
+            asking.append(asyncio.create_task(pool.take([some] if number % 5 == 0 else [])))
+        elif doing == "give" and held:
+            pool.give_back(held.pop(number % len(held)))
+        elif doing == "cancel" and asking:
+            asking[number % len(asking)].cancel()
+        elif doing in ("down", "up"):
+            pool.update(some, Condition.DOWN if doing == "down" else Condition.HEALTHY)
+        if number % 2:
+            await asyncio.sleep(0)
+        held += [task.result() for task in asking if task.done() and not task.cancelled()]
+        asking = [task for task in asking if not task.done()]
+        assert pool.busy == sum(endpoint.busy for endpoint in endpoints) <= 5
+        assert all(endpoint.busy <= endpoint.slots for endpoint in endpoints)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    for endpoint in (*held, *(task.result() for task in asking if not task.cancelled())):
+        pool.give_back(endpoint)
+    assert pool.busy == 0
+    for endpoint in endpoints:
+        pool.update(endpoint, Condition.HEALTHY)
+    assert [await pool.take() for _ in range(5)] and pool.busy == 5
