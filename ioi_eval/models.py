@@ -244,6 +244,7 @@ class TestResult(Value):
     cpu_time: float | None = None  # seconds
     wall_time: float | None = None  # seconds
     memory: int | None = None  # bytes
+    output: str = ""  # what a wrong answer began with, where somebody asked for it
 
 
 class SubtaskResult(Value):

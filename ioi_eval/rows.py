@@ -117,7 +117,8 @@ def _subtask_row(result: SubtaskResult) -> dict[str, Any]:
 
 
 def _test_row(result: TestResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in TestResult.__struct_fields__}
+    """The fields of published result sets. The beginning of an output is for who asks for it."""
+    return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name != "output"}
 
 
 def failure_row(submission: Submission, failure: JudgeFailure) -> dict[str, Any]:

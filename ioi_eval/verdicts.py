@@ -121,6 +121,7 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
         cpu_time=line.cpu_us / _MICROSECONDS,
         wall_time=line.wall_us / _MICROSECONDS,
         memory=line.memory,
+        output=line.output,
     )
 
 

@@ -84,6 +84,7 @@ def _plan(problem: Problem, program: Program, batch: Batch, options: JudgeOption
         tests=tuple(_plan_test(problem, program, *numbered) for numbered in batch.tests.items()),
         layers=options.layers,
         allow_unconfined=options.allow_unconfined,
+        echo=options.echo,
     )
 
 

@@ -37,4 +37,5 @@ class JudgeOptions(Value):
     attempts: int = 4  # of one job, where the engine and not the job is at fault
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
+    echo: int = 0  # bytes of a wrong output that its result repeats
     layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests

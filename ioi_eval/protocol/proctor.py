@@ -83,6 +83,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     tests: tuple[PlanTest, ...]
     layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None: all
     allow_unconfined: bool = False
+    echo: int = 0  # bytes of a wrong output that its line repeats
 
 
 class Start(Message):
@@ -105,6 +106,7 @@ class Line(Message):
     code: int = 0
     signal: int = 0
     skipped: bool = False
+    output: str = ""
     failure: str | None = None
     done: bool = False
     fatal: str | None = None
