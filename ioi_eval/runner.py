@@ -18,6 +18,7 @@ from ioi_eval.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value, Verdict
 
 _MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
+_HIRING = 1.0  # seconds between two questions whether more workers are wanted
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
 
 
@@ -97,7 +98,7 @@ async def run(
     submissions: Iterable[Submission],
     journal: Recording,
     *,
-    workers: int,
+    workers: int | Callable[[], int],
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
@@ -106,8 +107,9 @@ async def run(
     `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
     that is there twice, or a problem whose sources `prepare` finds unusable then ends the run before it
     wrote anything. Cancelled at any moment, the journal holds whole results and the next run continues.
+    `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
     """
-    if workers < 1:
+    if isinstance(workers, int) and workers < 1:
         raise InputError(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
@@ -116,8 +118,19 @@ async def run(
     if prepare is not None:
         await _together(_prepared(prepare, problem) for problem in needed)
     source = this.distinct_keys(submissions)
-    await _together(this.work(source) for _ in range(workers))
+    await _together([_crew(lambda: this.work(source), workers)])
     return this.finish()
+
+
+async def _crew(work: Callable[[], Coroutine[Any, Any, None]], wanted: int | Callable[[], int]) -> None:
+    """As many at work as are wanted; where more are wanted later, they join in, until one finds no work."""
+    fixed = isinstance(wanted, int)
+    crew = set[asyncio.Task[None]]()
+    async with asyncio.TaskGroup() as group:
+        while not any(member.done() for member in crew):
+            size = wanted if isinstance(wanted, int) else max(1, wanted())
+            crew |= {group.create_task(work()) for _ in range(size - len(crew))}
+            await asyncio.wait(crew, timeout=None if fixed else _HIRING, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _ignore(event: Event) -> None:

@@ -91,6 +91,22 @@ async def test_every_submission_gets_its_row(tmp_path: Path) -> None:
     assert rows(tmp_path / "run")["k001"]["all_subtasks_points"] == 20
 
 
+async def test_more_join_in_where_the_engine_grows(tmp_path: Path) -> None:
+    """Two wait for two who only come once somebody has asked again."""
+    slots = iter([0, 2, 4, 3])
+    together = asyncio.Barrier(4)
+
+    class Meeting(FakeJudge):
+        async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+            await together.wait()
+            return await super().judge(problem, submission)
+
+    judge = Meeting()
+    with Journal.open(tmp_path / "run", MADE_OF) as journal:
+        await run(judge, PROBLEMS, some(8), journal, workers=lambda: next(slots, 1))
+    assert len(rows(tmp_path / "run")) == 8
+
+
 @pytest.mark.parametrize("workers", [1, 3, 50])
 async def test_no_more_at_once_than_workers(tmp_path: Path, workers: int) -> None:
     judge = FakeJudge(pause=lambda: 3)
