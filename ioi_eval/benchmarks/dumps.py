@@ -7,12 +7,13 @@ second extracts code and makes submissions, and never holds more than a few rows
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ioi_eval.benchmarks.formats import dump_files, read_column, scan
+from ioi_eval.benchmarks.formats import dump_files, is_dump, read_column, scan
+from ioi_eval.benchmarks.hub import Place, fetch, hub_name
 from ioi_eval.benchmarks.reading import DumpOptions, Entry, Finder, Reader, Selection
 from ioi_eval.errors import InputError
 from ioi_eval.extraction import extract, repair
@@ -26,6 +27,8 @@ class DumpFile(Value):
     sha256: str
     rows: int
     id_column: str  # empty: none
+    label: str  # what messages call it
+    model: str  # who wrote rows that do not say
     stamp: tuple[int, int]  # size and time of change: whether it is still what was looked through
 
 
@@ -72,27 +75,28 @@ class Dump(Collection[Submission]):
         reader = Reader(self._problems, self._options, self._selection)
         for file in self.info.files:
             _check_unchanged(file)
-            for entry in reader.selected(Path(file.path), file.sha256, file.id_column):
+            place = Place(Path(file.path), file.label, file.model)
+            for entry in reader.selected(place, file.sha256, file.id_column):
                 submission = _submission(entry, self._problems, self._options)
-                yield Located(submission, file.path, entry.line)
+                yield Located(submission, file.label, entry.line)
 
 
 def open_dump(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | Place],
     *,
     problems: Finder,
     options: DumpOptions | None = None,
     selection: Selection | None = None,
 ) -> Dump:
-    """Looks through all rows of .jsonl, .json, .csv and .parquet files, and folders of them."""
+    """Looks through all rows of files (.jsonl, .json, .csv, .parquet), folders and datasets on the hub."""
     options, selection = options or DumpOptions(), selection or Selection()
     find_language(options.language)
-    info = _FirstPass(Reader(problems, options, selection)).look_through(dump_files(paths))
+    info = _FirstPass(Reader(problems, options, selection)).look_through(find_dumps(paths))
     return Dump(info, problems, options, selection)
 
 
 def check_dump(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | Place],
     *,
     problems: Finder,
     options: DumpOptions | None = None,
@@ -103,7 +107,7 @@ def check_dump(
 
 
 def read_dump(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | Place],
     *,
     problems: Finder,
     options: DumpOptions | None = None,
@@ -113,12 +117,24 @@ def read_dump(
     yield from open_dump(paths, problems=problems, options=options, selection=selection)
 
 
-def mentioned(paths: Sequence[str | Path]) -> frozenset[str]:
+def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
+    """The files of dumps: what lies on disk under such a name, else on the hub, from where it is fetched."""
+    return [place for dump in dumps for place in ([dump] if isinstance(dump, Place) else _places(dump))]
+
+
+def _places(dump: str | Path) -> list[Place]:
+    name = None if Path(dump).exists() or is_dump(Path(dump)) else hub_name(str(dump))
+    if name is not None:
+        return fetch(name)
+    return [Place(path, str(path)) for path in dump_files([dump])]
+
+
+def mentioned(paths: Sequence[str | Path | Place]) -> frozenset[str]:
     """The ids of the problems that a dump has rows of; what is wrong with it is said by `open_dump`."""
     return frozenset(
         str(value).strip()
-        for path in dump_files(paths)
-        for value in read_column(path, "problem_id")
+        for place in find_dumps(paths)
+        for value in read_column(place.path, "problem_id")
         if value is not None
     )
 
@@ -130,16 +146,15 @@ class _FirstPass:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._keys: dict[str, bytes] = {}  # of all rows with an id column; a hash of each
-        self._contents: dict[str, Path] = {}
+        self._contents: dict[str, str] = {}
 
-    def look_through(self, paths: Sequence[Path]) -> DumpInfo:
-        files = tuple(self._file(path) for path in paths)
+    def look_through(self, places: Sequence[Place]) -> DumpInfo:
+        files = tuple(self._file(place) for place in places)
         rows = sum(file.rows for file in files)
         if not rows:
-            raise InputError(
-                "no rows in it", where=", ".join(map(str, paths)), remedy="Is it the right file?"
-            )
-        self._reader.check_found(where=files[0].path)
+            where = ", ".join(place.label for place in places)
+            raise InputError("no rows in it", where=where, remedy="Is it the right file?")
+        self._reader.check_found(where=files[0].label)
         contents = "".join(sorted(file.sha256 for file in files))
         return DumpInfo(
             files=files,
@@ -150,22 +165,31 @@ class _FirstPass:
             sha256=hashlib.sha256(contents.encode()).hexdigest(),
         )
 
-    def _file(self, path: Path) -> DumpFile:
+    def _file(self, place: Place) -> DumpFile:
+        path, label = place.path, place.label
         stamp, content = _stamp(path), scan(path)
         if content in self._contents:
             raise InputError(
-                f"the same content as {self._contents[content]}", where=str(path), remedy="Name it once"
+                f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
             )
         id_column, rows = self._reader.id_column(path), 0
-        for entry in self._reader.entries(path, content, id_column):
+        for entry in self._reader.entries(place, content, id_column):
             rows += 1
-            self._check_key(entry, path, id_column)
+            self._check_key(entry, label, id_column)
             self._reader.take(entry)
         if rows:
-            self._contents[content] = path
-        return DumpFile(path=str(path), sha256=content, rows=rows, id_column=id_column, stamp=stamp)
+            self._contents[content] = label
+        return DumpFile(
+            path=str(path),
+            sha256=content,
+            rows=rows,
+            id_column=id_column,
+            label=label,
+            model=place.model,
+            stamp=stamp,
+        )
 
-    def _check_key(self, entry: Entry, path: Path, id_column: str) -> None:
+    def _check_key(self, entry: Entry, label: str, id_column: str) -> None:
         """A row may be there again, word for word; two that differ cannot have one id."""
         if not id_column:  # distinct, because contents are
             return
@@ -173,7 +197,7 @@ class _FirstPass:
         if self._keys.setdefault(entry.key, content) != content:
             raise InputError(
                 f"the id {entry.key!r} is there twice, and the rows are not the same",
-                where=str(path),
+                where=label,
                 row=entry.line,
                 field=id_column,
                 remedy="Name a column of distinct ids (--id-column NAME), or none (--id-column '')",

@@ -15,7 +15,8 @@ from ioi_eval.errors import InputError
 
 _CHUNK = 1 << 20
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
-_BATCH = 64  # rows of a .parquet in memory
+_NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
+_BATCH = 64  # rows of a table in memory
 
 
 class Row(NamedTuple):
@@ -31,7 +32,7 @@ def dump_files(paths: Iterable[str | Path]) -> list[Path]:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if file.suffix.lower() in _READERS and file.is_file())
-        found = [file for file in below if not _hidden(file.relative_to(path))]
+        found = [file for file in below if not _is_other(file.relative_to(path))]
         if not found:
             raise InputError(
                 "no dump in this folder", where=str(path), remedy=f"Expected files {_suffixes()} in it"
@@ -48,8 +49,14 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def is_dump(path: Path) -> bool:
+    """Whether its name says that it is a file of rows."""
+    return path.suffix.lower() in _READERS
+
+
+def _is_other(path: Path) -> bool:
+    """Hidden files, and what datasets writes beside the rows that it saves."""
+    return path.name in _NO_ROWS or any(part.startswith(".") for part in path.parts)
 
 
 def _suffixes() -> str:
@@ -62,7 +69,7 @@ def _suffixes() -> str:
 def scan(path: Path) -> str:
     """The SHA-256 of a file. What should be text is made sure to be."""
     digest = hashlib.sha256()
-    text = None if path.suffix.lower() == ".parquet" else _TextCheck(str(path))
+    text = None if path.suffix.lower() in _TABLES else _TextCheck(str(path))
     with _opened(path) as stream:
         while piece := stream.read(_CHUNK):
             digest.update(piece)
@@ -117,7 +124,8 @@ def read_column(path: Path, name: str) -> Iterator[Any]:
     if suffix == ".parquet":
         rows = _parquet_rows(path, [name])
     else:
-        scan(path)
+        if suffix not in _TABLES:
+            scan(path)
         rows = read_rows(path)
     return (row.columns.get(name) for row in rows)
 
@@ -259,9 +267,31 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]
         raise _not_parquet(path, error) from error
 
 
+def _arrow_rows(path: Path) -> Iterator[Row]:
+    """A stream of Arrow batches, as datasets keeps what it fetched: mapped, not read."""
+    import pyarrow
+    import pyarrow.ipc
+
+    number = 0
+    try:
+        with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as stream:
+            for batch in stream:
+                for start in range(0, batch.num_rows, _BATCH):
+                    for values in batch.slice(start, _BATCH).to_pylist():
+                        number += 1
+                        yield Row(number, values)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(
+            f"not an Arrow stream that can be read ({error})", where=str(path), remedy="Fetch it again"
+        ) from error
+
+
+_TABLES = frozenset({".parquet", ".arrow"})  # their bytes are no text
+
 _READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     ".jsonl": _jsonl_rows,
     ".json": _json_rows,
     ".csv": _csv_rows,
     ".parquet": _parquet_rows,
+    ".arrow": _arrow_rows,
 }

@@ -39,17 +39,18 @@ class Loaded(Problems):
         self,
         problems: Iterable[Problem],
         *,
-        known: Mapping[str, str],
+        reasons: Mapping[tuple[str, int | None], str],
         references: Callable[[Problem], tuple[Solution, ...]],
         aliases: Mapping[str, str],
     ) -> None:
         super().__init__(problems)
-        self._known, self._references, self._aliases = known, references, aliases
+        self._reasons, self._references, self._aliases = reasons, references, aliases
+        self._known = _by_name(reasons)
 
     @property
     def left_out(self) -> dict[str, int]:
         """How many of the problems that were asked for cannot be judged, by reason."""
-        return dict(Counter(reason for reason in self._known.values() if reason not in ("", NOT_SELECTED)))
+        return dict(Counter(reason for reason in self._reasons.values() if reason not in ("", NOT_SELECTED)))
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
         problem_id = self._aliases.get(problem_id, problem_id)
@@ -90,7 +91,7 @@ def load(
     by_place = {_place(one): one for one in needed}
     return Loaded(
         (result.problem for result in made if result.problem is not None),
-        known=_by_name(reasons),
+        reasons=reasons,
         references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
         aliases=aliases,
     )

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, Protocol
 
 from ioi_eval.benchmarks.columns import Columns
 from ioi_eval.benchmarks.formats import read_rows
+from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.loading import LeftOut
 from ioi_eval.errors import InputError
 from ioi_eval.extraction import Repairs
 from ioi_eval.languages import find as find_language
 from ioi_eval.models import Problem, Value
+from ioi_eval.rows import MODEL_COLUMNS, model_of
 
 _ID_COLUMNS = ("uuid", "id")
 _GENERATIONS = ("generation", "messages")
@@ -81,14 +83,16 @@ class Reader:
         columns = first.columns if first else {}
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
-    def entries(self, path: Path, content: str, id_column: str) -> Iterator[Entry]:
-        for index, row in enumerate(read_rows(path)):
-            columns = Columns(row, str(path))
+    def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
+        for index, row in enumerate(read_rows(place.path)):
+            if place.model and not model_of(row.columns):
+                row.columns[MODEL_COLUMNS[0]] = place.model
+            columns = Columns(row, place.label)
             key = columns.name(id_column) if id_column else f"{content[:16]}-{index}"
             yield self._entry(columns, key)
 
-    def selected(self, path: Path, content: str, id_column: str) -> Iterator[Entry]:
-        return (entry for entry in self.entries(path, content, id_column) if self.take(entry))
+    def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
+        return (entry for entry in self.entries(place, content, id_column) if self.take(entry))
 
     def take(self, entry: Entry) -> bool:
         """Whether an entry is selected. Counts: to be asked once for each, in order."""

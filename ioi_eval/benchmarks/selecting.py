@@ -18,9 +18,9 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
 
     Words, years and ids that no problem has are mistakes, and an InputError.
     """
-    found = list(candidates)
+    found, tests = list(candidates), _tests(options)
     _check_known(found, options)
-    for test in _tests(options):
+    for test in tests:
         found = [candidate for candidate in found if test(candidate)]
     return found if options.sample is None else sample(found, options.sample, options.seed)
 

@@ -1,0 +1,119 @@
+"""Dumps on the hub: names with configs, wildcards and revisions become files on disk.
+
+org/name                    every config and split of a dataset
+org/name/config             one config, or several: `*` and `?` stand for anything, also in name
+org/name/config/split
+org/name@revision           a branch, a tag or a commit
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ioi_eval.errors import InputError
+
+_NAME = re.compile(
+    r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
+)
+_DEFAULT = "default"  # the config of a dataset that has none of its own
+_REMEDY = "Is the name right, and is there a network? Copies on disk can be named as files"
+
+
+class HubName(NamedTuple):
+    """What somebody wrote; parts may be patterns."""
+
+    owner: str
+    name: str
+    config: str
+    split: str
+    revision: str | None
+
+    @property
+    def repo(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+
+class Place(NamedTuple):
+    """A file of rows: where it is, what messages call it, and who wrote rows that do not say."""
+
+    path: Path
+    label: str
+    model: str = ""
+
+
+def hub_name(text: str) -> HubName | None:
+    """None where it cannot be a name of a dataset."""
+    found = _NAME.fullmatch(text)
+    if found is None:
+        return None
+    owner, name, config, split, revision = found.groups()
+    return HubName(owner, name, config or "*", split or "*", revision)
+
+
+def fetch(name: HubName) -> list[Place]:
+    """Every file of every dataset, config and split that fits; downloads what is not there yet."""
+    places = [place for repo in _repos(name) for place in _of_repo(repo, name)]
+    if not places:
+        raise InputError(f"no config {name.config!r} with a split {name.split!r}", where=name.repo)
+    return places
+
+
+def _repos(name: HubName) -> list[str]:
+    if not _is_pattern(name.name):
+        return [name.repo]
+    from huggingface_hub import HfApi
+
+    start = re.split(r"[*?]", name.name, maxsplit=1)[0]
+    with _said(name.repo):
+        every = [found.id for found in HfApi().list_datasets(author=name.owner, search=start or None)]
+    fitting = sorted(repo for repo in every if fnmatchcase(repo, name.repo))
+    if not fitting:
+        listed = f"There are: {', '.join(sorted(every)[:8])}" if every else _REMEDY
+        raise InputError("no dataset of such a name", where=name.repo, remedy=listed)
+    return fitting
+
+
+def _of_repo(repo: str, name: HubName) -> Iterator[Place]:
+    import datasets
+
+    datasets.disable_progress_bars()
+    with _said(repo):
+        configs = datasets.get_dataset_config_names(repo, revision=name.revision)
+    for config in _fitting(configs, name.config):
+        with _said(f"{repo}/{config}"):
+            splits: dict[str, Any] = datasets.load_dataset(repo, config, revision=name.revision)
+        for split in _fitting(splits, name.split):
+            yield from _of_split(splits[split], repo, config, split if len(splits) > 1 else "")
+
+
+def _fitting(names: Iterable[str], pattern: str) -> list[str]:
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def _of_split(loaded: Any, repo: str, config: str, split: str) -> Iterator[Place]:
+    """What the loader made of it, in as many files as that is."""
+    shown = "" if config == _DEFAULT else config
+    label = "/".join(part for part in (repo, shown, split) if part)
+    for file in loaded.cache_files:
+        yield Place(Path(file["filename"]), label, shown or repo.partition("/")[2])
+
+
+def _is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text
+
+
+@contextmanager
+def _said(where: str) -> Iterator[None]:
+    """What goes wrong on the way to the hub, or with what came from it, as one sentence."""
+    import datasets
+
+    try:
+        yield
+    except (OSError, ValueError, datasets.exceptions.DatasetGenerationError) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where, remedy=_REMEDY) from error

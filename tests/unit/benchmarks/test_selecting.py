@@ -1,0 +1,75 @@
+"""Which problems of a benchmark are wanted."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, find_benchmark, of_columns
+from ioi_eval.benchmarks.base import Candidate
+from ioi_eval.benchmarks.selecting import sample, select
+from ioi_eval.errors import InputError
+
+MANY = [
+    Candidate(id=f"p{n}", rows=(n,), year=2020 + n % 3, difficulty=("easy", "Hard")[n % 2]) for n in range(30)
+]
+
+
+def ids(candidates: list[Candidate]) -> list[str]:
+    return [candidate.id for candidate in candidates]
+
+
+@given(st.integers(1, 35), st.integers(0, 5), st.randoms())
+def test_a_sample_depends_on_the_seed_and_not_on_the_order(
+    size: int, seed: int, order: random.Random
+) -> None:
+    shuffled = order.sample(MANY, len(MANY))
+    chosen = sample(shuffled, size, seed)
+    assert set(ids(chosen)) == set(ids(sample(MANY, size, seed)))
+    assert len(chosen) == min(size, len(MANY))
+    assert set(ids(chosen)) <= set(ids(sample(MANY, size + 1, seed))), "a larger one only adds"
+
+
+def test_another_seed_is_another_sample() -> None:
+    assert len({frozenset(ids(sample(MANY, 5, seed))) for seed in range(10)}) > 5
+
+
+def test_a_sample_holds_only_what_can_be_judged() -> None:
+    bad = [Candidate(id=f"b{n}", rows=(n,), unusable="no tests") for n in range(30)]
+    assert set(ids(sample([*bad, *MANY], 30, 0))) == set(ids(MANY))
+
+
+def test_options_hold_together_and_the_sample_comes_last() -> None:
+    options = BenchmarkOptions(difficulty=frozenset({"HARD"}), years=frozenset({2021, 2022}))
+    found = select(MANY, options)
+    assert ids(found) == [one.id for one in MANY if one.difficulty == "Hard" and one.year in (2021, 2022)]
+    some = select(MANY, BenchmarkOptions(difficulty=frozenset({"hard"}), years=frozenset({2021}), sample=3))
+    assert len(some) == 3 and {one.year for one in some} == {2021}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (BenchmarkOptions(difficulty=frozenset({"haard"})), "no problem with the difficulty 'haard'"),
+        (BenchmarkOptions(years=frozenset({1999})), "no problem with the year '1999'"),
+        (BenchmarkOptions(problems=frozenset({"p"})), "no problem 'p'"),
+        (BenchmarkOptions(date_from="2024-01-01"), "its problems have no dates"),
+        (BenchmarkOptions(date_to="last year"), "'last year' is not a day"),
+    ],
+)
+def test_what_no_problem_has_is_a_mistake(options: BenchmarkOptions, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        select(MANY, options)
+
+
+def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
+    for benchmark in BENCHMARKS:
+        assert find_benchmark(benchmark.name.upper().replace("_", "-")) is benchmark
+        assert of_columns([*benchmark.columns, "more"], where="x") is benchmark
+    with pytest.raises(InputError, match="Did you mean 'codeforces'"):
+        find_benchmark("codeforce")
+    with pytest.raises(InputError, match="rows of no benchmark"):
+        of_columns(["problem_id", "code"], where="x.jsonl")
