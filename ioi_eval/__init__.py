@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from ioi_eval.problems import load_problems
+    from ioi_eval.reports import Results
     from ioi_eval.store import Store, private_folder
 
 __all__ = [
@@ -109,6 +110,7 @@ __all__ = [
     "Problem",
     "Profile",
     "ProgramBroken",
+    "Results",
     "ScoreType",
     "Scorer",
     "Solution",
@@ -159,4 +161,5 @@ _MODULES = (
     "judge",
     "problems",
     "engines.embedded",
+    "reports",
 )

@@ -6,6 +6,7 @@ from ioi_eval.reports.markdown import markdown
 from ioi_eval.reports.medals import read_contests
 from ioi_eval.reports.options import ReportOptions
 from ioi_eval.reports.page import document
+from ioi_eval.reports.results import Results
 from ioi_eval.reports.summary import summary, write_summary
 from ioi_eval.reports.values import (
     Failures,
@@ -23,6 +24,7 @@ __all__ = [
     "ModelSummary",
     "ProblemSummary",
     "ReportOptions",
+    "Results",
     "Run",
     "Settings",
     "Summary",

@@ -1,0 +1,105 @@
+"""A run's rows as tables for pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ioi_eval.journal import read_failures, read_rows
+from ioi_eval.models import SubmissionResult
+from ioi_eval.reports.options import ReportOptions
+from ioi_eval.reports.summary import check_run, result_of_row, summary
+from ioi_eval.reports.values import Summary
+from ioi_eval.rows import model_of
+from ioi_eval.scoring import submission_status
+
+if TYPE_CHECKING:
+    import pandas
+
+_NESTED = frozenset(
+    {"all_subtasks_results", "all_subtasks_exact_scores", "test_results", "confinement", "model_kwargs"}
+)
+_WHOSE = ("key", "problem_id", "model")
+_SUBTASK = ("subtask", "points", "score", "weighted_score", "exact_score", "status")
+_TEST = ("test_name", "score", "status", "feedback", "cpu_time", "wall_time", "memory")
+
+
+class Results:
+    """The results of a run: `Results.open("runs/demo").to_frame()`. Every call reads the folder anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Results:
+        """Of a run that is at its end or not. Raises InputError where there is none."""
+        check_run(Path(folder))
+        return cls(Path(folder))
+
+    def summary(self, options: ReportOptions | None = None) -> Summary:
+        """The numbers of summary.json."""
+        return summary(self.folder, options)
+
+    def __iter__(self) -> Iterator[SubmissionResult]:
+        """The results, in order of completion, one at a time."""
+        return (result_of_row(row) for row in read_rows(self.folder))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each submission: the dump's own columns, and what became of it.
+
+        Submissions that could not be judged are there too: `judged` is False, `reason` says why, and they
+        have no points: a mean leaves them out, and must be shown with their number.
+        """
+        failures, rows = read_failures(self.folder), list[dict[str, Any]]()
+        for row in read_rows(self.folder):
+            failures.pop(row["key"], None)
+            rows.append(_submission(row))
+        rows += [_failure(row) for row in failures.values()]
+        return _frame(rows, (*_WHOSE, "judged", "status", "points"))
+
+    def subtasks_frame(self) -> pandas.DataFrame:
+        """A row for each submission and subtask; only of those that were judged."""
+        return _frame(self._subtasks(), (*_WHOSE, *_SUBTASK))
+
+    def tests_frame(self) -> pandas.DataFrame:
+        """A row for each submission and distinct test; only of those that were judged."""
+        return _frame(self._tests(), (*_WHOSE, *_TEST))
+
+    def _subtasks(self) -> Iterator[dict[str, Any]]:
+        for row in read_rows(self.folder):
+            for part in result_of_row(row).subtasks:
+                yield {**_whose(row), **{name: getattr(part, name) for name in _SUBTASK}}
+
+    def _tests(self) -> Iterator[dict[str, Any]]:
+        for row in read_rows(self.folder):
+            for test in result_of_row(row).tests:
+                yield {**_whose(row), **{name: getattr(test, name) for name in _TEST}}
+
+
+def _submission(row: Mapping[str, Any]) -> dict[str, Any]:
+    result = result_of_row(row)
+    return {
+        **{name: value for name, value in row.items() if name not in _NESTED},
+        **_whose(row),
+        "judged": True,
+        "status": submission_status(result).value,
+        "points": result.points,
+    }
+
+
+def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
+    own = {name: value for name, value in row.items() if name not in _NESTED}
+    return {**own, **_whose(row), "judged": False, "status": None, "points": None}
+
+
+def _whose(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"key": row["key"], "problem_id": row["problem_id"], "model": model_of(row)}
+
+
+def _frame(rows: Iterable[Mapping[str, Any]], first: tuple[str, ...]) -> pandas.DataFrame:
+    """With these columns in front, also where there are no rows."""
+    import pandas
+
+    frame = pandas.DataFrame(list(rows))
+    return frame.reindex(columns=[*first, *(name for name in frame.columns if name not in first)])

@@ -1,0 +1,297 @@
+"""Groups, budgets, modes, medals: what summaries say beyond points and verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from run_samples import SUM, TESTS, problem, result, submission
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.metrics import pass_at_k
+from ioi_eval.models import Problem, Subtask, Verdict
+from ioi_eval.reports import ModelSummary, ReportOptions, summary
+from ioi_eval.reports.candidates import Traits, candidate_of, traits_of
+from ioi_eval.reports.medals import Contest
+from ioi_eval.rows import failure_row, result_of, result_row
+from ioi_eval.scoring import Mode
+from ioi_eval.selection import Budget
+
+PLAIN = problem("plain", subtasks=False)
+WRONG = {"3-a": Verdict.WA}  # loses the last subtask, which is worth 49.5
+NOTHING_RIGHT = {"1-a": Verdict.WA}
+
+
+def row(
+    key: str, of: Problem = SUM, statuses: dict[str, Verdict] | None = None, **columns: Any
+) -> dict[str, Any]:
+    target, compiles = columns.pop("target", None), columns.pop("compiles", True)
+    sent = submission(key, problem_id=of.id, target_subtask=target, row=columns)
+    return result_row(sent, of, result(sent, statuses, problem=of, compiles=compiles))
+
+
+def unscored(key: str, of: Problem = SUM, **columns: Any) -> dict[str, Any]:
+    return failure_row(submission(key, problem_id=of.id, row=columns), JudgeFailure("why"))
+
+
+def only(
+    folder: Path,
+    rows: Iterable[dict[str, Any]],
+    failures: Iterable[dict[str, Any]] = (),
+    options: ReportOptions | None = None,
+) -> ModelSummary:
+    with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
+        journal.begin()
+        for one in rows:
+            journal.record(one)
+        for one in failures:
+            journal.fail(one)
+    (model,) = summary(folder, options).models
+    return model
+
+
+# --- pass@k ------------------------------------------------------------------------------------------
+
+
+def test_unscored_submissions_are_in_no_estimate(tmp_path: Path) -> None:
+    rows = [row("a"), row("b", SUM, WRONG), row("c", SUM, WRONG)]
+    alone = only(tmp_path / "alone", rows)
+    model = only(tmp_path / "run", rows, [unscored("d"), unscored("e")])
+    assert (model.scored, model.unscored) == (3, 2)
+    assert model.pass_at == alone.pass_at
+    assert model.pass_at[0].value == pytest.approx(1 / 3)
+    assert model.problems[0].pass_at == alone.problems[0].pass_at
+
+
+def test_what_was_asked_for_is_what_passes(tmp_path: Path) -> None:
+    """Of three that aim at the first subtask two have it; the one for the whole problem has not all."""
+    rows = [
+        row("a", SUM, WRONG, target="01-small"),
+        row("b", SUM, WRONG, target="01-small"),
+        row("c", SUM, NOTHING_RIGHT, target="01-small"),
+        row("d", SUM, WRONG),
+    ]
+    options = ReportOptions(ks=(1, 2))
+    first, second = only(tmp_path / "run", rows, options=options).pass_at
+    assert first.value == pytest.approx((2 / 3 + 0) / 2)
+    assert second.value == pass_at_k(3, 2, 2) == 1
+    assert (first.problems, first.low) == (1, None)
+
+
+def test_an_interval_is_over_problems(tmp_path: Path) -> None:
+    others = [problem(name) for name in "abcd"]
+    rows = [row(f"{of.id}{n}", of, WRONG if of.id in "ab" else {}) for of in others for n in range(3)]
+    (found,) = only(tmp_path / "run", rows, options=ReportOptions(ks=(2,))).pass_at
+    assert (found.value, found.problems) == (0.5, 4)
+    assert found.low is not None and found.high is not None
+    assert 0 <= found.low < 0.5 < found.high <= 1
+
+
+# --- groups ------------------------------------------------------------------------------------------
+
+
+def test_groups_of_difficulty_tag_and_year(tmp_path: Path) -> None:
+    rows = [
+        row("a", SUM, difficulty="hard", tags=["dp", "graphs"], year=2019),
+        row("b", SUM, WRONG, difficulty="hard", tags=["dp", "graphs"], year=2019),
+        row("c", PLAIN, WRONG, difficulty="easy", tags="dp, greedy", year="2020"),
+        row("d", problem("other")),
+    ]
+    model = only(tmp_path / "run", rows, [unscored("e", problem("other")), unscored("f")])
+    found = {(group.kind, group.name): group for group in model.groups}
+    assert list(found) == [
+        ("difficulty", "easy"),
+        ("difficulty", "hard"),
+        ("difficulty", ""),
+        ("tag", "dp"),
+        ("tag", "graphs"),
+        ("tag", "greedy"),
+        ("tag", ""),
+        ("year", "2019"),
+        ("year", "2020"),
+        ("year", ""),
+    ]
+    hard, dp, nobody = found["difficulty", "hard"], found["tag", "dp"], found["difficulty", ""]
+    assert (hard.problems, hard.submissions, hard.scored, hard.unscored) == (1, 3, 2, 1)
+    assert (hard.points, hard.max_points, hard.problems_solved) == (100, 100, 1)
+    assert hard.mean_score == pytest.approx((1 + 0.505) / 2)
+    assert hard.pass_at[0].value == 0.5
+    assert (dp.problems, dp.points, dp.pass_at[0].value) == (2, 100, 0.25)
+    assert dp.mean_score == pytest.approx((0.7525 + 0.75) / 2)
+    assert (nobody.problems, nobody.scored, nobody.unscored) == (1, 1, 1)
+    assert [one.year for one in model.problems] == [None, 2020, 2019]
+    for kind in ("difficulty", "year"):
+        parts = [group for group in model.groups if group.kind == kind]
+        assert sum(group.submissions for group in parts) == model.submissions
+        assert sum(group.unscored for group in parts) == model.unscored
+
+
+def test_no_groups_where_no_row_says_any(tmp_path: Path) -> None:
+    assert only(tmp_path / "run", [row("a"), row("b", SUM, year=None, tags=[], difficulty="")]).groups == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "traits"),
+    [
+        ({}, Traits()),
+        (
+            {"difficulty": "hard", "tags": ["b", "a", "b"], "year": 2024},
+            Traits(difficulty="hard", tags=("a", "b"), year=2024),
+        ),
+        (
+            {"difficulty": 1500, "tags": "a, b ,", "year": "2024"},
+            Traits(difficulty="1500", tags=("a", "b"), year=2024),
+        ),
+        ({"difficulty": ["x"], "tags": 3, "year": "soon"}, Traits()),
+        ({"tags": [1, None, ""], "year": float("inf"), "difficulty": None}, Traits()),
+        ({"year": 2024.0}, Traits(year=2024)),
+    ],
+)
+def test_columns_are_read_defensively(columns: dict[str, Any], traits: Traits) -> None:
+    assert traits_of(columns) == traits
+
+
+def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
+    said = [row("a", SUM, year=2024), row("b", SUM, tags=["x"]), row("c", SUM, tags=["y"], difficulty="d")]
+    for n, rows in enumerate((said, said[::-1])):
+        found = only(tmp_path / str(n), rows).problems[0]
+        assert (found.year, found.tags, found.difficulty) == (2024, ("x", "y"), "d")
+
+
+# --- what a candidate is -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields"),
+    [
+        ({}, {"number": None, "time": "", "length": 0, "tokened": False}),
+        ({"metadata": {"usage": {"completion_tokens": 7}, "timestamp": "t"}}, {"length": 7, "time": "t"}),
+        ({"metadata": '{"usage": {"output_tokens": 8}}', "generation": "abc"}, {"length": 8}),
+        ({"metadata": "nonsense", "generation": "abc"}, {"length": 3}),
+        ({"metadata": {"usage": None}, "reasoning": "abcd", "generation": "abc"}, {"length": 4}),
+        ({"reasoning": "", "generation": ["chat"]}, {"length": 0}),
+        ({"solution_number": 3, "tokened": True}, {"number": 3.0, "tokened": True}),
+        ({"solution_number": "3", "tokened": "yes"}, {"number": 3.0, "tokened": True}),
+        ({"solution_number": True, "tokened": None}, {"number": None, "tokened": False}),
+        ({"solution_number": "x", "tokened": 0}, {"number": None, "tokened": False}),
+    ],
+)
+def test_candidates_are_read_defensively(columns: dict[str, Any], fields: dict[str, Any]) -> None:
+    made = row("k", **columns)
+    candidate = candidate_of(made, result_of(made))
+    assert {name: getattr(candidate, name) for name in fields} == fields
+
+
+# --- budgets and modes -------------------------------------------------------------------------------
+
+
+def test_points_by_the_number_of_submissions(tmp_path: Path) -> None:
+    rows = [
+        row("a", SUM, NOTHING_RIGHT, solution_number=0, metadata={"usage": {"output_tokens": 1}}),
+        row("b", SUM, WRONG, solution_number=1, metadata={"usage": {"output_tokens": 3}}),
+        row("c", SUM, solution_number=2, metadata={"usage": {"output_tokens": 2}}),
+    ]
+    budgets = {
+        number: only(tmp_path / str(number), rows, options=ReportOptions(submissions=number)).budgets
+        for number in (1, 2)
+    }
+    assert budgets[1] == {Budget.UNLIMITED: 100, Budget.LIMITED: 50.5, Budget.SINGLE: 0}
+    assert budgets[2] == {Budget.UNLIMITED: 100, Budget.LIMITED: 100, Budget.SINGLE: 0}
+
+
+def test_problems_without_subtasks_are_in_no_budget(tmp_path: Path) -> None:
+    assert only(tmp_path / "plain", [row("a", PLAIN)]).budgets == {}
+    both = only(tmp_path / "both", [row("a", PLAIN), row("b")])
+    assert both.budgets[Budget.UNLIMITED] == 100
+    assert both.problems[0].budgets == {}
+
+
+def test_what_does_not_compile_is_not_handed_in(tmp_path: Path) -> None:
+    rows = [row("a", compiles=False), row("b", SUM, WRONG), row("c", SUM, NOTHING_RIGHT)]
+    found = only(tmp_path / "run", rows).problems[0]
+    assert (found.handed_in, found.submissions) == (2, 3)
+
+
+def test_modes(tmp_path: Path) -> None:
+    """Halves of the points by two submissions, the better one first; then a tokened one and the last."""
+    parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
+    halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
+    first, second = {TESTS[0]: Verdict.WA}, {TESTS[0]: Verdict.PA, TESTS[1]: Verdict.WA}
+    rows = [
+        row("k1", halves, first, solution_number=0),
+        row("k2", halves, second, solution_number=1, tokened=True),
+        row("k3", halves, {TESTS[0]: Verdict.WA, TESTS[1]: Verdict.WA}, solution_number=2),
+    ]
+    found = {mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).points for mode in Mode}
+    assert found == {
+        Mode.MAX_SUBTASK: 66.67,
+        Mode.MAX: 50,
+        Mode.MAX_TOKENED_LAST: pytest.approx(50 / 3, abs=1e-9),
+    }
+
+
+def test_a_problem_counts_as_solved_as_points_count(tmp_path: Path) -> None:
+    parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
+    halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
+    rows = [row(f"k{n}", halves, {TESTS[n]: Verdict.WA}) for n in range(2)]
+    solved = {
+        mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).problems_solved for mode in Mode
+    }
+    assert solved == {Mode.MAX_SUBTASK: 1, Mode.MAX: 0, Mode.MAX_TOKENED_LAST: 0}
+
+
+# --- medals ------------------------------------------------------------------------------------------
+
+
+def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
+    """Five problems solved; of the others only half."""
+    names = [f"{year}-{letter}" for letter in "abcdefg"[:problems]]
+    return [
+        row(name, problem(name), {} if n < 5 else WRONG, year=year, solution_number=0)
+        for n, name in enumerate(names)
+    ]
+
+
+def medals(model: ModelSummary) -> dict[tuple[int, Budget], str | None]:
+    return {(given.award.year, given.budget): given.award.medal for given in model.awards}
+
+
+def test_a_whole_contest_wins_a_medal(tmp_path: Path) -> None:
+    model = only(tmp_path / "run", [*contest(2024), *contest(2019)])
+    assert model.points == 2 * 550.5
+    assert medals(model) == {(year, budget): "gold" for year in (2019, 2024) for budget in Budget}
+    assert {given.award.points for given in model.awards} == {550.5}
+
+
+def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
+    model = only(tmp_path / "run", contest(2024, 5))
+    assert set(medals(model).values()) == {None}
+    assert {given.award.reason for given in model.awards} == {
+        "the run has 5 problems of that year, the contest had 6"
+    }
+
+
+def test_a_year_that_no_table_has_is_left_out(tmp_path: Path) -> None:
+    rows = contest(1999)
+    assert only(tmp_path / "without", rows).awards == ()
+    options = ReportOptions(contests={1999: Contest(gold=560, silver=550)})
+    assert set(medals(only(tmp_path / "with", rows, options=options)).values()) == {"silver"}
+
+
+def test_a_problem_that_nobody_could_judge_is_not_guessed(tmp_path: Path) -> None:
+    rows = contest(2024)
+    missing = unscored("x", problem("2024-f"), model="")
+    model = only(tmp_path / "run", rows[:5], [{**missing, "year": 2024}])
+    assert {given.award.reason for given in model.awards} == {"nothing was scored for 2024-f"}
+
+
+def test_points_add_up_whatever_the_problems_order(tmp_path: Path) -> None:
+    rows = contest(2024)
+    first, second = only(tmp_path / "a", rows), only(tmp_path / "b", rows[::-1])
+    assert first == second
+    assert first.points == math.fsum(one.points or 0 for one in first.problems)

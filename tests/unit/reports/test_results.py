@@ -1,0 +1,102 @@
+"""A run as frames."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_samples import SUM, TESTS, problem, result, submission
+
+from ioi_eval import Results
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Verdict
+from ioi_eval.rows import failure_row, result_row
+
+PLAIN = problem("plain", subtasks=False)
+
+
+def run(folder: Path, rows: list[dict[str, Any]], failures: list[dict[str, Any]]) -> Results:
+    with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
+        journal.begin()
+        for row in rows:
+            journal.record(row)
+        for row in failures:
+            journal.fail(row)
+    return Results.open(folder)
+
+
+@pytest.fixture
+def some(tmp_path: Path) -> Results:
+    first = submission("a", target_subtask="01-small", row={"model_kwargs": {"model": "m"}, "seed": 7})
+    other = submission("b", problem_id="plain", row={"model": "m"})
+    rows = [
+        result_row(first, SUM, result(first, {"3-a": Verdict.PA})),
+        result_row(other, PLAIN, result(other, {"1-a": Verdict.TLE}, problem=PLAIN)),
+    ]
+    failed = [failure_row(submission(key, row={"model": "m"}), JudgeFailure("why")) for key in ("a", "c")]
+    return run(tmp_path / "run", rows, failed)
+
+
+def test_a_row_for_each_submission(some: Results) -> None:
+    frame = some.to_frame().set_index("key")
+    assert list(frame.index) == ["a", "b", "c"], "what was judged since is there once"
+    assert list(frame["judged"]) == [True, True, False]
+    assert list(frame["status"].dropna()) == ["PA", "TLE"]
+    assert frame.loc["a", "points"] == pytest.approx(50.5 + 49.5 / 3)
+    assert frame.loc["b", "points"] == 0.75
+    assert frame.loc["c", "reason"] == "why"
+    assert set(frame["model"]) == {"m"}
+    assert (frame.loc["a", "seed"], frame.loc["a", "target_subtask_score"]) == (7, 1)
+    assert "all_subtasks_results" not in frame.columns
+
+
+def test_a_mean_leaves_out_what_was_not_judged(some: Results) -> None:
+    points = some.to_frame()["points"]
+    assert points.isna().sum() == 1
+    assert points.mean() == pytest.approx((50.5 + 49.5 / 3 + 0.75) / 2)
+
+
+def test_a_row_for_each_subtask(some: Results) -> None:
+    frame = some.subtasks_frame()
+    assert list(frame["subtask"]) == ["01-small", "02-middle", "03-all"]
+    assert list(frame["weighted_score"]) == [20, 30.5, 16.5]
+    assert set(frame["key"]) == {"a"}
+
+
+def test_a_row_for_each_test(some: Results) -> None:
+    frame = some.tests_frame()
+    assert len(frame) == 2 * len(TESTS)
+    assert frame.groupby("key")["score"].sum().to_dict() == pytest.approx({"a": 3 + 1 / 3, "b": 3})
+    assert {"feedback", "cpu_time", "wall_time", "memory"} <= set(frame.columns)
+
+
+def test_frames_say_what_summaries_say(some: Results) -> None:
+    (model,) = some.summary().models
+    frame = some.to_frame()
+    assert (model.scored, model.unscored) == (frame["judged"].sum(), (~frame["judged"]).sum())
+    assert [one.key for one in some] == ["a", "b"]
+
+
+def test_frames_of_nothing_have_their_columns(tmp_path: Path) -> None:
+    nothing = run(tmp_path / "run", [], [])
+    assert {"key", "judged", "points"} <= set(nothing.to_frame().columns)
+    assert {"subtask", "weighted_score"} <= set(nothing.subtasks_frame().columns)
+    assert {"test_name", "memory"} <= set(nothing.tests_frame().columns)
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run in this folder"):
+        Results.open(tmp_path)
+
+
+def test_pandas_is_loaded_for_frames_only(some: Results) -> None:
+    code = (
+        "import sys; from ioi_eval import Results\n"
+        f"results = Results.open({str(some.folder)!r}); list(results); results.summary()\n"
+        "assert 'pandas' not in sys.modules; results.to_frame(); assert 'pandas' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
