@@ -1,12 +1,14 @@
-"""What the environment decides: where the cache is. Read here and nowhere below."""
+"""What the environment decides: where the cache is, the secret of servers. Read here and nowhere below."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from ioi_eval.errors import InputError
 from ioi_eval.store import Store, default_root
 
+TOKEN_VARIABLE = "IOI_EVAL_TOKEN"
 CACHE_VARIABLE = "IOI_EVAL_CACHE"
 CACHE_LIMIT = 8 << 30  # bytes; precompiled headers alone are about 100 MB each
 
@@ -17,3 +19,13 @@ def open_store() -> Store:
 
 def cache_folder() -> Path:
     return default_root(os.environ.get(CACHE_VARIABLE))
+
+
+def read_token(path: Path | str | None) -> str:
+    """What is in that file, else in the variable; empty: no token."""
+    if path is None:
+        return os.environ.get(TOKEN_VARIABLE, "").strip()
+    token = Path(path).read_text(errors="replace").strip()
+    if not token:
+        raise InputError("there is no token in it", where=str(path), field="--token-file")
+    return token

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from importlib.metadata import version
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ioi_eval.cli import console
+from ioi_eval.cli.engines import EngineChoice, news, open_engine
 from ioi_eval.cli.progress import Progress
-from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.models import Submission, Value
@@ -31,9 +30,8 @@ class RunOptions(Value):
     """How the user wants a run to go."""
 
     out: str
-    workers: int | None = None
+    engine: EngineChoice = EngineChoice()
     all_tests: bool = False
-    allow_unconfined: bool = False
     fresh: bool = False
     quiet: bool = False
     command: str = ""
@@ -59,7 +57,7 @@ def judge_all(work: Work, options: RunOptions, store: Store) -> RunSummary:
         options={**work.options, "all_tests": options.all_tests},
         versions={"ioi-eval": version("ioi-eval")},
     )
-    settings = {"command": options.command, **work.settings, "engine": "embedded"}
+    settings = {"command": options.command, **work.settings, **options.engine.settings}
     with (
         Journal.open(Path(options.out), made_of, settings=settings, fresh=options.fresh) as journal,
         Progress(quiet=options.quiet) as progress,
@@ -72,16 +70,21 @@ def judge_all(work: Work, options: RunOptions, store: Store) -> RunSummary:
 async def _judge(
     work: Work, options: RunOptions, journal: Journal, store: Store, progress: Progress
 ) -> RunSummary:
-    slots = options.workers or len(os.sched_getaffinity(0))
-    engine = EmbeddedEngine(store=store, slots=slots, allow_unconfined=options.allow_unconfined)
-    judging = JudgeOptions(all_tests=options.all_tests, allow_unconfined=options.allow_unconfined)
-    async with Scorer(engine, store=store, options=judging) as scorer, progress.ticking():
+    chosen = options.engine
+    engine, trusted = open_engine(chosen, store)
+    judging = JudgeOptions(
+        job=chosen.job, all_tests=options.all_tests, allow_unconfined=chosen.allow_unconfined
+    )
+    async with Scorer(engine, store=store, options=judging, trusted=trusted) as scorer, progress.ticking():
+        if chosen.remote and not options.quiet:
+            for line in news(engine):
+                console.tell(line)
         return await run(
             _with_limits(scorer, options, journal),
             work.problems,
             work.submissions,
             journal,
-            workers=_PER_SLOT * slots,
+            workers=lambda: _PER_SLOT * engine.slots,
             prepare=scorer.prepare,
             on_event=progress,
         )

@@ -6,14 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ioi_eval.errors import InputError
-
-EMBEDDED = "embedded"
-
-Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where jobs run; embedded: here.")]
 Problem = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem; may be repeated.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core")
+    int | None,
+    typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core here"),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Give up what the folder holds and start anew.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")]
@@ -34,8 +30,3 @@ IdColumn = Annotated[
 Unconfined = Annotated[
     bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
 ]
-
-
-def check_engine(name: str) -> None:
-    if name != EMBEDDED:
-        raise InputError(f"unknown engine {name!r}", field="--engine", remedy=f"There is: {EMBEDDED}")

@@ -12,16 +12,13 @@ import typer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
+from ioi_eval.cli.engines import EngineChoice, chooses_engine
 from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import (
-    Engine,
     Fresh,
     IdColumn,
     Language,
     Quiet,
-    Unconfined,
-    Workers,
-    check_engine,
 )
 from ioi_eval.cli.running import Outcome, Request, rows_left_out, score_dump
 from ioi_eval.cli.sources import Source, chooses_problems, language_of
@@ -49,14 +46,15 @@ _Namespace = Annotated[bool, typer.Option("--add-namespace", help="Repair: add u
 
 
 @chooses_problems
+@chooses_engine
 def score(
     dumps: _Dumps,
     source: Source,
     choice: BenchmarkOptions,
+    engine: EngineChoice,
     out: _Out = None,
     limit: _Limit = None,
     only: _Only = None,
-    workers: Workers = None,
     all_tests: _AllTests = False,
     fresh: Fresh = False,
     quiet: Quiet = False,
@@ -67,8 +65,6 @@ def score(
     add_includes: _Includes = False,
     add_header: _Header = False,
     add_namespace: _Namespace = False,
-    engine: Engine = "embedded",
-    allow_unconfined: Unconfined = False,
 ) -> None:
     """Score a dump of generations. The same command again goes on where the last one stopped.
 
@@ -82,9 +78,10 @@ def score(
       ioi-eval score generations.jsonl --problems packages --problem aplusb --limit 20
       ioi-eval score generations.jsonl --problems ioi --year 2024
       ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
+      ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
+      ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
       ioi-eval score generations.jsonl --problems packages --quiet --json
     """
-    check_engine(engine)
     repairs = Repairs(add_includes=add_includes, add_header=add_header, add_namespace=add_namespace)
     request = Request(
         dumps=tuple(map(str, dumps)),
@@ -99,9 +96,8 @@ def score(
         selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
         run=RunOptions(
             out=str(out or Path("runs") / dumps[0].stem),
-            workers=workers,
+            engine=engine,
             all_tests=all_tests,
-            allow_unconfined=allow_unconfined,
             fresh=fresh,
             quiet=quiet or as_json,
             command=command(sys.argv[1:]),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Collection
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
@@ -24,6 +22,7 @@ from ioi_eval.benchmarks import (
     of_columns,
 )
 from ioi_eval.benchmarks.formats import column_names
+from ioi_eval.cli.injecting import takes
 from ioi_eval.cli.options import Problem
 from ioi_eval.errors import InputError
 from ioi_eval.problems import Package, Problems, check_problems, load_problems
@@ -93,23 +92,7 @@ def choose(
     )
 
 
-def chooses_problems(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of `choose` to a command, which gets them together as `choice`."""
-    chosen, own = (
-        inspect.signature(choose, eval_str=True).parameters,
-        inspect.signature(command, eval_str=True),
-    )
-    others = {name: parameter for name, parameter in own.parameters.items() if name != "choice"}
-    parameters = [*others.values(), *chosen.values()]
-
-    @functools.wraps(command)
-    def wrapper(**given: Any) -> None:
-        choice = choose(**{name: given[name] for name in chosen})
-        command(**{name: given[name] for name in others}, choice=choice)
-
-    wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return wrapper
+chooses_problems = takes("choice", choose)
 
 
 def _day(value: datetime | None) -> str:

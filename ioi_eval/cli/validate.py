@@ -15,17 +15,14 @@ from rich.text import Text
 from ioi_eval.benchmarks import DumpOptions, Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
+from ioi_eval.cli.engines import EngineChoice, chooses_engine
 from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import (
-    Engine,
     Fresh,
     IdColumn,
     Language,
     Problem,
     Quiet,
-    Unconfined,
-    Workers,
-    check_engine,
 )
 from ioi_eval.cli.validating import Outcome, Request, validate_solutions
 from ioi_eval.reports.validation import HEADS, RIGHT, conclusion, differences, matrix, rows
@@ -64,22 +61,21 @@ _Only = Annotated[
 _Json = Annotated[bool, typer.Option("--json", help="Print the validation as JSON, and nothing else.")]
 
 
+@chooses_engine
 def validate(
     solutions: _Solutions,
+    engine: EngineChoice,
     source: _Source = None,
     expected_column: _Column = None,
     expected_scale: _Scale = None,
     out: _Out = None,
     problem: Problem = None,
     only: _Only = None,
-    workers: Workers = None,
     fresh: Fresh = False,
     quiet: Quiet = False,
     as_json: _Json = False,
     language: Language = None,
     id_column: IdColumn = None,
-    engine: Engine = "embedded",
-    allow_unconfined: Unconfined = False,
 ) -> None:
     """Judge solutions of known worth on all tests, and say where the judge and their authors differ.
 
@@ -96,7 +92,6 @@ def validate(
       ioi-eval validate solutions.parquet --problems packages --expected-column score
       ioi-eval validate packages --quiet --json
     """
-    check_engine(engine)
     request = Request(
         solutions=str(solutions),
         source=None if source is None else str(source),
@@ -106,9 +101,8 @@ def validate(
         selection=Selection(problems=frozenset(problem or ()), keys=frozenset(only or ())),
         run=RunOptions(
             out=str(out or Path("runs") / f"validate-{solutions.resolve().stem}"),
-            workers=workers,
+            engine=engine,
             all_tests=True,  # a test that was left out could be taken for one that went wrong
-            allow_unconfined=allow_unconfined,
             fresh=fresh,
             quiet=quiet or as_json,
             command=command(sys.argv[1:]),

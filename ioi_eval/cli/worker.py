@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import open_store, read_token
 from ioi_eval.cli.options import Unconfined
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
@@ -23,7 +22,6 @@ from ioi_eval.store import Store
 if TYPE_CHECKING:
     from ioi_eval.server import Server, ServerOptions
 
-TOKEN_VARIABLE = "IOI_EVAL_TOKEN"
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
@@ -89,7 +87,7 @@ def worker(
     """
     from ioi_eval.server import ServerOptions, check_address
 
-    token = _token(token_file)
+    token = read_token(token_file)
     check_address(host, token=token, open_to_all=open_to_all)
     options = ServerOptions(
         host=host,
@@ -160,15 +158,6 @@ class _Signals:
 
     async def wait(self) -> None:
         await self._came.get()
-
-
-def _token(path: Path | None) -> str:
-    if path is None:
-        return os.environ.get(TOKEN_VARIABLE, "").strip()
-    token = path.read_text(errors="replace").strip()
-    if not token:
-        raise InputError("there is no token in it", where=str(path), field="--token-file")
-    return token
 
 
 def _bytes(text: str, option: str) -> int:
