@@ -73,7 +73,7 @@ def report(
         for summary in summaries.values():
             show_scores(summary)
     for page in [] if as_json else pages:
-        console.show(f"Report: {page.with_suffix('.md')}, for a browser {page}")
+        console.show(console.visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show:
         _open(pages)
 

@@ -1,0 +1,109 @@
+"""Runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from run_samples import SUM, problem, result, submission
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Verdict
+from ioi_eval.reports import ReportOptions, Run, comparison, named, summary, write_comparison
+from ioi_eval.reports.document import Document, Section
+from ioi_eval.rows import failure_row, result_row
+from ioi_eval.scoring import Mode
+
+PLAIN = problem("plain", subtasks=False)
+WRONG = {"3-a": Verdict.WA}
+
+
+def run(
+    folder: Path, models: dict[str, bool], hashes: dict[str, str] | None = None, *, plain: bool = True
+) -> Path:
+    """Models that solve everything, or not the last subtask and not the last test."""
+    made_of = Fingerprint(dump="d" * 64, problems=hashes or {"sum": "a", "plain": "b"})
+    with Journal.open(folder, made_of) as journal:
+        journal.begin()
+        for model, right in models.items():
+            for of, difficulty in [(SUM, "hard"), (PLAIN, "easy")][: 2 if plain else 1]:
+                columns = {"model": model, "difficulty": difficulty}
+                sent = submission(f"{model}-{of.id}", problem_id=of.id, row=columns)
+                judged = result(sent, {} if right else WRONG, problem=of)
+                journal.record(result_row(sent, of, judged))
+        first = next(iter(models))
+        journal.fail(failure_row(submission("f", row={"model": first}), JudgeFailure("why")))
+    return folder
+
+
+def compared(folders: list[Path]) -> Document:
+    return comparison(named({folder: summary(folder) for folder in folders}))
+
+
+def section(of: Document, title: str) -> Section:
+    (found,) = (one for one in of.sections if one.title == title)
+    return found
+
+
+def rows(of: Section) -> list[list[str]]:
+    assert of.table is not None
+    return [[str(cell) for cell in row] for row in (of.table.heads, *of.table.rows)]
+
+
+def test_models_by_runs_and_difficulty_by_models(tmp_path: Path) -> None:
+    folders = [run(tmp_path / "old", {"m1": False}), run(tmp_path / "new", {"m1": True, "m2": False})]
+    page = compared(folders)
+    assert rows(section(page, "Models by runs")) == [
+        ["Model", "old", "new"],
+        ["m1", "50.5 of 100 (0.0 %)", "100 of 100 (100.0 %)"],
+        ["m2", "–", "50.5 of 100 (0.0 %)"],  # noqa: RUF001
+    ]
+    assert rows(section(page, "Difficulty by models")) == [
+        ["Difficulty", "old: m1", "new: m1", "new: m2"],
+        ["easy", "75.0 % (0.0 %)", "100.0 % (100.0 %)", "75.0 % (0.0 %)"],
+        ["hard", "50.5 of 100 (0.0 %)", "100 of 100 (100.0 %)", "50.5 of 100 (0.0 %)"],
+    ]
+    assert rows(section(page, "Points by problem"))[1:] == [
+        ["plain", "tests", "75.0 %", "100.0 %", "75.0 %"],
+        ["sum", "100", "50.5", "100", "50.5"],
+    ]
+    assert page.lead == "2 submissions could not be judged."
+    assert section(page, "Runs").items == []
+
+
+def test_different_models_are_in_no_matrix_of_runs(tmp_path: Path) -> None:
+    page = compared([run(tmp_path / "a", {"m1": True}), run(tmp_path / "b", {"m2": True})])
+    titles = [one.title for one in page.sections]
+    assert "Difficulty by models" in titles and "Models by runs" not in titles
+
+
+def test_what_may_not_be_compared_is_said(tmp_path: Path) -> None:
+    folders = [
+        run(tmp_path / "a", {"m1": True}),
+        run(tmp_path / "b", {"m1": True}, {"sum": "other", "plain": "b"}, plain=False),
+    ]
+    assert section(compared(folders), "Runs").items == [
+        "Not of the same problems: 1 problem in all of these runs.",
+        "Not of the same contents in all runs: sum.",
+    ]
+    one, other = (summary(folders[0], ReportOptions(mode=mode)) for mode in (Mode.MAX, Mode.MAX_SUBTASK))
+    page = comparison([Run(name="a", summary=one), Run(name="b", summary=other)])
+    assert section(page, "Runs").items == ["Not counted in the same mode."]
+
+
+def test_runs_have_names_that_tell_them_apart(tmp_path: Path) -> None:
+    folders = [run(tmp_path / place, {"m": True}) for place in ("x/demo", "y/demo", "y/other")]
+    found = named({folder: summary(folder) for folder in folders})
+    assert [one.name for one in found] == ["x/demo", "y/demo", "other"]
+
+
+def test_the_files(tmp_path: Path) -> None:
+    runs = named({folder: summary(folder) for folder in [run(tmp_path / "a", {"m<b>": True})]})
+    page = write_comparison(runs, tmp_path / "deep" / "both")
+    assert page == tmp_path / "deep" / "both" / "comparison.html"
+    assert "m&lt;b&gt;" in page.read_text() and "<b>" not in page.read_text()
+    assert "m\\<b\\>" in page.with_suffix(".md").read_text()
+    found: list[Any] = msgspec.json.decode(page.with_suffix(".json").read_bytes())
+    assert msgspec.convert(found, list[Run]) == runs
