@@ -20,7 +20,7 @@ from ioi_eval.server.options import ServerOptions
 
 HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
 _API = "/api/v2"
-_OPEN = frozenset({"/", "/healthz"})  # without a token: they say nothing but that somebody is there
+_OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody is there, and how much of them
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _SOON = {"Retry-After": "1"}
 
@@ -90,7 +90,7 @@ class Routes:
     async def _health(self, request: web.Request) -> web.Response:
         if self._admission.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
-        return _json(b'{"status":"ok"}')
+        return _json(msgspec.json.encode({"status": "ok", "slots": self._engine.slots}))
 
     async def _counts(self, request: web.Request) -> web.Response:
         text = self._metrics.text(
