@@ -64,6 +64,16 @@ class Loaded(Problems):
                 raise InputError(error.problem, field=error.field, remedy=remedy) from error
             raise
 
+    def without(self, labels: Collection[str], reason: str) -> Loaded:
+        """The same problems but for some, which are left out for a reason of the caller's."""
+        gone = [self[label] for label in labels]
+        return Loaded(
+            (self[label] for label in self if label not in labels),
+            reasons={**self._reasons, **{(one.id, one.year): reason for one in gone}},
+            references=self._references,
+            aliases=self._aliases,
+        )
+
     def references(self, label: str) -> tuple[Solution, ...]:
         """The dataset's own solutions of a problem, read now."""
         return self._references(self[label])

@@ -1,0 +1,173 @@
+"""A dataset's own solutions: judged, remembered, and what they say of a problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hub_rows import ADD, apps, code_contests, livecodebench, loaded
+
+from ioi_eval.benchmarks.loading import LeftOut, Loaded
+from ioi_eval.benchmarks.references import (
+    ProblemReferences,
+    Reference,
+    References,
+    Reliability,
+    judge_references,
+    reliability,
+    write_references,
+)
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import Scorer
+from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.models import Verdict as V
+from ioi_eval.runner import Judging
+from ioi_eval.store import Store
+
+OLD = "print sum(map(int, raw_input().split()))"  # of Python 2
+WRONG = "print(3)"
+
+
+class Counting:
+    """A judge that knows what it was asked, and may fail."""
+
+    def __init__(self, judge: Judging, failing: Sequence[str] = ()) -> None:
+        self._judge, self._failing = judge, failing
+        self.codes: list[str | None] = []
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        self.codes.append(submission.code)
+        if submission.code in self._failing:
+            raise JudgeFailure("no power")
+        return await self._judge.judge(problem, submission)
+
+
+async def judged(
+    judge: Judging, problems: Loaded, folder: Path, *, most: int = 3, fresh: bool = False
+) -> dict[str, ProblemReferences]:
+    store = Store(folder / "references")
+    found = await judge_references(
+        judge, problems, problems.references, store=store, most=most, workers=2, fresh=fresh
+    )
+    assert found.most == most
+    return {one.problem: one for one in found.problems}
+
+
+def solved(number: int, *codes: str) -> dict[str, object]:
+    return apps(number, solutions=json.dumps(codes))
+
+
+async def test_what_solutions_say_of_a_problem(scorer: Scorer, tmp_path: Path) -> None:
+    rows = [
+        solved(0, OLD, ADD),
+        solved(1, ADD, WRONG),
+        solved(2, OLD),
+        solved(3),
+        apps(4, input_output=""),
+        apps(5, solutions="["),
+    ]
+    found = await judged(scorer.judge, loaded(tmp_path, "apps", rows), tmp_path)
+    assert [one.reliability.value for one in found.values()] == [
+        "reliable",
+        "unreliable",
+        "unreliable",
+        "unknown",
+        "unknown",
+        "unknown",
+    ]
+    assert [one.status for one in found["apps_0"].references] == [V.CE, V.AC]
+    wrong = found["apps_1"].references[1]
+    assert (wrong.solution, wrong.status, wrong.passed, wrong.total, wrong.test) == ("1", V.WA, 1, 2, "1")
+    assert "SyntaxError" in found["apps_2"].references[0].reason
+    assert found["apps_3"].note == "the dataset has none"
+    assert found["apps_4"].note == "No test cases provided"
+    assert "field 'solutions'" in found["apps_5"].note
+
+
+async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None:
+    problems = loaded(tmp_path, "apps", [solved(0, ADD, WRONG), solved(1, ADD)])
+    judge = Counting(scorer.judge)
+    first = await judged(judge, problems, tmp_path, most=1)
+    assert judge.codes == [ADD, ADD]
+    assert await judged(judge, problems, tmp_path, most=1) == first
+    assert len(judge.codes) == 2
+    more = await judged(judge, problems, tmp_path, most=2)
+    assert judge.codes[2:] == [WRONG], "what is known is not judged again"
+    assert more["apps_0"].reliability is Reliability.UNRELIABLE
+    assert (first["apps_0"].others, more["apps_0"].others) == (1, 0)
+    assert await judged(judge, problems, tmp_path, most=1, fresh=True) == first
+    assert len(judge.codes) == 5
+
+
+async def test_a_problem_that_changed_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
+    judge = Counting(scorer.judge)
+    await judged(judge, loaded(tmp_path, "apps", [solved(0, ADD)]), tmp_path)
+    other = apps(0, solutions=json.dumps([ADD]), tests={"inputs": ["1 2"], "outputs": ["4"]})
+    found = await judged(judge, loaded(tmp_path, "apps", [other]), tmp_path)
+    assert (found["apps_0"].reliability, len(judge.codes)) == (Reliability.UNRELIABLE, 2)
+
+
+async def test_what_could_not_be_judged_is_tried_again(scorer: Scorer, tmp_path: Path) -> None:
+    problems = loaded(tmp_path, "apps", [solved(0, ADD)])
+    found = await judged(Counting(scorer.judge, failing=[ADD]), problems, tmp_path)
+    assert found["apps_0"].reliability is Reliability.UNKNOWN
+    assert found["apps_0"].references == (Reference(solution="0", language="python", reason="no power"),)
+    again = await judged(scorer.judge, problems, tmp_path)
+    assert again["apps_0"].reliability is Reliability.RELIABLE
+
+
+async def test_only_what_is_right_and_in_a_known_language_is_judged(scorer: Scorer, tmp_path: Path) -> None:
+    rows = [
+        code_contests("a"),
+        code_contests("b", solutions={"language": [0, 1], "solution": [ADD, OLD]}),
+    ]
+    found = await judged(scorer.judge, loaded(tmp_path, "code_contests", rows), tmp_path)
+    (only,) = found["a"].references
+    assert (only.solution, only.language, only.status) == ("solutions 0", "python3", V.AC)
+    assert found["a"].others == 1
+    assert (found["b"].references, found["b"].others) == ((), 2)
+    assert found["b"].note == "none is in a language that is known here"
+
+
+async def test_a_dataset_without_solutions(scorer: Scorer, tmp_path: Path) -> None:
+    found = await judged(scorer.judge, loaded(tmp_path, "livecodebench", [livecodebench("a")]), tmp_path)
+    assert (found["a"].reliability, found["a"].note) == (Reliability.UNKNOWN, "the dataset has none")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([], "unknown"),
+        ([None], "unknown"),
+        ([V.AC], "reliable"),
+        ([V.AC, None, V.TLE, V.RE, V.CE, V.MLE], "reliable"),
+        ([V.AC, V.WA], "unreliable"),
+        ([V.AC, V.PA], "unreliable"),
+        ([V.TLE, None], "unreliable"),
+    ],
+)
+def test_reliability(statuses: list[V | None], expected: str) -> None:
+    references = [Reference(solution="", language="", status=status) for status in statuses]
+    assert reliability(references).value == expected
+
+
+def test_what_is_written_is_json(tmp_path: Path) -> None:
+    one = ProblemReferences(problem="p", reliability=Reliability.RELIABLE)
+    found = References(most=3, problems=(one,))
+    assert found.labels(Reliability.RELIABLE) == ("p",)
+    written = json.loads(write_references(tmp_path, found).read_text())
+    assert (written["most"], written["problems"][0]["reliability"]) == (3, "reliable")
+
+
+def test_problems_that_are_left_out_for_a_reason(tmp_path: Path) -> None:
+    problems = loaded(tmp_path, "apps", [apps(7), apps(8)])
+    rest = problems.without(["apps_0"], "not sound")
+    assert list(rest) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]
+    for name in ("7", "apps_0"):
+        with pytest.raises(LeftOut) as left_out:
+            rest.find(name)
+        assert left_out.value.reason == "not sound"
+    assert rest.find("8").id == "apps_1" and rest.left_out == {"not sound": 1}
+    assert rest.references("apps_1") == problems.references("apps_1")
