@@ -83,7 +83,7 @@ async def judge_references(
     *,
     store: Store,
     most: int,
-    workers: int,
+    workers: int | Callable[[], int],
     fresh: bool = False,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,

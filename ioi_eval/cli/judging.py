@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,30 +65,36 @@ def judge_all(work: Work, options: RunOptions, store: Store) -> RunSummary:
     ):
         if options.fresh or any(key not in journal.done for key in work.keys):
             return run_until_interrupted(_judge(work, options, journal, store, progress))
+        journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
         return RunSummary(skipped=len(work.keys))
 
 
 async def _judge(
     work: Work, options: RunOptions, journal: Journal, store: Store, progress: Progress
 ) -> RunSummary:
-    chosen = options.engine
-    engine, trusted = open_engine(chosen, store)
-    judging = JudgeOptions(
-        job=chosen.job, all_tests=options.all_tests, allow_unconfined=chosen.allow_unconfined
-    )
-    async with Scorer(engine, store=store, options=judging, trusted=trusted) as scorer, progress.ticking():
-        if chosen.remote and not options.quiet:
-            for line in news(engine):
-                console.tell(line)
+    async with judging(options, store) as (scorer, workers), progress.ticking():
         return await run(
             _with_limits(scorer, options, journal),
             work.problems,
             work.submissions,
             journal,
-            workers=lambda: _PER_SLOT * engine.slots,
+            workers=workers,
             prepare=scorer.prepare,
             on_event=progress,
         )
+
+
+@contextlib.asynccontextmanager
+async def judging(options: RunOptions, store: Store) -> AsyncIterator[tuple[Scorer, Callable[[], int]]]:
+    """The engine that was chosen, ready to judge, and how many submissions it is to get at a time."""
+    chosen = options.engine
+    engine, trusted = open_engine(chosen, store)
+    how = JudgeOptions(job=chosen.job, all_tests=options.all_tests, allow_unconfined=chosen.allow_unconfined)
+    async with Scorer(engine, store=store, options=how, trusted=trusted) as scorer:
+        if chosen.remote and not options.quiet:
+            for line in news(engine):
+                console.tell(line)
+        yield scorer, lambda: _PER_SLOT * engine.slots
 
 
 def _with_limits(scorer: Scorer, options: RunOptions, journal: Journal) -> Measuring:
