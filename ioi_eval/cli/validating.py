@@ -19,6 +19,7 @@ from ioi_eval.journal import read_rows
 from ioi_eval.languages import find
 from ioi_eval.models import Submission, Value
 from ioi_eval.problems import Problems, fingerprint, load_problems
+from ioi_eval.problems.fields import nearest
 from ioi_eval.reports import write_reports
 from ioi_eval.rows import result_of
 from ioi_eval.runner import RunSummary
@@ -141,15 +142,17 @@ def _selected(cases: Iterable[Case], request: Request) -> tuple[Case, ...]:
     if not wanted:
         return cases
     found = tuple(case for case in cases if wanted & {case.key, case.solution})
-    missing = wanted - {name for case in found for name in (case.key, case.solution)}
-    if missing:
-        raise InputError(
-            f"no solution {min(missing)!r} in it",
-            where=request.solutions,
-            field="--only",
-            remedy="Name it as its file, or as problem/expected/file",
-        )
+    if missing := wanted - {name for case in found for name in (case.key, case.solution)}:
+        raise _no_solution(sorted(missing), cases, request.solutions)
     return found
+
+
+def _no_solution(missing: list[str], cases: Iterable[Case], where: str) -> InputError:
+    """Names what is there and close: keys to who asked for one, else files."""
+    known = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
+    names = ", ".join(map(repr, missing))
+    remedy = nearest(missing[0], tuple(known))
+    return InputError(f"no solution {names} in it", where=where, field="--only", remedy=remedy)
 
 
 def _unknown_language(submission: Submission) -> str:

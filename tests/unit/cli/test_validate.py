@@ -104,6 +104,25 @@ def test_a_selection(cli: CommandLine, package: Path, problems: Path) -> None:
     assert (missing.returncode, "no solution 'nothing.cpp'" in missing.stderr) == (2, True)
 
 
+def test_a_name_that_no_solution_has_is_answered_with_near_ones(cli: CommandLine, package: Path) -> None:
+    done = cli("validate", package, "--only", "corect.cpp", "--out", "run")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "field '--only': no solution 'corect.cpp' in it. Did you mean 'correct.cpp'" in done.stderr
+    assert not (cli.folder / "run").exists()
+    assert "There are: compile_error.cpp, correct.cpp, " in cli("validate", package, "--only", "zzz").stderr
+    by_key = cli("validate", package, "--only", "add/correct/correc.cpp").stderr
+    assert "Did you mean 'add/correct/correct.cpp'" in by_key
+
+
+def test_a_selection_that_nobody_here_can_judge(cli: CommandLine, package: Path) -> None:
+    (package / "solutions" / "correct" / "old.pas").write_text("begin end.")
+    done = cli("validate", package, "--only", "old.pas", "--out", "run")
+    assert done.returncode == 3, done.stderr
+    assert "not judged: add/correct/old.pas: " in done.stderr
+    assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == ["old.pas"]
+
+
 def test_other_solutions_are_another_run(cli: CommandLine, package: Path) -> None:
     base = ("validate", package, "--out", "run", "--only", "correct.cpp")
     assert cli(*base).returncode == 0
