@@ -87,20 +87,21 @@ def _of_repo(repo: str, name: HubName) -> Iterator[Place]:
     for config in _fitting(configs, name.config):
         with _said(f"{repo}/{config}"):
             splits: dict[str, Any] = datasets.load_dataset(repo, config, revision=name.revision)
+        own = "" if config == _DEFAULT else config
+        model = own if own and not _is_pattern(name.name) else _joined(repo.partition("/")[2], own)
         for split in _fitting(splits, name.split):
-            yield from _of_split(splits[split], repo, config, split if len(splits) > 1 else "")
+            shown = split if len(splits) > 1 else ""
+            label = _joined(repo, own, shown)
+            files = (Path(file["filename"]) for file in splits[split].cache_files)
+            yield from (Place(file, label, model) for file in files)
 
 
 def _fitting(names: Iterable[str], pattern: str) -> list[str]:
     return [name for name in names if fnmatchcase(name, pattern)]
 
 
-def _of_split(loaded: Any, repo: str, config: str, split: str) -> Iterator[Place]:
-    """What the loader made of it, in as many files as that is."""
-    shown = "" if config == _DEFAULT else config
-    label = "/".join(part for part in (repo, shown, split) if part)
-    for file in loaded.cache_files:
-        yield Place(Path(file["filename"]), label, shown or repo.partition("/")[2])
+def _joined(*parts: str) -> str:
+    return "/".join(part for part in parts if part)
 
 
 def _is_pattern(text: str) -> bool:
@@ -115,5 +116,7 @@ def _said(where: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, datasets.exceptions.DatasetGenerationError) as error:
+        if isinstance(error, datasets.exceptions.DatasetNotFoundError) or "404" in str(error):
+            raise InputError("no such dataset on the hub", where=where, remedy=_REMEDY) from error
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where, remedy=_REMEDY) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,17 @@ from ioi_eval.benchmarks import (
     DumpInfo,
     DumpOptions,
     Selection,
+    find_dumps,
     mentioned,
     open_dump,
 )
+from ioi_eval.benchmarks.formats import is_dump
+from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.references import References, write_references
 from ioi_eval.cli.console import counted
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.judging import RunOptions, Work, judge_all
+from ioi_eval.cli.references import Asked, check_references, conclusion, reliable
 from ioi_eval.cli.sources import open_source
 from ioi_eval.errors import InputError
 from ioi_eval.journal import read_failures
@@ -41,6 +47,7 @@ class Request(Value):
     reading: DumpOptions
     selection: Selection
     run: RunOptions
+    references: Asked = Asked()
 
 
 class Outcome(Value):
@@ -50,29 +57,52 @@ class Outcome(Value):
     dump: DumpInfo
     summary: Summary
     failures: Mapping[str, str]  # why, by key: of the submissions asked for, those without a result
+    references: References | None = None  # where they were asked for
 
     def as_json(self, out: str) -> dict[str, Any]:
         whole = msgspec.to_builtins(self.summary)
         del whole["settings"]  # in summary.json
         rows = {"left_out": self.dump.left_out, "noted": self.dump.noted}
-        return {"out": out, "report": f"{out}/report.md", "this_call": self.call, "dump": rows, **whole}
+        said = {"out": out, "report": f"{out}/report.md", "this_call": self.call, "dump": rows}
+        references = {} if self.references is None else {"references": self.references}
+        return {**said, **references, **whole}
 
 
 def score_dump(request: Request) -> Outcome:
     """Raises InputError before anything is written, and KeyboardInterrupt when everything is cleaned up."""
     store = open_store()
-    selection = request.selection
-    with closing(_problems(request, store)) as problems:
-        dump = open_dump(request.dumps, problems=problems, options=request.reading, selection=selection)
-        check_not_empty(dump, selection, ", ".join(request.dumps))
-        call = judge_all(_work(request, problems, dump), request.run, store)
     out = Path(request.run.out)
+    dumps = find_dumps(request.dumps)
+    with closing(_problems(request, dumps, store)) as every:
+        _opened(request, dumps, every)  # what is wrong with the dump is said before anything is judged
+        references = check_references(every, request.references, request.run, store)
+        problems = reliable(every, references, request.references)
+        dump = _opened(request, dumps, problems)
+        call = judge_all(_work(request, problems, dump, references), request.run, store)
+    if references is not None:
+        write_references(out, references)
     failures = reasons(out, dump.info.keys)
-    return Outcome(call=call, dump=dump.info, summary=write_reports(out), failures=failures)
+    return Outcome(
+        call=call, dump=dump.info, summary=write_reports(out), failures=failures, references=references
+    )
 
 
-def _problems(request: Request, store: Store) -> Problems:
-    return open_source(request.source, request.choice, store, lambda: mentioned(request.dumps))
+def _opened(request: Request, dumps: Sequence[Place], problems: Problems) -> Dump:
+    selection = request.selection
+    dump = open_dump(dumps, problems=problems, options=request.reading, selection=selection)
+    check_not_empty(dump, selection, ", ".join(request.dumps))
+    return dump
+
+
+def _problems(request: Request, dumps: Sequence[Place], store: Store) -> Problems:
+    return open_source(request.source, request.choice, store, lambda: mentioned(dumps))
+
+
+def run_name(dump: str) -> str:
+    """Of a folder for the results of a dump; a dataset's name becomes one that a folder can have."""
+    if Path(dump).exists() or is_dump(Path(dump)):
+        return Path(dump).resolve().stem
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"
 
 
 def rows_left_out(info: DumpInfo) -> list[str]:
@@ -102,17 +132,20 @@ def reading_options(reading: DumpOptions) -> dict[str, Any]:
     return {**options, **options.pop("repairs")}
 
 
-def _work(request: Request, problems: Problems, dump: Dump) -> Work:
+def _work(request: Request, problems: Problems, dump: Dump, references: References | None) -> Work:
+    asked = request.references
+    skipping = {"skip_unreliable": asked.most} if asked.skip else {}
     return Work(
         problems=problems,
         submissions=dump,
         keys=dump.info.keys,
         sha256=dump.info.sha256,
         made_of=fingerprint(problems),
-        options=reading_options(request.reading),
+        options={**reading_options(request.reading), **skipping},
         settings={
             "dumps": list(request.dumps),
             "problems": request.source,
             **({"rows": rows} if (rows := rows_left_out(dump.info)) else {}),
+            **({"own_solutions": conclusion(references, asked)} if references else {}),
         },
     )

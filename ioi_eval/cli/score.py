@@ -20,13 +20,19 @@ from ioi_eval.cli.options import (
     Language,
     Quiet,
 )
-from ioi_eval.cli.running import Outcome, Request, rows_left_out, score_dump
+from ioi_eval.cli.references import Asked, Most, Skip, Validate, show_references
+from ioi_eval.cli.running import Outcome, Request, rows_left_out, run_name, score_dump
+from ioi_eval.cli.sharing import Sharing, share, shares_results
 from ioi_eval.cli.sources import Source, chooses_problems, language_of
 from ioi_eval.cli.tables import show_scores
 from ioi_eval.extraction import Repairs
 
 _Dumps = Annotated[
-    list[Path], typer.Argument(metavar="DUMP...", help="Files (.jsonl, .json, .parquet, .csv) or folders.")
+    list[str],
+    typer.Argument(
+        metavar="DUMP...",
+        help="Files (.jsonl, .json, .parquet, .csv), folders, or datasets as OWNER/NAME[/CONFIG][@REVISION].",
+    ),
 ]
 _Out = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The run's folder.", show_default="runs/<name of the dump>")
@@ -47,11 +53,13 @@ _Namespace = Annotated[bool, typer.Option("--add-namespace", help="Repair: add u
 
 @chooses_problems
 @chooses_engine
+@shares_results
 def score(
     dumps: _Dumps,
     source: Source,
     choice: BenchmarkOptions,
     engine: EngineChoice,
+    sharing: Sharing,
     out: _Out = None,
     limit: _Limit = None,
     only: _Only = None,
@@ -65,6 +73,9 @@ def score(
     add_includes: _Includes = False,
     add_header: _Header = False,
     add_namespace: _Namespace = False,
+    validate_references: Validate = False,
+    references: Most = None,
+    skip_unreliable: Skip = False,
 ) -> None:
     """Score a dump of generations. The same command again goes on where the last one stopped.
 
@@ -78,13 +89,15 @@ def score(
       ioi-eval score generations.jsonl --problems packages --problem aplusb --limit 20
       ioi-eval score generations.jsonl --problems ioi --year 2024
       ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
+      ioi-eval score generations.jsonl --problems apps --difficulty interview --skip-unreliable
+      ioi-eval score "me/models-*" --problems ioi --results scores.parquet
       ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
       ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
       ioi-eval score generations.jsonl --problems packages --quiet --json
     """
     repairs = Repairs(add_includes=add_includes, add_header=add_header, add_namespace=add_namespace)
     request = Request(
-        dumps=tuple(map(str, dumps)),
+        dumps=tuple(dumps),
         source=source,
         choice=choice,
         reading=DumpOptions(
@@ -95,13 +108,14 @@ def score(
         ),
         selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
         run=RunOptions(
-            out=str(out or Path("runs") / dumps[0].stem),
+            out=str(out or Path("runs") / run_name(dumps[0])),
             engine=engine,
             all_tests=all_tests,
             fresh=fresh,
             quiet=quiet or as_json,
             command=command(sys.argv[1:]),
         ),
+        references=Asked.of(validate_references, references, skip_unreliable),
     )
     begin = time.monotonic()
     try:
@@ -109,7 +123,10 @@ def score(
     except KeyboardInterrupt:
         say_how_to_go_on(request.run)
         raise typer.Exit(console.INTERRUPTED) from None
+    shared = list(share(sharing, request.run.out))
     _show(outcome, request, time.monotonic() - begin, quiet=quiet, as_json=as_json)
+    for line in shared if not (as_json or quiet) else ():
+        console.show(line)
     if outcome.failures:
         raise typer.Exit(console.UNSCORED)
 
@@ -121,6 +138,8 @@ def _show(outcome: Outcome, request: Request, seconds: float, *, quiet: bool, as
         console.show(what_was_done(outcome.call, seconds, unscored=len(outcome.failures)))
         for line in rows_left_out(outcome.dump):
             console.show(line)
+        if outcome.references is not None:
+            show_references(outcome.references, request.references, request.run.out)
         show_scores(outcome.summary)
     say_failures(outcome.failures, request.run.out)
     if not (as_json or quiet):

@@ -1,0 +1,118 @@
+"""A run's rows in one file, to keep or to share: .jsonl as they are, .parquet with a column for each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.errors import InputError
+from ioi_eval.journal import read_rows
+from ioi_eval.journal.reading import RESULTS
+
+SUFFIXES = (".parquet", ".jsonl")
+_BATCH = 500  # rows in memory, and in a row group
+
+
+def check_results_path(path: Path) -> None:
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"cannot tell the format from the suffix {path.suffix!r}",
+            where=str(path),
+            field="--results",
+            remedy=f"Expected one of {', '.join(SUFFIXES)}",
+        )
+
+
+def write_results(run: Path, path: Path) -> None:
+    """The rows of a run's folder. The file at `path` is whole, or it is not there."""
+    check_results_path(path)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == ".jsonl":
+            shutil.copyfile(run / RESULTS, part)
+        else:
+            _write_parquet(run, part)
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_parquet(run: Path, path: Path) -> None:
+    """Two passes: what types the columns have is known only when all rows were seen."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = _schema(run)
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for batch in _batches(read_rows(run)):
+            columns = [_column(batch, field) for field in schema]
+            writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+
+
+def _schema(run: Path) -> Any:
+    import pyarrow
+
+    schema = pyarrow.schema([])
+    for batch in _batches(read_rows(run)):
+        names = dict.fromkeys(name for row in batch for name in row)
+        found = pyarrow.schema([(name, _type([row.get(name) for row in batch])) for name in names])
+        schema = _merged(schema, found)
+    return pyarrow.schema([(field.name, _writable(field.type)) for field in schema])
+
+
+def _type(values: list[Any]) -> Any:
+    """What no one type holds becomes text: JSON."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values).type
+    except (pyarrow.ArrowException, OverflowError):
+        return pyarrow.string()
+
+
+def _merged(old: Any, new: Any) -> Any:
+    import pyarrow
+
+    merged = {field.name: field for field in old}
+    for field in new:
+        known = merged.get(field.name)
+        try:
+            pair = [pyarrow.schema([one]) for one in (known, field) if one is not None]
+            merged[field.name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
+        except pyarrow.ArrowException:
+            merged[field.name] = pyarrow.field(field.name, pyarrow.string())
+    return pyarrow.schema(list(merged.values()))
+
+
+def _writable(type_: Any) -> Any:
+    """Parquet has no objects without fields; what was always empty is written as text."""
+    import pyarrow
+
+    def has_empty(one: Any) -> bool:
+        if pyarrow.types.is_struct(one):
+            return one.num_fields == 0 or any(has_empty(one.field(n).type) for n in range(one.num_fields))
+        return pyarrow.types.is_list(one) and has_empty(one.value_type)
+
+    return pyarrow.string() if has_empty(type_) else type_
+
+
+def _column(batch: list[Mapping[str, Any]], field: Any) -> Any:
+    import pyarrow
+
+    values = [row.get(field.name) for row in batch]
+    if pyarrow.types.is_string(field.type):
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pyarrow.array(values, type=field.type)
+
+
+def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    iterator = iter(rows)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
