@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, NoReturn
 
+import stamina.instrumentation
 import typer
 
 from ioi_eval.cli import console
@@ -56,8 +57,14 @@ for _command in (score, validate, report, problems, worker, doctor, examples):
     app.command()(_command)
 
 
+def keep_retries_quiet() -> None:
+    """A retry is no news: only its end is. Logged, it would be drawn into the progress bar."""
+    stamina.instrumentation.set_on_retry_hooks(())
+
+
 def main() -> NoReturn:
     """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
+    keep_retries_quiet()
     try:
         app(prog_name="ioi-eval")
     except IoiEvalError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,35 @@ def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
     assert "1 of 3 packages can be used" in done.stdout
     assert "9-9" in done.stderr
     assert "worse" in done.stderr
+
+
+RETRIES = """
+import asyncio, stamina
+from ioi_eval.artifacts.attempts import execute
+from ioi_eval.cli import keep_retries_quiet
+from ioi_eval.errors import EngineUnavailable, JudgeFailure
+from ioi_eval.models import Job
+
+class Gone:
+    async def execute(self, job):
+        raise EngineUnavailable("gone")
+
+stamina.set_testing(True, attempts=3)
+{quiet}
+try:
+    asyncio.run(execute(Gone(), Job(files=()), attempts=3, phase="running"))
+except JudgeFailure as failure:
+    print(failure)
+"""
+
+
+@pytest.mark.parametrize(("quiet", "logged"), [("", 2), ("keep_retries_quiet()", 0)])
+def test_retries_are_not_printed(quiet: str, logged: int) -> None:
+    """The library that retries logs; between the lines of a progress bar that is a blot."""
+    code = RETRIES.replace("{quiet}", quiet)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "running: EngineUnavailable: gone\n"
+    assert done.stderr.count("\n") == logged, done.stderr
 
 
 def test_the_cache_gives_way_where_home_cannot_be_written(cli: CommandLine) -> None:
