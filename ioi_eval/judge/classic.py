@@ -71,18 +71,18 @@ async def run_classic(
 
 
 def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
-    """`ours`: the scripts were, so that exit codes say whose fault it is."""
-    if ours:
-        _look_for_faults(test, result)
+    """`ours`: the scripts were, so that every exit code says whose fault it is."""
+    _look_for_faults(test, result, ours)
     return classic_result(test.name, *classic_outcome(result))
 
 
-def _look_for_faults(test: Test, result: JobResult) -> None:
-    """Our scripts say with an exit code what pipelines in use take for a score of 0."""
+def _look_for_faults(test: Test, result: JobResult, ours: bool) -> None:
+    """Our scripts, also as a package, say with an exit code what pipelines in use take for a score of 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
         raise JudgeFailure(_last_line(compiled.stderr), phase="compiling", test=test.name)
-    if run.code is not None and run.code != 0 and (compiled is None or compiled.code == 0):
+    failed = run.code not in (None, 0) if ours else run.code == _JUDGE_AT_FAULT and not run.stdout
+    if failed and (compiled is None or compiled.code == 0):
         raise JudgeFailure(_last_line(run.stderr), phase="judging", test=test.name)
 
 

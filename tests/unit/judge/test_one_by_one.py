@@ -164,7 +164,7 @@ async def test_the_files_and_limits_of_the_codeforces_contract(tmp_path: Path) -
         "grader_config": "TIME_LIMIT=1\nMEMORY_LIMIT=256\nINPUT_MODE=file",
     }
     assert (job.runtime, job.version, job.run_timeout, job.run_memory_limit) == (
-        "cf_c++20",
+        "c++20",
         "*",
         11_000,
         None,

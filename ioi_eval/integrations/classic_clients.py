@@ -1,0 +1,176 @@
+"""What pipelines call a Piston client: an object with `send_execute`, over engines and other sandboxes.
+
+It takes and gives the JSON of Piston's /execute as dictionaries. What cannot be executed is a JudgeFailure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from ioi_eval.artifacts.attempts import execute
+from ioi_eval.engines import Engine
+from ioi_eval.errors import JobRejected, JudgeFailure
+from ioi_eval.models import Job, Profile
+from ioi_eval.protocol.piston import decode_request, encode_result
+from ioi_eval.resources import graders
+
+CMS = "cms_ioi"
+_SCRIPTS = ("compile", "run")
+_ATTEMPTS = 4
+_SPARE_CMS, _SPARE = 3000, 10_000  # ms that the contracts give a job beyond the problem's limit
+
+
+class ClassicClient(Protocol):
+    """What `run_submission` and the others need; a pipeline's own client is one.
+
+    `language` is only given for jobs that are not the IOI's.
+    """
+
+    async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]: ...
+
+
+# --- over engines ------------------------------------------------------------------------------------
+
+
+class EngineClient:
+    """Over an engine that is open.
+
+    async with EmbeddedEngine(store=store) as engine:
+        score, feedback = await run_submission(EngineClient(engine), problem, given, code, expected)
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def send_execute(
+        self, data: dict[str, Any], language: str = CMS, max_retries: int = _ATTEMPTS
+    ) -> dict[str, Any]:
+        """Raises JudgeFailure where no engine could execute it."""
+        profile = await self._engine.profile()
+        job = _job_on(profile, _job(data, language))
+        result = await execute(self._engine, job, attempts=max(1, max_retries), phase="judging")
+        reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
+        return reply
+
+
+class ClusterClient:
+    """Over an engine that is opened when it is first used, once for each event loop.
+
+    `async with` closes it. Without that it stays open as long as its loop runs.
+    """
+
+    def __init__(self, make: Callable[[], Engine]) -> None:
+        self._make = make
+        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
+
+    async def send_execute(
+        self, data: dict[str, Any], language: str = CMS, max_retries: int = _ATTEMPTS
+    ) -> dict[str, Any]:
+        """Raises JudgeFailure where no server could execute it."""
+        return await EngineClient(await self._engine()).send_execute(data, language, max_retries)
+
+    async def _engine(self) -> Engine:
+        loop = asyncio.get_running_loop()
+        opening = self._open.get(loop)
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+            opening = self._open[loop] = loop.create_task(self._opened())
+        return await asyncio.shield(opening)
+
+    async def _opened(self) -> Engine:
+        engine = self._make()
+        await engine.__aenter__()
+        return engine
+
+    async def __aenter__(self) -> Self:
+        await self._engine()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        opening = self._open.pop(asyncio.get_running_loop(), None)
+        if opening is not None:
+            await (await opening).__aexit__(kind, error, trace)
+
+
+def _job(data: Mapping[str, Any], language: str) -> Job:
+    try:
+        return decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
+    except (JobRejected, TypeError, UnicodeEncodeError) as error:
+        raise JudgeFailure(f"the job cannot be sent: {error}", phase="judging") from error
+
+
+def _job_on(profile: Profile, job: Job) -> Job:
+    """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
+    if profile.takes_paths and job.runtime == CMS:
+        job = _with_scripts(job)
+    if job.run_timeout is None or job.run_cpu_time is not None:
+        return job
+    most, needed = profile.max_run_cpu_time, job.run_timeout - (_SPARE_CMS if job.runtime == CMS else _SPARE)
+    if most is not None and most < needed:
+        raise JudgeFailure(
+            f"the server gives a job {most / 1000:g} s of CPU time, the problem {needed / 1000:g} s",
+            phase="judging",
+            remedy="Raise PISTON_RUN_CPU_TIME on it",
+        )
+    return msgspec.structs.replace(
+        job, run_cpu_time=job.run_timeout if most is None else min(job.run_timeout, most)
+    )
+
+
+def _with_scripts(job: Job) -> Job:
+    there = {file.name for file in job.files}
+    missing = [{"name": name, "content": text} for name, text in scripts().items() if name not in there]
+    ours = _job({"files": missing}, job.runtime).files if missing else ()
+    return msgspec.structs.replace(job, files=(*job.files, *ours))
+
+
+def scripts() -> dict[str, str]:
+    """The `compile` and `run` of the classic contract."""
+    return {name: (graders() / "classic" / name).read_text() for name in _SCRIPTS}
+
+
+# --- over other sandboxes ----------------------------------------------------------------------------
+
+
+class SandboxJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sandbox is asked to run: `bash compile`, and if that exits with 0, `bash run`, in one folder."""
+
+    files: Mapping[str, str]  # by their names below that folder; `compile` and `run` among them
+    run_timeout: float  # seconds on the wall clock, for `run` alone
+    memory_limit: int | None  # bytes, for the submission; `run` sees to it
+
+
+Sandbox = Callable[[SandboxJob], Awaitable[dict[str, Any]]]
+"""Gives what Piston would: {"compile": STAGE, "run": STAGE}, each with stdout, stderr, code and signal.
+
+`code` is None and `signal` "SIGKILL" where the sandbox killed it. Where `compile` failed there is no `run`.
+What it raises is what the caller of `run_submission` gets.
+"""
+
+
+class SandboxClient:
+    """Over a function that runs files in a sandbox of your own."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]:
+        """Raises JudgeFailure for jobs that need another package's scripts."""
+        files = {file["name"]: file["content"] for file in data["files"]}
+        if language != CMS and not files.keys() >= set(_SCRIPTS):
+            raise JudgeFailure(
+                f"there are no scripts for {language} jobs in other sandboxes", phase="judging"
+            )
+        job = SandboxJob(
+            files={**scripts(), **files},
+            run_timeout=data["run_timeout"] / 1000,
+            memory_limit=data.get("run_memory_limit"),
+        )
+        return await self._sandbox(job)

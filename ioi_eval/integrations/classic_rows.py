@@ -1,0 +1,68 @@
+"""What the functions for rows of today's datasets share: batches, files, and replies that must be replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from ioi_eval.errors import BrokenReply, IoiEvalError, JudgeFailure
+from ioi_eval.models import JobResult, StageStatus
+from ioi_eval.protocol.piston import decode_reply
+
+Row = Mapping[str, Any]
+
+_JUDGE_AT_FAULT = 3  # exit code of our scripts where they could not say; the contract has no word for it
+_OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
+_PHASE = "judging"
+T = TypeVar("T")
+
+
+def text_file(name: str, content: str) -> dict[str, str]:
+    return {"name": name, "content": content}
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """So many at a time; all of them where the size is not at least one."""
+    size = size if size >= 1 else max(1, len(items))
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All of them, or the first failure as it is; the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part) for part in parts]
+    except ExceptionGroup as errors:
+        known = errors.subgroup(IoiEvalError)
+        raise (known or errors).exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def result_of(reply: object) -> JobResult:
+    """What a client gave. JudgeFailure where that says nothing about the submission: never a score of 0."""
+    if not isinstance(reply, Mapping):
+        raise JudgeFailure(f"the client gave no reply: {reply!r:.200}", phase=_PHASE)
+    if "run" not in reply and "compile" not in reply:
+        raise JudgeFailure(f"the job was refused: {reply.get('message', reply)!s:.500}", phase=_PHASE)
+    try:
+        result = decode_reply(200, msgspec.json.encode(reply))
+    except (BrokenReply, TypeError) as error:
+        raise JudgeFailure(str(error), phase=_PHASE) from error
+    _look_for_faults(result)
+    return result
+
+
+def _look_for_faults(result: JobResult) -> None:
+    for stage in (result.compile, result.run):
+        if stage is None:
+            continue
+        if stage.status is StageStatus.XX:
+            raise JudgeFailure(stage.message or "the box failed", phase=_PHASE)
+        if stage.status in _OVERFLOW:
+            remedy = "Raise PISTON_OUTPUT_MAX_SIZE on it"
+            raise JudgeFailure("the server cut the job's output off", phase=_PHASE, remedy=remedy)
+        if stage.code == _JUDGE_AT_FAULT and not stage.stdout:
+            raise JudgeFailure(stage.stderr.strip()[-500:] or "the scripts could not judge", phase=_PHASE)

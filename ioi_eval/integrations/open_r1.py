@@ -1,0 +1,198 @@
+"""The functions of today's pipelines, with their names, arguments and results, over any client.
+
+    from ioi_eval.integrations.open_r1 import get_piston_client_from_env, score_subtask
+
+What cannot be judged raises JudgeFailure and is never a score of 0. docs/open_r1.md has the differences.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.classic_clients import (
+    ClassicClient,
+    ClusterClient,
+    EngineClient,
+    Sandbox,
+    SandboxClient,
+    SandboxJob,
+)
+from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
+from ioi_eval.integrations.clusters import (
+    get_piston_client_from_env,
+    get_slurm_piston_endpoints,
+    load_ioi_tests,
+)
+from ioi_eval.integrations.open_r1_codeforces import score_submission
+from ioi_eval.integrations.patching import add_includes, patch_code
+from ioi_eval.models import Verdict
+from ioi_eval.verdicts import classic_outcome, classic_result, worst
+
+__all__ = [
+    "ClassicClient",
+    "ClusterClient",
+    "EngineClient",
+    "Sandbox",
+    "SandboxClient",
+    "SandboxJob",
+    "SubtaskResult",
+    "TestResult",
+    "add_includes",
+    "get_piston_client_from_env",
+    "get_slurm_piston_endpoints",
+    "load_ioi_tests",
+    "patch_code",
+    "run_submission",
+    "score_single_test_case",
+    "score_submission",
+    "score_subtask",
+    "score_subtasks",
+]
+
+_MORE_TIME = 3  # seconds that the contract adds for the job
+
+
+@dataclass
+class TestResult:
+    """What became of one test."""
+
+    __test__ = False
+
+    test_name: str
+    score: float = 0.0
+    status: str = "SKIPPED"
+    feedback: str | None = None
+
+
+@dataclass
+class SubtaskResult:
+    """What became of the tests of one subtask, and what that is worth."""
+
+    problem: str | None = None
+    subtask: str | None = None
+    points: float = 0.0
+    score_precision: int = 2
+    test_results: list[TestResult] = field(default_factory=list)
+
+    @property
+    def status(self) -> str:
+        return worst(Verdict(result.status) for result in self.test_results).value
+
+    @property
+    def score(self) -> float:
+        return round(self._lowest(), self.score_precision)
+
+    @property
+    def weighted_score(self) -> float:
+        return round(self._lowest() * self.points, self.score_precision)
+
+    def _lowest(self) -> float:
+        return min((result.score for result in self.test_results), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("problem", "subtask", "score", "weighted_score", "points", "score_precision", "status")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "test_results": [asdict(result) for result in self.test_results],
+        }
+
+
+# --- one test ----------------------------------------------------------------------------------------
+
+
+async def run_submission(
+    client: ClassicClient, problem: Row, test_input: str, submission: str, test_output: str | None = None
+) -> tuple[str, str]:
+    """Score and feedback of one test, both as text."""
+    data = {
+        "files": list(_files(problem, test_input, submission, test_output)),
+        "run_timeout": round((problem["time_limit"] + _MORE_TIME) * 1000),
+        "run_memory_limit": problem["memory_limit"],
+    }
+    return classic_outcome(result_of(await client.send_execute(data)))
+
+
+def _files(
+    problem: Row, test_input: str, submission: str, test_output: str | None
+) -> Iterator[dict[str, str]]:
+    yield text_file(f"graders/{problem['id'].lower()}.cpp", submission)
+    yield text_file("input.txt", test_input)
+    if test_output:
+        yield text_file("correct_output.txt", test_output)
+    for entry in problem["grader_files"] or ():
+        name, content = (entry["name"], entry["content"]) if isinstance(entry, Mapping) else entry
+        if content:
+            yield text_file(name, content)
+
+
+async def score_single_test_case(
+    client: ClassicClient, subtask: Row, test_name: str, test_input: str, test_output: str, submission: str
+) -> TestResult:
+    """The result of one test. A score that is no number in [0, 1] is a JudgeFailure."""
+    score, feedback = await run_submission(client, subtask, test_input, submission, test_output)
+    result = classic_result(test_name, score, feedback)
+    return TestResult(test_name, result.score, result.status.value, feedback)
+
+
+# --- subtasks ----------------------------------------------------------------------------------------
+
+
+async def score_subtask(
+    client: ClassicClient,
+    subtask: Row,
+    submission: str,
+    test_case_run_cache: dict[str, TestResult] | None = None,
+    test_batch_size: int = 1,
+) -> SubtaskResult:
+    """All tests of a row of `open-r1/ioi`, so many at the same time, until one has a score of 0.
+
+    `test_batch_size`: -1 runs all at once. `test_case_run_cache` is read and added to. Tests come from
+    `subtask["test_cases"]`, pairs of input and output by name or in the order of `test_names`, or from the
+    published set.
+    """
+    cache = test_case_run_cache if test_case_run_cache is not None else {}
+    names: Sequence[str] = subtask["test_names"]
+    if submission and not _is_lost(cache, names):
+        cases = await _cases(subtask)
+        for batch in batches([name for name in names if name not in cache], test_batch_size):
+            scoring = (
+                score_single_test_case(client, subtask, name, *cases[name], submission) for name in batch
+            )
+            cache.update(zip(batch, await together(scoring), strict=True))
+            if _is_lost(cache, batch):
+                break
+    return SubtaskResult(
+        problem=subtask["id"],
+        subtask=subtask["subtask"],
+        points=subtask["score"],
+        score_precision=subtask["score_precision"],
+        test_results=[cache.get(name) or TestResult(name) for name in names],
+    )
+
+
+def _is_lost(cache: Mapping[str, TestResult], names: Sequence[str]) -> bool:
+    return any(cache[name].score == 0 for name in names if name in cache and cache[name].status != "SKIPPED")
+
+
+async def _cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
+    cases = subtask.get("test_cases")
+    if cases is None:
+        return await asyncio.to_thread(load_ioi_tests, subtask["year"], subtask["id"])
+    named = cases if isinstance(cases, Mapping) else dict(zip(subtask["test_names"], cases, strict=True))
+    missing = [name for name in subtask["test_names"] if name not in named]
+    if missing:
+        raise InputError(f"there is no test {missing[0]!r}", where=subtask["id"], field="test_cases")
+    return {name: (named[name][0], named[name][1]) for name in subtask["test_names"]}
+
+
+async def score_subtasks(
+    client: ClassicClient, subtasks: Sequence[Row], submission: str, skip_mode: bool = True
+) -> list[SubtaskResult]:
+    """Each subtask; tests that several have run once. Without `skip_mode` all tests of one run at once."""
+    cache: dict[str, TestResult] = {}
+    size = 1 if skip_mode else -1
+    return [await score_subtask(client, subtask, submission, cache, size) for subtask in subtasks]
