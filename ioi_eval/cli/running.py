@@ -74,10 +74,10 @@ def score_dump(request: Request) -> Outcome:
     out = Path(request.run.out)
     dumps = find_dumps(request.dumps)
     with closing(_problems(request, dumps, store)) as every:
-        _opened(request, dumps, every)  # what is wrong with the dump is said before anything is judged
+        dump = _opened(request, dumps, every)  # what is wrong with it is said before anything is judged
         references = check_references(every, request.references, request.run, store)
         problems = reliable(every, references, request.references)
-        dump = _opened(request, dumps, problems)
+        dump = dump if problems is every else _opened(request, dumps, problems)
         call = judge_all(_work(request, problems, dump, references), request.run, store)
     if references is not None:
         write_references(out, references)

@@ -70,3 +70,40 @@ def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
     before = contents(tmp_path / "run")["results.jsonl"]
     again = cli(*command, "--out", "run")
     assert (again.returncode, contents(tmp_path / "run")["results.jsonl"]) == (3, before)
+
+
+def test_its_own_solutions_are_judged_first(cli: CommandLine, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    rows = [problem(0), problem(1, solutions=json.dumps([ADD, "print(3)"])), problem(2, solutions="")]
+    (copies / "apps").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), copies / "apps" / "test.parquet")
+    dump = write_dump(
+        tmp_path / "dump.jsonl", [{"uuid": str(n), "problem_id": n, "code": ADD} for n in range(3)]
+    )
+    command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--validate-references")
+    done = cli(*command, "--out", "all")
+    assert done.returncode == 0, done.stderr
+    assert "Judging up to 3 own solutions of 3 problems" in done.stderr
+    assert "3 problems judged: 1 reliable, 1 unreliable, 1 unknown; see all/references.json" in done.stdout
+    assert "1: WA on test 1" in done.stdout and "the dataset has none" in done.stdout
+    assert len(results(tmp_path / "all")) == 3
+    written = json.loads((tmp_path / "all" / "references.json").read_text())
+    assert [one["reliability"] for one in written["problems"]] == ["reliable", "unreliable", "unknown"]
+
+    done = cli(*command, "--skip-unreliable", "--json", "--out", "some")
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["dump"]["left_out"]) == (0, {"its own solutions do not pass": 1})
+    assert said["references"] == written, "nothing was judged twice, or it would not be the same"
+    assert set(results(tmp_path / "some")) == {"0", "2"}
+    report = (tmp_path / "some" / "report.md").read_text()
+    assert "1 reliable, 1 unreliable (left out), 1 unknown" in report
+    refused = cli(*command, "--out", "some")
+    assert refused.returncode == 2 and "--fresh" in refused.stderr
+
+
+def test_only_benchmarks_have_solutions_to_check_first(
+    cli: CommandLine, tmp_path: Path, problems: Path
+) -> None:
+    dump = write_dump(tmp_path / "dump.jsonl", [{"uuid": "1", "problem_id": "add", "code": ""}])
+    done = cli("score", dump, "--problems", problems, "--skip-unreliable")
+    assert done.returncode == 2 and "ioi-eval validate" in done.stderr
