@@ -1,0 +1,39 @@
+"""A real cluster for the tests of this folder, with the helpers of the command line's own tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "cli"))
+
+_NEEDED = ("slurmctld", "slurmd", "munged", "sbatch")
+_SYSTEM = "/usr/sbin"  # not on everybody's PATH
+
+
+def _missing() -> str:
+    if os.geteuid() != 0:
+        return "Slurm's daemons are started by root"
+    path = os.pathsep.join([os.environ.get("PATH", ""), _SYSTEM])
+    lacking = [name for name in _NEEDED if shutil.which(name, path=path) is None]
+    return f"not here: {', '.join(lacking)} (apt-get install slurm-wlm munge)" if lacking else ""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What the environment must hold for Slurm's commands to reach it."""
+    if reason := _missing():
+        pytest.skip(reason)
+    script, folder = Path(__file__).with_name("cluster"), tmp_path / "cluster"
+    tmp_path.chmod(0o711)  # munge wants its socket where everybody gets
+    try:
+        subprocess.run([script, "start", folder], check=True)
+        yield {"SLURM_CONF": str(folder / "slurm.conf")}
+    finally:
+        subprocess.run([script, "stop", folder], check=True)

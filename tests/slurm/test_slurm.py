@@ -1,0 +1,154 @@
+"""Workers as jobs of a real Slurm: launched, found, used, lost during a run, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cli_helpers import CommandLine, results, row, wait_for_rows, write_dump, write_package
+
+from ioi_eval.engines.embedded.boxes import choose_base, sweep
+
+_DEPLOY = Path(__file__).parents[2] / "piston" / "slurm"
+_WORKERS = 3
+# Each test takes a moment, so that whoever loses a worker loses work.
+_SOURCE = """#include <cstdio>
+#include <ctime>
+int main() {
+  long long a, b;
+  if (std::scanf("%%lld%%lld", &a, &b) != 2) return 1;
+  while (std::clock() < CLOCKS_PER_SEC / 8) {}
+  std::printf("%%lld\\n", a + b + %d);
+}
+"""
+
+
+@pytest.fixture
+def cli(cluster: dict[str, str], shared_cache: Path, tmp_path: Path) -> CommandLine:
+    return CommandLine(folder=tmp_path, cache=shared_cache, environment=cluster)
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text("only for us\n")
+    return path
+
+
+@pytest.fixture
+def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
+    """Of workers that answer."""
+    command = cli.folder / "ioi-eval"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioi_eval.cli "$@"\n')
+    command.chmod(0o755)
+    options = ["--ioi-eval", command, "--token-file", token, "--logs", cli.folder / "logs", "--cpus", "1"]
+    started = slurm(cli, _DEPLOY / "launch", *options, "--mem", "1G", "--port", free_port(), _WORKERS)
+    ports = [int(line.rpartition("-")[2]) for line in started.splitlines()]
+    try:
+        until(lambda: all(answers(port) for port in ports), cli.folder / "logs")
+        yield ports
+    finally:
+        sweep(choose_base())  # a worker that is killed cannot
+
+
+def slurm(cli: CommandLine, *command: object) -> str:
+    words = [str(word) for word in command]
+    return subprocess.run(
+        words, cwd=cli.folder, env=cli.env, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def free_port() -> int:
+    """The first of some that nobody uses now. They lie below those that the system gives away."""
+    taken = {line.split()[1].rpartition(":")[2] for name in ("tcp", "tcp6") for line in sockets(name)}
+    return next(
+        port for port in range(20_000, 30_000) if not {f"{port + n:04X}" for n in range(_WORKERS)} & taken
+    )
+
+
+def sockets(name: str) -> list[str]:
+    path = Path("/proc/net", name)
+    return path.read_text().splitlines()[1:] if path.exists() else []
+
+
+def answers(port: int, path: str = "/healthz", token: str = "") -> str:
+    request = urllib.request.Request(
+        f"http://localhost:{port}{path}", headers={"Authorization": f"Bearer {token}"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return str(reply.read().decode())
+    except OSError:
+        return ""
+
+
+def until(holds: Callable[[], bool], logs: Path) -> None:
+    for _ in range(1200):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("\n".join(path.read_text() for path in sorted(logs.glob("*"))))
+
+
+def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -> None:
+    told = json.loads(cli("doctor", "--engine", "slurm", "--token-file", token, "--json").stdout)
+    assert told["ok"]
+    assert told["good"] == [f"http://localhost:{port}" for port in ports]
+    assert all(server["slots"] == 1 for server in told["servers"])
+
+    write_package(cli.folder / "problems" / "add")
+    rows = [row(f"r{number:02}", _SOURCE % (number % 3)) for number in range(3)]
+    rows += [row(f"s{number:02}", (_SOURCE % 0) + f"// {number}\n") for number in range(6)]
+    dump = write_dump(cli.folder / "dump.jsonl", rows)
+    # --job batched: a worker that is lost takes many tests with it.
+    scoring = cli.start(
+        "score", dump, "--problems", "problems", "--engine", "slurm:root", "--token-file", token,
+        "--out", "run", "--job", "batched", "--all-tests",
+    )  # fmt: skip
+    wait_for_rows(cli.folder / "run", 2, scoring)
+    lost, *left = ports
+    job = slurm(cli, "squeue", "--noheader", "--format=%i", f"--name=piston-worker-{lost}").strip()
+    slurm(cli, "scancel", "--full", "--signal=KILL", job)
+    out, err = scoring.communicate()
+    assert scoring.returncode == 0, out + err
+    assert "3 of 3 servers, 3 jobs at a time" in err
+
+    found = results(cli.folder / "run")
+    assert sorted(found) == sorted(one["uuid"] for one in rows)
+    points = {key: one["all_subtasks_points"] for key, one in found.items()}
+    assert points == {key: 0 if key in ("r01", "r02") else 100 for key in points}
+    assert not answers(lost)
+    assert all("ioi_eval_jobs_total" in answers(port, "/metrics", "only for us") for port in left)
+
+    assert f"piston-worker-{left[0]} ends" in slurm(cli, _DEPLOY / "stop", left[0])
+    assert f"piston-worker-{left[1]} ends" in slurm(cli, _DEPLOY / "stop")
+    until(lambda: not slurm(cli, "squeue", "--noheader").strip(), cli.folder / "logs")
+    assert not any(answers(port) for port in ports)
+    assert "no such worker" in slurm(cli, _DEPLOY / "stop")
+
+
+def test_launch_says_what_it_lacks(tmp_path: Path) -> None:
+    """Before it asks Slurm for anything."""
+
+    def said(*options: str) -> str:
+        environment = {key: value for key, value in os.environ.items() if key != "IOI_EVAL_TOKEN"}
+        done = subprocess.run(
+            [_DEPLOY / "launch", *options], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        return done.stderr
+
+    assert "how many workers" in said()
+    assert "--token-file" in said("--ioi-eval", "/bin/true", "2")
+    assert "worker, pyxis and apptainer" in said("--with", "podman", "2")
+    assert "needs --packages" in said("--with", "pyxis", "2")
+    assert "unknown option --nodes" in said("--nodes", "2")
+    assert not list(tmp_path.iterdir())
