@@ -20,7 +20,7 @@ from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.routes import Routes
 from ioi_eval.store import Store
 
-_HASTE = 5.0  # seconds that requests under way get when a server is closed, before they are cancelled
+_HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
 
 
 def _silent(line: str) -> None:
@@ -111,7 +111,7 @@ async def serve(
         max_stdout=max_output,
         max_stderr=max_output,
         allow_unconfined=allow_unconfined,
-        packages=(*packages, graders() / "cluster"),
+        packages=(*packages, graders() / "classic"),
     )
     async with engine, Server(engine, options, tell=tell) as server:
         yield server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
@@ -142,7 +142,7 @@ class EmbeddedEngine:
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
         tools = await to_its_end(toolchains)
-        packages = await to_its_end(partial(self._find_packages, boxes.folder))
+        packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
         proctor.write_bytes(
             await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
@@ -158,13 +158,13 @@ class EmbeddedEngine:
         profile = self._profile(tools, proctor, packages)
         return _Running(ground, profile, packages, threads, free, set())
 
-    def _find_packages(self, spare: Path) -> tuple[Package, ...]:
+    def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[Package, ...]:
         found = (
             package
             for number, folder in enumerate(self._packages)
             for package in load_packages(folder, spare / f"packages-{number}")
         )
-        return (*found, *BUILT_IN)
+        return (*(each for each in found if not each.needs or each.needs in tools), *BUILT_IN)
 
     def _profile(self, tools: Mapping[str, Toolchain], proctor: Path, packages: Iterable[Package]) -> Profile:
         return Profile(

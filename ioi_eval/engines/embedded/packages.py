@@ -17,7 +17,7 @@ from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Value
 from ioi_eval.protocol.semver import parse_version, satisfies
 
-INSTALLED = ".ppman-installed"
+INFO, INSTALLED = "pkg-info.json", ".ppman-installed"
 _COPIED = 16 << 20  # bytes, at most, of packages that are copied: scripts, not compilers
 _USUAL_PLACE = "/piston/packages"  # where servers keep them, and so what their .env says
 
@@ -29,6 +29,7 @@ class Package(Value):
     version: str
     aliases: tuple[str, ...] = ()
     runtime: str = ""  # the package's own name, where it provides languages of other names
+    needs: str = ""  # the command without which it is not offered
     folder: str = ""
     compiles: bool = False
     environment: Mapping[str, str] = {}
@@ -39,6 +40,8 @@ class _Provided(msgspec.Struct, frozen=True):
     language: str
     aliases: tuple[str, ...] = ()
     limit_overrides: Mapping[str, int] = {}
+    runtime: str = ""  # these two are ours: a package that stands for several
+    needs: str = ""
 
 
 class _Info(msgspec.Struct, frozen=True):
@@ -50,17 +53,19 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 def load_packages(folder: Path, spare: Path | None = None) -> tuple[Package, ...]:
-    """All that is installed in a folder. Raises EngineUnavailable where one of them cannot be used.
+    """All that is installed in a folder, or the package that it is itself.
 
-    Where boxes cannot see the folder, small packages are copied to `spare`, which must not be there yet.
+    Raises EngineUnavailable where one cannot be used. Where boxes cannot see the folder, small packages are
+    copied to `spare`, which must not be there yet.
     """
+    folder = folder.absolute()
     try:
-        places = sorted(place.parent.absolute() for place in folder.glob(f"*/*/{INSTALLED}"))
-        seen = _in_sight(folder.absolute(), spare) if places else folder
+        places = sorted(place.parent for place in folder.glob(f"*/*/{INSTALLED}"))
+        if (folder / INFO).is_file():
+            places = [folder]
+        seen = _in_sight(folder, spare) if places else folder
         return tuple(
-            package
-            for place in places
-            for package in _load(place, seen / place.relative_to(folder.absolute()))
+            package for place in places for package in _load(place, seen / place.relative_to(folder))
         )
     except OSError as error:
         raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
@@ -71,13 +76,14 @@ def _load(place: Path, seen: Path) -> Iterator[Package]:
     info = _info(place)
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is no package: it has no file `run`")
-    provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
+    provided = info.provides or (_Provided(info.language, info.aliases),)
     for each in provided:
         yield Package(
             language=each.language,
             version=info.version,
             aliases=each.aliases,
-            runtime=info.language if info.provides else "",
+            runtime=each.runtime or (info.language if info.provides else ""),
+            needs=each.needs,
             folder=os.fspath(seen),
             compiles=(place / "compile").is_file(),
             environment=_environment(place, seen, info),
@@ -131,11 +137,11 @@ def names_of(packages: Iterable[Package]) -> tuple[str, ...]:
 
 def _info(place: Path) -> _Info:
     try:
-        info = msgspec.json.decode((place / "pkg-info.json").read_bytes(), type=_Info)
+        info = msgspec.json.decode((place / INFO).read_bytes(), type=_Info)
     except (OSError, msgspec.DecodeError) as error:
-        raise EngineUnavailable(f"{place}/pkg-info.json cannot be used: {error}") from error
+        raise EngineUnavailable(f"{place}/{INFO} cannot be used: {error}") from error
     if parse_version(info.version) is None:
-        raise EngineUnavailable(f"{place}/pkg-info.json: {info.version!r} is no version")
+        raise EngineUnavailable(f"{place}/{INFO}: {info.version!r} is no version")
     return info
 
 

@@ -1,0 +1,118 @@
+"""`ioi-eval worker` as a process: what it prints, whom it serves, how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import CommandLine, adopt_orphans, children, wait_until_gone
+
+
+@contextmanager
+def working(cli: CommandLine, *options: str | Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A worker on a port of its own, and that port."""
+    process = cli.start("worker", "--port", "0", "--slots", "1", *options)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("ioi-eval worker at http://127.0.0.1:") and line.endswith(", 1 slot\n"), line
+        assert process.stdout.readline().startswith("confinement: ")
+        yield process, int(line.split(":")[2].partition(",")[0])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(port: int, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    kind = {"Content-Type": "application/json"} if body else {}
+    connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, kind | headers)
+    reply = connection.getresponse()
+    text = reply.read()
+    connection.close()
+    if reply.headers.get_content_type() == "application/json":
+        return reply.status, json.loads(text)
+    return reply.status, text.decode()
+
+
+def run(port: int, script: str) -> tuple[int, Any]:
+    job = {"language": "bash", "version": "*", "files": [{"content": script}]}
+    return ask(port, "/api/v2/execute", job)
+
+
+def cut_off(port: int) -> None:
+    with pytest.raises((OSError, http.client.HTTPException)):
+        run(port, "sleep 600")
+
+
+def wait_until_running(port: int) -> None:
+    for _ in range(12_000):
+        if "\nioi_eval_jobs_running 1\n" in ask(port, "/metrics")[1]:
+            return
+        time.sleep(0.01)
+    raise AssertionError("no job runs")
+
+
+def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) -> None:
+    adopt_orphans()
+    before = children()
+    with working(cli) as (process, port):
+        assert run(port, "echo hello")[1]["run"]["stdout"] == "hello\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+    with working(cli) as (process, port):
+        client = threading.Thread(target=cut_off, args=(port,))
+        client.start()
+        wait_until_running(port)
+        process.send_signal(signal.SIGTERM)
+        while ask(port, "/healthz")[0] == 200:
+            time.sleep(0.01)
+        assert run(port, "true")[0] == 503
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 130
+        client.join()
+        assert process.stderr is not None
+        assert process.stderr.read() == "Finishing 1 job, taking no more; once more to stop at once.\n"
+    wait_until_gone(before)
+
+
+def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    for options, environment in [
+        (("--token-file", tmp_path / "token"), {}),
+        ((), {"IOI_EVAL_TOKEN": "secret"}),
+    ]:
+        ours = CommandLine(folder=cli.folder, cache=cli.cache, environment=environment)
+        with working(ours, *options) as (_, port):
+            assert ask(port, "/api/v2/runtimes")[0] == 401
+            assert ask(port, "/api/v2/runtimes", Authorization="Bearer secret")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--host", "0.0.0.0"), "everybody who reaches this machine could run programs on it"),
+        (("--max-body", "much"), "'much' is not a size"),
+        (("--token-file", "empty"), "there is no token in it"),
+        (("--packages", "broken"), "broken/x/1.0.0 is no package"),
+    ],
+)
+def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str], words: str) -> None:
+    (cli.folder / "empty").write_text("\n")
+    place = cli.folder / "broken" / "x" / "1.0.0"
+    place.mkdir(parents=True)
+    (place / ".ppman-installed").write_text("")
+    (place / "pkg-info.json").write_text('{"language": "x", "version": "1.0.0"}')
+    done = cli("worker", "--port", "0", *options)
+    assert done.returncode == 2
+    assert words in done.stderr and "Traceback" not in done.stderr
