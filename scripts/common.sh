@@ -54,6 +54,13 @@ want_clang() {
     say "Without clang and its runtime the proctor's parsers are not fuzzed."
 }
 
+# Only for the tests, and only root can start its daemons; without it those on a cluster are left out.
+want_slurm() {
+    if ! is_root || { command -v sbatch && [ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/munged ]; } >/dev/null; then return; fi
+    if may_install && refresh_lists && apt_install slurm-wlm munge; then return; fi
+    say "Without slurm-wlm and munge the tests on a Slurm cluster are left out."
+}
+
 # Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with
 # root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }
