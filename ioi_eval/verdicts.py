@@ -160,12 +160,17 @@ def _output(line: Line, terms: _Terms) -> str:
 
 
 def _exit(line: Line, terms: _Terms) -> str:
-    return f"Runtime error (exit code {line.code})"
+    return f"Runtime error (exit code {line.code}){_last_words(line)}"
 
 
 def _signal(line: Line, terms: _Terms) -> str:
     name = _SIGNALS.get(line.signal)
-    return f"Runtime error (signal {line.signal}{f', {name}' if name else ''})"
+    return f"Runtime error (signal {line.signal}{f', {name}' if name else ''}){_last_words(line)}"
+
+
+def _last_words(line: Line) -> str:
+    """What the program itself said before it failed, such as the name of an exception."""
+    return f": {line.feedback}" if line.feedback else ""
 
 
 def _threads(line: Line, terms: _Terms) -> str:

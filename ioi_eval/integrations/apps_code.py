@@ -17,14 +17,14 @@ SURROUNDINGS = (
     "sys.setrecursionlimit(6 * 10**5)\n"
 )
 _STATEMENT = re.compile(
-    r"^(?:import|from|def|class|async|for|while|if|try|with|print|[A-Za-z_][\w, ]*=)\b?", re.M
+    r"^(?:(?:import|from|def|class|async|for|while|if|try|with|print)\b|[A-Za-z_][\w, ]*=)", re.M
 )
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _MOST = 50  # places at which code may begin, that are tried
 
 
 def code_of(said: str) -> str | None:
-    """The last fenced block; else all of it, or what follows the explanation or stands in it, if it parses."""
+    """The last fenced block; else all, or what follows the explanation or stands in it, if that parses."""
     language = find("python")
     found = extract(said, language)
     if found is not None:

@@ -1,0 +1,106 @@
+"""The real package's decorator over a dataset of APPS, its rollouts against a server of ours.
+
+Runs where eval-protocol is installed; scripts/test makes such an environment beside the other one.
+"""
+
+# Without `from __future__ import annotations`: the decorator looks at the types themselves.
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+models = pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
+
+from eval_protocol.pytest import SingleTurnRolloutProcessor, evaluation_test  # noqa: E402
+
+from ioi_eval.integrations.eval_protocol import (  # noqa: E402
+    EvaluateResult,
+    EvaluationRow,
+    Message,
+    apps_dataset_to_evaluation_row,
+    evaluate_apps_solution,
+)
+
+ANSWERS = {
+    "Double it.": "```python\nprint(2 * int(input()))\n```",
+    "Half of them.": "```python\nprint(min(4, 2 * int(input())))\n```",
+    "Nothing right.": "```python\nprint('no')\n```",
+}
+TESTS = json.dumps({"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]})
+HERE = Path(__file__).parent
+DATASET = HERE / "apps_sample.jsonl"
+asked: list[dict[str, Any]] = []
+scores: dict[str, float] = {}
+
+
+class Model(BaseHTTPRequestHandler):
+    """Answers chat completions as OpenAI's servers do."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked.append(request)
+        message = {"role": "assistant", "content": ANSWERS[request["messages"][-1]["content"]]}
+        body = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": request["model"],
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }
+        content = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model() -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    patch = pytest.MonkeyPatch()
+    patch.setenv("EP_LLM_API_BASE", f"http://127.0.0.1:{server.server_port}/v1")
+    patch.setenv("OPENAI_API_KEY", "none")
+    yield
+    patch.undo()
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_types_are_the_packages_own() -> None:
+    assert (EvaluateResult, EvaluationRow, Message) == (
+        models.EvaluateResult,
+        models.EvaluationRow,
+        models.Message,
+    )
+
+
+@evaluation_test(
+    input_dataset=[str(DATASET)],
+    dataset_adapter=apps_dataset_to_evaluation_row,
+    completion_params=[{"model": "openai/local", "temperature": 0.0, "max_tokens": 4096}],
+    passed_threshold=0.33,
+    rollout_processor=SingleTurnRolloutProcessor(),
+    num_runs=1,
+    mode="pointwise",
+    disable_browser_open=True,
+)
+def test_apps_code_evaluation(row: EvaluationRow) -> EvaluationRow:
+    row.evaluation_result = evaluate_apps_solution(messages=row.messages, ground_truth=row.ground_truth)
+    scores[row.messages[0].content] = row.evaluation_result.score
+    return row
+
+
+def test_every_row_was_rolled_out_and_judged() -> None:
+    assert sorted(request["messages"][-1]["content"] for request in asked) == sorted(ANSWERS)
+    assert scores == {"Double it.": 1.0, "Half of them.": 0.5, "Nothing right.": 0.0}
