@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""From a dump of generations to a report: as `ioi-eval score`, with the library.
+
+    scripts/score_generations.py DUMP... --problems PACKAGES [--out DIR] [--limit N]
+    scripts/score_generations.py DUMP... --problems ioi|codeforces|apps|livecodebench|code_contests
+
+The same call again judges only what has no result yet. Exit code 0: everything is scored; 2: bad input;
+3: some submissions could not be judged, and are in no number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from ioi_eval import EmbeddedEngine, InputError, Results, Scorer, Store, load_problems, private_folder
+from ioi_eval.benchmarks import (
+    BENCHMARKS,
+    BenchmarkOptions,
+    Dump,
+    Selection,
+    find_benchmark,
+    load,
+    mentioned,
+    open_dump,
+)
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.reports import write_reports
+from ioi_eval.runner import Event, SubmissionFailed, SubmissionJudged, run
+from ioi_eval.validation import Measuring
+
+
+async def main(arguments: argparse.Namespace) -> int:
+    # Load: every row of the dump is looked at before anything is judged.
+    store = Store(private_folder(), limit=4 << 30)
+    problems = read_problems(arguments, store)
+    dump = open_dump(arguments.dumps, problems=problems, selection=Selection(limit=arguments.limit))
+
+    # Score: results go into the folder one by one, so a run that is killed goes on from there.
+    await score(dump, problems, store, arguments.out)
+
+    # Aggregate: as frames, of which a mean leaves out what could not be judged; count that.
+    results = Results.open(arguments.out)
+    frame, subtasks = results.to_frame(), results.subtasks_frame()
+    print(frame.groupby(["model", "problem_id"])["points"].agg(["size", "count", "mean", "max"]).round(2))
+    if len(subtasks):
+        bests = subtasks.groupby(["model", "problem_id", "subtask"])["weighted_score"].max()
+        print("\nBest of each subtask, summed:\n", bests.groupby("model").sum().round(2).to_string(), sep="")
+
+    # Report: the same and more, as summary.json, report.md and report.html.
+    summary = write_reports(arguments.out)
+    for model in summary.models:
+        passes = ", ".join(f"pass@{one.k} {one.value:.1%}" for one in model.pass_at if one.value is not None)
+        print(f"\n{model.model or '(no name)'}: {model.points:g} of {model.max_points:g} points; {passes}")
+    print(f"{summary.scored} scored, {summary.unscored} unscored. Report: {arguments.out / 'report.html'}")
+    return 3 if summary.unscored else 0
+
+
+def read_problems(arguments: argparse.Namespace, store: Store) -> Problems:
+    """Of packages, or of a benchmark: of that only the problems that the dump asks for."""
+    if arguments.problems not in {benchmark.name for benchmark in BENCHMARKS}:
+        return load_problems(arguments.problems, cache=store.root / "packages")
+    options = BenchmarkOptions(data_dir=arguments.data_dir)
+    benchmark, wanted = find_benchmark(arguments.problems), mentioned(arguments.dumps)
+    return load(benchmark, options, cache=store.root / "benchmarks", only=wanted)
+
+
+async def score(dump: Dump, problems: Problems, store: Store, out: Path) -> None:
+    made_of = Fingerprint(
+        dump=dump.info.sha256,
+        problems=fingerprint(problems),
+        versions={"ioi-eval": version("ioi-eval")},
+    )
+    engine = EmbeddedEngine(store=store)
+    with Journal.open(out, made_of, settings={"dumps": [file.path for file in dump.info.files]}) as journal:
+        async with Scorer(engine, store=store) as scorer:
+            judge = Measuring(scorer.judge)
+            await run(judge, problems, dump, journal, workers=2 * engine.slots, on_event=tell)
+
+
+def tell(event: Event) -> None:
+    if isinstance(event, SubmissionJudged):
+        print(f"{event.key}: {event.problem_id} {event.status}, {event.points:g} points")
+    elif isinstance(event, SubmissionFailed):
+        print(f"{event.key}: {event.problem_id} not judged: {event.reason}")
+
+
+if __name__ == "__main__":
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("dumps", nargs="+", metavar="DUMP")
+    parser.add_argument("--problems", required=True, metavar="SOURCE")
+    parser.add_argument("--data-dir", default="", metavar="DIR", help="copies of a benchmark's datasets")
+    parser.add_argument("--out", type=Path, default=Path("runs/generations"), metavar="DIR")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N submissions")
+    try:
+        sys.exit(asyncio.run(main(parser.parse_args())))
+    except InputError as error:
+        parser.exit(2, f"error: {error}\n")

@@ -1,0 +1,60 @@
+"""scripts/score_generations.py, on the first rows of the example dump."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+from cli_helpers import BROKEN, RIGHT, CommandLine, contents, results, row, write_dump, write_package
+
+from ioi_eval.reports import Summary
+
+ROOT = Path(__file__).parents[3]
+
+
+def script(cli: CommandLine, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts" / "score_generations.py"), *map(str, arguments)]
+    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=cli.folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_it_loads_scores_aggregates_and_reports(cli: CommandLine) -> None:
+    examples = ROOT / "examples"
+    base = (examples / "generations.jsonl", "--problems", examples / "problems", "--out", "run")
+    first = script(cli, *base, "--limit", "2")
+    assert first.returncode == 0, first.stderr
+    judged = results(cli.folder / "run")
+    assert len(judged) == 2
+    points = {key: found["all_subtasks_points"] for key, found in judged.items()}
+    for key, found in judged.items():
+        assert f"{key}: {found['problem_id']} " in first.stdout
+        assert f"{points[key]:g} points" in first.stdout
+    summary = msgspec.json.decode((cli.folder / "run" / "summary.json").read_bytes(), type=Summary)
+    (model,) = summary.models
+    assert f"heron-7b: {model.points:g} of 100 points; pass@1 " in first.stdout
+    assert first.stdout.splitlines()[-1] == "2 scored, 0 unscored. Report: run/report.html"
+    assert {"report.md", "report.html"} <= contents(cli.folder / "run").keys()
+
+    again = script(cli, *base, "--limit", "2")
+    assert again.returncode == 0, again.stderr
+    assert results(cli.folder / "run") == judged
+    assert "points\n" not in again.stdout.partition("problem_id")[0], "nothing is judged twice"
+
+
+def test_what_could_not_be_judged_is_in_no_number(cli: CommandLine) -> None:
+    broken = write_package(cli.folder / "broken" / "add", checker="int main() {}\n")
+    dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", BROKEN)])
+    done = script(cli, dump, "--problems", broken.parent, "--out", "run")
+    assert done.returncode == 3, done.stderr
+    assert "a: add not judged: " in done.stdout
+    assert "m: 0 of 100 points; pass@1 0.0%" in done.stdout, "of the one that does not compile"
+    assert done.stdout.splitlines()[-1] == "1 scored, 1 unscored. Report: run/report.html"
+
+
+def test_bad_input_is_one_line(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [{"problem_id": "add"}])
+    done = script(cli, dump, "--problems", problems, "--out", "run")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"error: {dump}, line 1: ")
