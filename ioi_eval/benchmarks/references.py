@@ -8,6 +8,7 @@ called wrong. One that crashes or is too slow here says nothing: it may miss its
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
 from enum import StrEnum
 from importlib.metadata import version
@@ -16,11 +17,12 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.benchmarks.loading import Loaded
 from ioi_eval.errors import InputError
 from ioi_eval.journal.files import replace
 from ioi_eval.languages import find as find_language
 from ioi_eval.models import Problem, Solution, Submission, SubmissionResult, Value, Verdict
-from ioi_eval.problems import fingerprint
+from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rows import bounded, result_of
 from ioi_eval.runner import Event, Judging, run
 from ioi_eval.scoring import submission_status
@@ -100,6 +102,33 @@ async def judge_references(
         wanted = list(submissions.values())
         await run(judge, problems, wanted, memory, workers=workers, prepare=prepare, on_event=on_event)
     return References(most=most, problems=tuple(ask.outcome(memory) for ask in asked))
+
+
+def with_references(problems: Loaded, most: int) -> tuple[Problems, dict[str, int]]:
+    """The problems with solutions of their dataset, at most `most` of them of each kind.
+
+    Beside them, how many solutions are left out, by reason. Problems that cannot be judged are, too.
+    """
+    left_out = Counter[str]()
+    taken = [
+        msgspec.structs.replace(problem, solutions=tuple(_taken(problems.references(label), most, left_out)))
+        for label, problem in problems.items()
+        if not problem.unusable
+    ]
+    left_out.update(f"problems ({one.unusable})" for one in problems.values() if one.unusable)
+    return Problems(taken), dict(left_out)
+
+
+def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> Iterator[Solution]:
+    kinds = Counter[str]()
+    for one in solutions:
+        if not _is_known(one.language):
+            left_out["solutions in a language that is not known here"] += 1
+        elif kinds[one.expected] == most:
+            left_out[f"solutions beyond the first {most}"] += 1
+        else:
+            kinds[one.expected] += 1
+            yield one
 
 
 # --- what is asked -----------------------------------------------------------------------------------

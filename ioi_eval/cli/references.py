@@ -19,7 +19,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.store import Store
 
 LEFT_OUT = "its own solutions do not pass"
-_MOST = 3  # solutions of a problem, where the user does not say
+MOST = 3  # solutions of a problem, where the user does not say
 _SHOWN = 20  # problems; the others are in the file
 
 Validate = Annotated[
@@ -28,9 +28,7 @@ Validate = Annotated[
 ]
 Most = Annotated[
     int | None,
-    typer.Option(
-        "--references", min=1, metavar="N", help="So many of each problem.", show_default=str(_MOST)
-    ),
+    typer.Option("--references", min=1, metavar="N", help="So many of each problem.", show_default=str(MOST)),
 ]
 Skip = Annotated[
     bool, typer.Option("--skip-unreliable", help="Leave out problems whose own solutions do not pass.")
@@ -46,7 +44,7 @@ class Asked(Value):
     @classmethod
     def of(cls, validate: bool, most: int | None, skip: bool) -> Asked:
         wanted = validate or skip or most is not None
-        return cls(most=(most or _MOST) if wanted else 0, skip=skip)
+        return cls(most=(most or MOST) if wanted else 0, skip=skip)
 
 
 def check_references(problems: Problems, asked: Asked, run: RunOptions, store: Store) -> References | None:

@@ -22,6 +22,7 @@ from ioi_eval.benchmarks import (
     of_columns,
 )
 from ioi_eval.benchmarks.formats import column_names
+from ioi_eval.cli.console import counted
 from ioi_eval.cli.injecting import takes
 from ioi_eval.cli.options import Problem
 from ioi_eval.errors import InputError
@@ -123,11 +124,8 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     with closing(open_source(source, options, store, lambda: None)) as problems:
         good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
         left_out = problems.left_out if isinstance(problems, Loaded) else {}
-    bad = [
-        Package(where=source, format=benchmark.name, notes=(f"{number} left out: {reason}",))
-        for reason, number in left_out.items()
-    ]
-    return (*good, *bad)
+    notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
+    return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 
 def benchmark_of(source: str) -> Benchmark | None:
@@ -147,9 +145,9 @@ def benchmark_of(source: str) -> Benchmark | None:
         raise InputError(problem, field="SOURCE", remedy=nearest(source, known)) from error
 
 
-def language_of(source: str) -> str:
+def language_of(source: str | None) -> str:
     """Of rows that do not say: the benchmark's, where the source is one."""
-    benchmark = benchmark_of(source)
+    benchmark = None if source is None else benchmark_of(source)
     return DumpOptions().language if benchmark is None else benchmark.language
 
 

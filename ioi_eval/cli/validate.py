@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ioi_eval.benchmarks import DumpOptions, Selection
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
 from ioi_eval.cli.engines import EngineChoice, chooses_engine
@@ -21,9 +21,11 @@ from ioi_eval.cli.options import (
     Fresh,
     IdColumn,
     Language,
-    Problem,
     Quiet,
 )
+from ioi_eval.cli.references import MOST, Most
+from ioi_eval.cli.running import run_name
+from ioi_eval.cli.sources import chooses_problems, language_of
 from ioi_eval.cli.validating import Outcome, Request, validate_solutions
 from ioi_eval.reports.validation import HEADS, RIGHT, conclusion, differences, matrix, rows
 from ioi_eval.validation import Validation
@@ -35,11 +37,13 @@ class Scale(StrEnum):
 
 
 _Solutions = Annotated[
-    Path,
-    typer.Argument(metavar="SOLUTIONS", help="A problem package, a folder of them, or a file of solutions."),
+    str,
+    typer.Argument(
+        metavar="SOLUTIONS", help="A problem package, a folder of them, a benchmark, or a file of solutions."
+    ),
 ]
 _Source = Annotated[
-    Path | None, typer.Option("--problems", metavar="SOURCE", help="The problems of a file of solutions.")
+    str | None, typer.Option("--problems", metavar="SOURCE", help="The problems of a file of solutions.")
 ]
 _Column = Annotated[
     str | None,
@@ -61,26 +65,28 @@ _Only = Annotated[
 _Json = Annotated[bool, typer.Option("--json", help="Print the validation as JSON, and nothing else.")]
 
 
+@chooses_problems
 @chooses_engine
 def validate(
     solutions: _Solutions,
+    choice: BenchmarkOptions,
     engine: EngineChoice,
     source: _Source = None,
     expected_column: _Column = None,
     expected_scale: _Scale = None,
     out: _Out = None,
-    problem: Problem = None,
     only: _Only = None,
     fresh: Fresh = False,
     quiet: Quiet = False,
     as_json: _Json = False,
     language: Language = None,
     id_column: IdColumn = None,
+    references: Most = None,
 ) -> None:
     """Judge solutions of known worth on all tests, and say where the judge and their authors differ.
 
-    A package brings its solutions and what is expected of them. A file of solutions has a column for it,
-    and needs --problems.
+    A package brings its solutions and what is expected of them, and so do some benchmarks. A file of
+    solutions has a column for it, and needs --problems.
 
     Exit code 0: no difference; 1: a difference; 2: bad input; 3: no difference, but some solutions could not
     be judged, and a second call retries only them; 130: interrupted.
@@ -90,17 +96,21 @@ def validate(
       ioi-eval validate packages/aplusb.zip
       ioi-eval validate packages --problem aplusb --only slow.cpp
       ioi-eval validate solutions.parquet --problems packages --expected-column score
+      ioi-eval validate solutions.parquet --problems ioi --year 2024
+      ioi-eval validate code_contests --sample 20 --references 5
       ioi-eval validate packages --quiet --json
     """
     request = Request(
-        solutions=str(solutions),
-        source=None if source is None else str(source),
+        solutions=solutions,
+        source=source,
+        choice=choice,
+        most=references or MOST,
         column=expected_column,
         scale=expected_scale,
-        reading=DumpOptions(id_column=id_column, language=language or DumpOptions().language),
-        selection=Selection(problems=frozenset(problem or ()), keys=frozenset(only or ())),
+        reading=DumpOptions(id_column=id_column, language=language or language_of(source)),
+        selection=Selection(problems=choice.problems, keys=frozenset(only or ())),
         run=RunOptions(
-            out=str(out or Path("runs") / f"validate-{solutions.resolve().stem}"),
+            out=str(out or Path("runs") / f"validate-{run_name(solutions)}"),
             engine=engine,
             all_tests=True,  # a test that was left out could be taken for one that went wrong
             fresh=fresh,

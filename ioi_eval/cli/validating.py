@@ -10,19 +10,31 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.benchmarks import DumpOptions, Selection, open_dump, read_official
+from ioi_eval.benchmarks import (
+    BenchmarkOptions,
+    DumpOptions,
+    Loaded,
+    Selection,
+    find_dumps,
+    mentioned,
+    open_dump,
+    read_official,
+)
+from ioi_eval.benchmarks.references import with_references
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.judging import RunOptions, Work, judge_all
 from ioi_eval.cli.running import check_not_empty, reading_options, reasons
+from ioi_eval.cli.sources import open_source
 from ioi_eval.errors import InputError
 from ioi_eval.journal import read_rows
 from ioi_eval.languages import find
 from ioi_eval.models import Submission, Value
-from ioi_eval.problems import Problems, fingerprint, load_problems
+from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.problems.fields import nearest
 from ioi_eval.reports import write_reports
 from ioi_eval.rows import result_of
 from ioi_eval.runner import RunSummary
+from ioi_eval.store import Store
 from ioi_eval.validation import Case, Validation, limits_of, of_packages, validation, write_validation
 
 _DUMPS = frozenset({".jsonl", ".json", ".csv", ".parquet"})
@@ -34,6 +46,8 @@ class Request(Value):
 
     solutions: str
     source: str | None
+    choice: BenchmarkOptions  # of the problems
+    most: int  # solutions of each kind that a benchmark's problems get
     column: str | None
     scale: str | None
     reading: DumpOptions
@@ -64,14 +78,33 @@ def validate_solutions(request: Request) -> Outcome:
     """Raises InputError before anything is written, and KeyboardInterrupt when everything is cleaned up."""
     _check_kind(request)
     store = open_store()
-    source, only = request.source or request.solutions, request.selection.problems
-    with closing(load_problems(source, cache=store.root / "packages", only=only)) as problems:
-        plan = _of_file(request, problems) if request.source else _of_packages(request, problems)
+    with closing(_problems(request, store)) as problems:
+        plan = _planned(request, problems)
         call = judge_all(plan.work, request.run, store)
         found = _compared(plan, Path(request.run.out))
     write_validation(Path(request.run.out), found)
     write_reports(Path(request.run.out))
     return Outcome(call=call, validation=found, note=plan.note)
+
+
+def _problems(request: Request, store: Store) -> Problems:
+    """Those that the file of solutions mentions, or all that come with solutions."""
+    if request.source is None:
+        return open_source(request.solutions, request.choice, store, lambda: None)
+    return open_source(
+        request.source, request.choice, store, lambda: mentioned(find_dumps([request.solutions]))
+    )
+
+
+def _planned(request: Request, problems: Problems) -> _Plan:
+    if request.source is not None:
+        return _of_file(request, problems)
+    if not isinstance(problems, Loaded):
+        return _of_packages(request, problems)
+    solved, left_out = with_references(problems, request.most)
+    plan = _of_packages(request, solved)
+    note = "; ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
+    return msgspec.structs.replace(plan, note=f"Left out: {note}" if note else "")
 
 
 def _check_kind(request: Request) -> None:
@@ -96,9 +129,8 @@ def _compared(plan: _Plan, out: Path) -> Validation:
 
 
 def _of_file(request: Request, problems: Problems) -> _Plan:
-    dump = open_dump(
-        [request.solutions], problems=problems, options=request.reading, selection=request.selection
-    )
+    files = find_dumps([request.solutions])
+    dump = open_dump(files, problems=problems, options=request.reading, selection=request.selection)
     check_not_empty(dump, request.selection, request.solutions)
     official = read_official(dump, problems, column=request.column, scale=request.scale)
     work = Work(
@@ -120,7 +152,7 @@ def _of_file(request: Request, problems: Problems) -> _Plan:
 def _of_packages(request: Request, problems: Problems) -> _Plan:
     submissions, every = of_packages(problems)
     if not every:
-        raise InputError("no solutions in it", where=request.solutions, remedy="Is it the right package?")
+        raise InputError("no solutions in it", where=request.solutions, remedy="Is it the right source?")
     cases = _selected(every, request)
     wanted = {case.key for case in cases}
     hopeless = {one.key: why for one in submissions if one.key in wanted and (why := _unknown_language(one))}

@@ -107,3 +107,30 @@ def test_only_benchmarks_have_solutions_to_check_first(
     dump = write_dump(tmp_path / "dump.jsonl", [{"uuid": "1", "problem_id": "add", "code": ""}])
     done = cli("score", dump, "--problems", problems, "--skip-unreliable")
     assert done.returncode == 2 and "ioi-eval validate" in done.stderr
+
+
+def test_a_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_path: Path) -> None:
+    tests = {"input": ["1 2", "3 4"], "output": ["3", "7"]}
+    shared = {"description": "Add.", "public_tests": tests, "private_tests": {"input": [], "output": []}}
+    old = "print sum(map(int, raw_input().split()))"
+    rows = [
+        {
+            "name": "add",
+            **shared,
+            "solutions": {"language": [1, 3], "solution": [old, ADD]},
+            "incorrect_solutions": {"language": [3], "solution": ["print(3)"]},
+        },
+        {**shared, "name": "no tests", "public_tests": shared["private_tests"]},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    command = ("validate", "code_contests", "--dataset", tmp_path / "rows.parquet", "--out", "run")
+    done = cli(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No difference: 2 expectations of 2 solutions met" in done.stdout
+    left_out = (
+        "Left out: 1 problems: No test cases provided; 1 solutions in a language that is not known here"
+    )
+    assert left_out in done.stdout
+    found = json.loads((tmp_path / "run" / "validation.json").read_text())
+    assert found["confusion"] == {"correct": {"AC": 1}, "rejected": {"WA": 1}}
+    assert "Nothing new to do" in cli(*command).stdout
