@@ -16,6 +16,7 @@ from ioi_eval.artifacts.recipes import (
     submission_recipe,
     trusted_recipe,
 )
+from ioi_eval.artifacts.runtimes import path_of
 from ioi_eval.artifacts.script import Ending, ending, log_of
 from ioi_eval.artifacts.scripts import is_script, script_of
 from ioi_eval.artifacts.sharing import Shared
@@ -135,7 +136,7 @@ class Artifacts:
         if is_script(language):
             tool = toolchain(await self._own.profile(), language.command, f"running a {kind}")
             file = JobFile(name=f"{kind}.py", content=script_of(program))
-            return Trusted(file=file, argv=(tool.path, file.name))
+            return Trusted(file=file, argv=(path_of(tool), file.name))
         if language.run() != (language.artifact_name,):
             raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
         maker = await self._for_trusted()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Profile
+from ioi_eval.models import Profile, Toolchain
 
 OWN = "ioi_eval"  # starts the job's own `compile` and `run`
 BASH = "bash"  # starts the job's first text file; there is no compile stage
@@ -29,3 +31,20 @@ def has_shell(profile: Profile) -> bool:
 
 def has_classic(profile: Profile) -> bool:
     return not _CLASSIC.isdisjoint(profile.runtimes)
+
+
+# --- interpreters that lie in different places -------------------------------------------------------
+
+_WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
+
+
+def path_of(tool: Toolchain) -> str:
+    """For a plan: the interpreter's path, or a word that `finding` replaces where endpoints do not agree."""
+    return tool.path if "/" in tool.path else _WHICH + tool.path
+
+
+def finding(argvs: Iterable[tuple[str, ...]], plan: str) -> str:
+    """The line of a script that puts paths into a plan; empty where they are known."""
+    names = sorted({argv[0].removeprefix(_WHICH) for argv in argvs if argv and argv[0].startswith(_WHICH)})
+    changes = "".join(f' -e "s#{_WHICH}{name}#$(command -v {name})#"' for name in names)
+    return f"sed -i{changes} {plan}\n" if changes else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from ioi_eval.artifacts.runtimes import finding
 from ioi_eval.judge.options import JudgeOptions
 from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Profile, TaskType, Value
 from ioi_eval.plan import PlannedTest, groups
@@ -56,7 +57,7 @@ def run_job(
     time = milliseconds(_job_time(problem, program, len(batch.tests), options, profile))
     return Job(
         files=(
-            JobFile(name="run", content=Blob.of(_run_script(problem, profile))),
+            JobFile(name="run", content=Blob.of(_run_script(problem, program, profile))),
             JobFile(name="proctor", content=program.proctor, executable=True),
             JobFile(name="plan.json", content=plan),
             *program.files,
@@ -142,18 +143,24 @@ def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
-def _run_script(problem: Problem, profile: Profile) -> str:
-    """On servers, files that programs write have a limit that nobody tells and no job can raise."""
-    most = problem.limits.output
-    if profile.takes_paths or most is None:
+def _run_script(problem: Problem, program: Program, profile: Profile) -> str:
+    if profile.takes_paths:
         return _RUN_SCRIPT
+    argvs = (program.submission.argv, program.checker.argv, program.manager.argv if program.manager else ())
+    return _room_for_output(problem.limits.output) + finding(argvs, "plan.json") + _RUN_SCRIPT
+
+
+def _room_for_output(most: int | None) -> str:
+    """On servers, files that programs write have a limit that nobody tells and no job can raise."""
+    if most is None:
+        return ""
     blocks = -(-most // 1024)
     return f"""most=$(ulimit -H -f)
 if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
     echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
     exit 93
 fi
-{_RUN_SCRIPT}"""
+"""
 
 
 # --- how long a job may take -------------------------------------------------------------------------

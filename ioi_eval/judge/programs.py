@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ioi_eval.artifacts import Trusted
+from ioi_eval.artifacts.runtimes import path_of
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.judge.jobs import Program, is_by_file, milliseconds, test_time
 from ioi_eval.judge.options import CheckerLimits, JudgeOptions, ManagerLimits
@@ -74,7 +75,7 @@ def _submission(problem: Problem, compiled: Compiled | None, profile: Profile) -
         return PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
     language = compiled.language
     tool = profile.toolchains.get(language.command)
-    argv = language.run(tool.path if tool is not None else "", problem.limits.memory)
+    argv = language.run(path_of(tool) if tool is not None else "", problem.limits.memory)
     if problem.task_type is TaskType.FUNCTION:
         argv = _through_harness(problem, language, argv)
     return PlanSubmission(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -13,15 +14,18 @@ from pathless import Pathless
 from ioi_eval.artifacts import Artifacts
 from ioi_eval.engines import Engine
 from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.piston import PistonEngine
+from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.judge import Judge, JudgeOptions
 from ioi_eval.models import Problem, Submission, SubmissionResult, Toolchain
 from ioi_eval.problems import load_problems
 from ioi_eval.resources import examples
+from ioi_eval.server import Server, ServerOptions
 from ioi_eval.store import Store
 
 # Every task type, checkers of several kinds, two languages, and the ways to fail.
 SOLUTIONS: Mapping[str, tuple[str, ...]] = {
-    "lanterns": ("blocks.cpp", "other_signature.cpp", "sparse_table.cpp"),
+    "lanterns": ("other_signature.cpp", "sparse_table.cpp"),
     "banners": ("flat_start.py", "quotes.py", "recursion.py", "sleeps.py"),
     "pumpkins": ("heaviest_first.cpp",),
     "cairn": ("thirds.cpp",),
@@ -68,7 +72,7 @@ async def judged(
         return await asyncio.gather(*(judge.judge(problem, each) for problem, each in todo))
 
 
-def essence(result: SubmissionResult) -> object:
+def essence(result: SubmissionResult) -> tuple[object, ...]:
     """All but what a measurement may change: times, sizes, and the numbers of them in feedback."""
     tests = [(test.test_name, test.score, test.status, test.feedback.split(" (")[0]) for test in result.tests]
     parts = [(part.subtask, part.weighted_score, part.status) for part in result.subtasks]
@@ -85,18 +89,69 @@ def other(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
     }
 
 
-@pytest.mark.parametrize("runtime", ["ioi_eval", "bash"])
-async def test_every_task_type_without_paths(
-    engine: EmbeddedEngine, store: Store, fresh: Store, problems: Mapping[str, Problem], runtime: str
+@pytest.fixture(scope="session")
+def known() -> list[SubmissionResult]:
+    """What the embedded engine gives, once it was asked."""
+    return []
+
+
+@dataclass
+class Ground:
+    """An engine to compare with, and what both take."""
+
+    engine: EmbeddedEngine
+    store: Store
+    fresh: Store
+    problems: Mapping[str, Problem]
+    known: list[SubmissionResult]
+
+    async def compare(self, engine: Engine) -> None:
+        if not self.known:
+            self.known.extend(await judged(self.engine, self.store, self.problems))
+        got = await judged(engine, self.fresh, self.problems, trusted=self.engine)
+        assert [essence(result) for result in got] == [essence(result) for result in self.known]
+        assert any(result.points for result in got)
+        assert all("missing" in result.confinement for result in got if result.compiles)
+
+
+@pytest.fixture
+def ground(
+    engine: EmbeddedEngine,
+    store: Store,
+    fresh: Store,
+    problems: Mapping[str, Problem],
+    known: list[SubmissionResult],
+) -> Ground:
+    return Ground(engine, store, fresh, problems, known)
+
+
+async def test_every_task_type_over_http(ground: Ground) -> None:
+    """Through our own runtime, with its two stages."""
+    async with (
+        Server(ground.engine, ServerOptions(port=0)) as server,
+        PistonEngine(Fixed([server.url]), per_endpoint=ground.engine.slots) as client,
+    ):
+        await ground.compare(client)
+
+
+async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
+    tools = other((await ground.engine.profile()).toolchains, "bash")
+    server = Pathless(ground.engine, "bash", toolchains=tools)
+    await ground.compare(server)
+    assert {job.runtime for job in server.jobs} == {"bash"}
+
+
+async def test_an_interpreter_that_servers_have_in_different_places(
+    engine: EmbeddedEngine, fresh: Store, problems: Mapping[str, Problem]
 ) -> None:
-    tools = other((await engine.profile()).toolchains, runtime)
-    server = Pathless(engine, runtime, toolchains=tools)
-    expected = await judged(engine, store, problems)
-    got = await judged(server, fresh, problems, trusted=engine)
-    assert [essence(result) for result in got] == [essence(result) for result in expected]
-    assert any(result.points for result in got)
-    assert all("missing" in result.confinement for result in got if result.compiles)
-    assert {job.runtime for job in server.jobs} == {runtime}
+    python = msgspec.structs.replace((await engine.profile()).toolchains["python3"], path="python3")
+    server = Pathless(engine, "bash", toolchains={"python3": python})
+    calm = {"calm": problems["calm"]}
+    got = await judged(server, fresh, calm, trusted=engine)
+    assert [essence(result)[:4] for result in got] == [
+        ("calm", "sorted_window.py", True, 100.0),
+        ("calm", "one_too_far.py", True, 0.0),
+    ]
 
 
 async def test_trusted_programs_are_built_on_the_server_where_there_is_no_other_place(
