@@ -180,7 +180,7 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path)
     [
         (["official.jsonl"], "brings no problems. Name the problem packages with --problems"),
         (["problems"], "no solutions in it"),
-        (["nowhere"], "no such file or folder"),
+        (["nowhere"], "no folder or file 'nowhere', and no benchmark of that name"),
         (["packages.zip", "--problems", "problems"], "a package brings its own problems"),
         (["official.jsonl", "--problems", "problems"], "no column that looks like"),
         (["official.jsonl", "--problems", "problems", "--expected-column", "x"], "no column 'x'"),
