@@ -64,7 +64,7 @@ def award(year: int, contest: Contest, problems: Mapping[str, float | None], poi
 
 def _not_the_contest(contest: Contest, problems: Mapping[str, float | None]) -> str:
     if len(problems) != contest.problems:
-        return f"the run has {len(problems)} problems of that year, the contest had {contest.problems}"
+        return f"the contest had {contest.problems} problems, the run has {len(problems)} of that year"
     if unknown := sorted(name for name, worth in problems.items() if worth is None):
         return f"nothing was scored for {', '.join(unknown)}"
     whole = math.fsum(worth or 0 for worth in problems.values())

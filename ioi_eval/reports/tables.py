@@ -136,13 +136,17 @@ def estimate(found: PassAtK) -> str:
 
 
 def medals(of: Sequence[Entry]) -> Section | None:
-    """A line for each model and contest, a column for each budget."""
-    rows = [row for one in of for row in _awards(one)]
-    if not rows:
+    """A line for each model and contest, a column for each budget; where nobody is given any, only why."""
+    every = [given.award for one in of for given in one.model.awards]
+    if not every:
         return None
+    title = "Medals"
+    if all(award.medal is None for award in every):
+        return Section(title=title, notes=list(dict.fromkeys(f"{one.year}: {one.reason}." for one in every)))
+    rows = [row for one in of for row in _awards(one)]
     heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
     text = "What the points would have won. A medal needs all problems of that year's contest."
-    return Section(title="Medals", text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
+    return Section(title=title, text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
 
 
 def _awards(one: Entry) -> Iterator[list[str]]:

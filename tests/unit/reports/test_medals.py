@@ -43,8 +43,8 @@ def test_other_cut_offs_are_not_guessed() -> None:
 @pytest.mark.parametrize(
     ("problems", "reason"),
     [
-        ({"a": 100.0}, "the run has 1 problems of that year, the contest had 6"),
-        ({**SIX, "more": 100.0}, "the run has 7 problems of that year, the contest had 6"),
+        ({"a": 100.0}, "the contest had 6 problems, the run has 1 of that year"),
+        ({**SIX, "more": 100.0}, "the contest had 6 problems, the run has 7 of that year"),
         ({**SIX, "p5": None}, "nothing was scored for p5"),
         ({**SIX, "p5": 50.0}, "its problems are worth 600 points, the run's 550"),
     ],

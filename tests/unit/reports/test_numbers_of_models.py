@@ -272,7 +272,7 @@ def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
     model = only(tmp_path / "run", contest(2024, 5))
     assert set(medals(model).values()) == {None}
     assert {given.award.reason for given in model.awards} == {
-        "the run has 5 problems of that year, the contest had 6"
+        "the contest had 6 problems, the run has 5 of that year"
     }
 
 
