@@ -44,7 +44,7 @@ _WANTS = (
           remedy=_RECEIVES),
     _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
           remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server"),
-    _Want(field="max_file", name="file size", least=10_000_000, enough=64 << 20, unit="bytes",
+    _Want(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
           remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
     _Want(field="max_processes", name="processes", least=16, enough=64, unit="",
           remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),

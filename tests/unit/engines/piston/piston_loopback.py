@@ -13,7 +13,7 @@ from ioi_eval.engines.piston import Patience, PistonEngine
 from ioi_eval.engines.piston.endpoints import Endpoint
 from ioi_eval.engines.piston.pool import Pool
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
-from ioi_eval.protocol.piston import Runtime, decode_request, encode_result, encode_runtimes
+from ioi_eval.protocol.piston import Refused, Runtime, decode_request, encode_result, encode_runtimes
 
 QUICK = Patience(
     margin=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
@@ -115,7 +115,10 @@ class Loopback:
         return web.Response(body=encode_runtimes(runtimes), status=self.runtimes_status)
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
-        asked = decode_request(await request.read())
+        try:
+            asked = decode_request(await request.read())
+        except Refused as refused:
+            return web.Response(status=refused.status, body=refused.body)
         self.executed.append(asked)
         self.headers.append(dict(request.headers))
         self.at_once += 1
@@ -158,5 +161,6 @@ def endpoints_of(engine: PistonEngine) -> dict[str, Endpoint]:
 
 
 async def until(reached: Callable[[], bool]) -> None:
-    while not reached():  # noqa: ASYNC110 - what is waited for tells nobody
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(60):  # a test that hangs says nothing
+        while not reached():  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.001)

@@ -1,0 +1,197 @@
+"""Servers probed: one with room for everything, one with stock limits, one from before isolate, and none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from aiohttp import web
+from piston_loopback import Answer, Loopback, always, engine_on, silence, told, until
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.piston.findings import findings
+from ioi_eval.engines.piston.looking import STEPS, height, seen, stairs
+from ioi_eval.engines.piston.probe import Prober
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.models import Job, JobResult, Stage
+from ioi_eval.protocol.piston import LIMITS
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.store import Store
+
+
+async def probed(url: str, **options: Any) -> EndpointReport:
+    async with Wire(**options) as wire:
+        return await Prober(wire).probe(url)
+
+
+def found(report: EndpointReport) -> dict[str, tuple[bool | None, str, str]]:
+    return {line.name: (line.ok, line.detail, line.remedy) for line in report.findings}
+
+
+async def test_a_worker_with_room_for_everything(store: Store) -> None:
+    async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
+        report = await probed(server.url)
+        here = await engine.profile()
+    assert report.reachable and report.isolates and report.runtime == "ioi_eval"
+    assert report.architecture == here.architecture
+    assert report.toolchains["g++"].version == here.toolchains["g++"].version
+    assert report.toolchains["python3"].path == here.toolchains["python3"].path
+    assert report.cpp_standard >= "gnu++20" and report.static
+    options = ServerOptions()
+    assert report.max_run_time == options.run_timeout
+    assert report.max_compile_cpu_time == options.compile_cpu_time
+    assert report.max_run_memory is report.max_body is report.max_output is None
+    assert report.max_processes and report.max_open_files and report.max_file
+    assert {line.name: line for line in report.findings if not line.ok} == {}
+
+
+async def test_a_worker_with_stock_limits(store: Store) -> None:
+    stock = ServerOptions(
+        port=0, max_body=100 << 10, run_timeout=3000, compile_timeout=10_000, run_cpu_time=3000,
+        compile_cpu_time=10_000, run_memory_limit=256 << 20,
+    )  # fmt: skip
+    async with (
+        EmbeddedEngine(store=store, max_stdout=1024, max_file=10_000_000) as engine,
+        Server(engine, stock) as server,
+    ):
+        report = await probed(server.url)
+    assert (report.max_run_time, report.max_run_cpu_time, report.max_compile_time) == (3000, 3000, 10_000)
+    assert (report.max_body, report.max_run_memory) == (100 << 10, 256 << 20)
+    assert report.max_output is not None and 1000 <= report.max_output <= 1024
+    assert report.toolchains["g++"].version  # so little output is enough to tell
+    lines = found(report)
+    for name, value, remedy in (
+        ("run time", "3 s", "PISTON_RUN_TIMEOUT="),
+        ("run CPU time", "3 s", "PISTON_RUN_CPU_TIME="),
+        ("output", "1", "PISTON_OUTPUT_MAX_SIZE="),
+        ("request body", "102.4 kB", "src/index.js"),
+        ("memory", "268.4 MB", "PISTON_RUN_MEMORY_LIMIT="),
+    ):
+        ok, detail, advice = lines[name]
+        assert ok is False and detail.startswith(f"only up to {value}") and remedy in advice
+    assert lines["compile time"][0] is None and "PISTON_COMPILE_TIMEOUT=" in lines["compile time"][2]
+    assert lines["file size"][0] is None and "PISTON_MAX_FILE_SIZE=" in lines["file size"][2]
+
+
+def old_server(limit: int = 3000) -> Answer:
+    """Knows no CPU limits, tells neither statuses nor times, and has words of its own for large bodies."""
+
+    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        for name in LIMITS:
+            if name.endswith("timeout") and (getattr(asked, name) or 0) > limit:
+                words = f"{name} cannot exceed the configured limit of {limit}"
+                return web.json_response({"message": words}, status=400)
+        text = asked.files[0].content.read().decode()
+        words = (
+            "machine aarch64\ntool g++ /usr/bin/g++ 8.3.0 0123\nstandard gnu++17\nstatic no\nopen_files 9\n"
+        )
+        out = "x" * 1500 if text == stairs(STEPS) else words
+        return told(JobResult(run=Stage(stdout=out, code=0)))
+
+    return answer
+
+
+async def test_a_server_from_before_isolate() -> None:
+    async with Loopback(old_server()) as server:
+        report = await probed(server.url)
+        assert report.isolates is False and report.architecture == "aarch64"
+        assert (report.max_run_time, report.max_run_cpu_time, report.max_output) == (3000, None, 1500)
+        lines = found(report)
+        assert "before isolate" in lines["server"][1]
+        assert lines["C++ compiler"][:2] == (None, "g++ 8.3.0, up to gnu++17")
+        assert lines["static linking"][0] is None and lines["python"][0] is None
+        assert lines["open files"][0] is False and "PISTON_MAX_OPEN_FILES" in lines["open files"][2]
+
+
+async def test_a_cluster_is_probed_and_merged() -> None:
+    async with Loopback(old_server(3000)) as a, Loopback(old_server(9000)) as b:
+        async with engine_on(a, b, profile=None) as engine:
+            profile = await engine.profile()
+        assert (profile.architecture, profile.max_run_time, profile.max_output) == ("aarch64", 3000, 1500)
+        assert set(profile.by_endpoint) == {a.url, b.url} and not profile.takes_paths
+        assert profile.toolchains["g++"].version == "8.3.0"
+
+
+@pytest.mark.parametrize("fault", [always(500), always(200, b"<html>"), always(503)])
+async def test_one_that_cannot_be_probed_cannot_be_used(fault: Answer) -> None:
+    async with Loopback(fault) as server:
+        report = await probed(server.url)
+        assert not report.reachable and server.url in report.reason
+        [(ok, detail, remedy)] = found(report).values()
+        assert ok is False and detail == report.reason and remedy
+
+
+async def test_nobody_there_and_a_token_that_is_not_taken() -> None:
+    report = await probed("http://127.0.0.1:1")
+    assert not report.reachable and re.match(r"http://127\.0\.0\.1:1 cannot be reached: ", report.reason)
+    async with Loopback() as server:
+        server.runtimes_status = 401
+        report = await probed(server.url, token="wrong")
+        assert not report.reachable and "IOI_EVAL_TOKEN" in report.findings[0].remedy
+        assert "wrong" not in json.dumps([line.detail for line in report.findings])
+
+
+async def test_a_probe_that_is_cancelled() -> None:
+    async with Loopback(silence) as server, Wire() as wire:
+        task = asyncio.create_task(Prober(wire).probe(server.url))
+        await until(lambda: bool(server.executed))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+# --- words of a box ----------------------------------------------------------------------------------
+
+
+def test_words_that_are_cut_off_or_strange_say_nothing() -> None:
+    fields = seen("machine x86_64\ncores 4\nfile_kib unlimited\ntool g++ /usr/bin/g++\nwhat is this\nproces")
+    assert (fields["architecture"], fields["cores"], fields["max_file"]) == ("x86_64", 4, None)
+    assert fields["toolchains"] == {} and fields["max_processes"] is None and fields["static"] is None
+    assert seen("")["architecture"] == ""
+
+
+def test_how_much_the_stairs_print() -> None:
+    assert height(STEPS) == 4_096_000 and height(1) == 1000
+
+
+# --- lines for a reader ------------------------------------------------------------------------------
+
+
+def lines_of(**fields: Any) -> dict[str, tuple[bool | None, str, str]]:
+    report = EndpointReport(url="http://a", **fields)
+    return {line.name: (line.ok, line.detail, line.remedy) for line in findings(report)}
+
+
+def test_which_jobs_a_server_takes() -> None:
+    assert lines_of(runtimes=("bash", "ioi_eval"))["runtime"][:2] == (
+        True,
+        "ioi_eval, for jobs of many tests",
+    )
+    assert lines_of(runtimes=("bash", "sh"))["runtime"][1].startswith("bash")
+    ok, detail, remedy = lines_of(runtimes=("cms", "cms_ioi"))["runtime"]
+    assert ok is None and "only cms_ioi" in detail and "ioi_eval" in remedy
+    assert lines_of(runtimes=("python",))["runtime"][0] is False
+
+
+def test_without_a_shell_nothing_is_said_of_the_inside() -> None:
+    assert not {"machine", "C++ compiler", "python"} & lines_of(runtimes=("cms_ioi",)).keys()
+    assert lines_of(architecture="x86_64")["C++ compiler"][0] is False
+
+
+@pytest.mark.parametrize(
+    ("limit", "ok", "words"),
+    [
+        (None, True, "no limit was met"),
+        (64 << 20, True, "up to 67.11 MB"),
+        (1 << 20, None, "only up to 1.049 MB"),
+        (1024, False, "only up to 1.024 kB"),
+        (12, False, "only up to 12 bytes"),
+    ],
+)
+def test_limits_in_words(limit: int | None, ok: bool | None, words: str) -> None:
+    found_ok, detail, remedy = lines_of(max_output=limit)["output"]
+    assert (found_ok, detail) == (ok, words) and bool(remedy) == (ok is not True)

@@ -1,0 +1,141 @@
+"""Many reports as one profile, and who is let in later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from piston_loopback import Loopback, engine_on
+
+from ioi_eval.engines.piston.profiles import differences, joined, merged, why_not
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.errors import InputError
+from ioi_eval.models import Toolchain
+
+
+def tool(command: str, version: str = "12.2.0", path: str = "", build: str = "") -> Toolchain:
+    path = path or f"/usr/bin/{command}"
+    return Toolchain(
+        command=command, path=path, version=version, identity=f"{command} {version} {path} {build}"
+    )
+
+
+def report(name: str, *tools: Toolchain, **fields: Any) -> EndpointReport:
+    chosen = tools or (tool("g++"), tool("python3", "3.11.2"))
+    usual: dict[str, Any] = {"runtimes": ("ioi_eval", "bash"), "architecture": "x86_64"}
+    return EndpointReport(
+        url=f"http://{name}", toolchains={each.command: each for each in chosen}, **{**usual, **fields}
+    )
+
+
+def test_the_least_of_every_limit() -> None:
+    a = report("a", max_run_time=60_000, max_body=1000, max_open_files=2048)
+    b = report("b", max_run_time=30_000, max_output=7, max_open_files=240)
+    c = report("c", max_compile_time=50_000, max_compile_cpu_time=40_000)
+    profile = merged([a, b, c]).profile
+    assert (profile.max_run_time, profile.max_body, profile.max_output) == (30_000, 1000, 7)
+    assert (profile.max_compile_time, profile.max_run_cpu_time, profile.max_files) == (40_000, None, 100)
+    assert set(profile.by_endpoint) == {"http://a", "http://b", "http://c"}
+
+
+def test_what_nobody_limits() -> None:
+    profile = merged([report("a")]).profile
+    limits = (profile.max_run_time, profile.max_compile_time, profile.max_body, profile.max_output)
+    assert limits == (None,) * 4 and profile.max_files == 500
+
+
+def test_only_what_all_have() -> None:
+    a = report("a", tool("g++"), tool("go", "1.19"), runtimes=("ioi_eval", "bash", "cms_ioi"))
+    b = report("b", tool("g++"), runtimes=("bash", "cms_ioi"))
+    profile = merged([a, b]).profile
+    assert list(profile.toolchains) == ["g++"] and profile.runtimes == ("bash", "cms_ioi")
+
+
+def test_compilers_that_differ_are_another_identity() -> None:
+    a, b = report("a", tool("g++", "12.2.0")), report("b", tool("g++", "8.3.0", "/opt/g++"))
+    both, again = (merged(order).profile.toolchains["g++"] for order in ([a, b], [b, a]))
+    assert both.version == "12.2.0, 8.3.0" and both.path == "g++"
+    alone = {merged([each]).profile.toolchains["g++"].identity for each in (a, b)}
+    assert both.identity not in alone and both.identity == again.identity
+    third = merged([a, b, report("c", tool("g++", "9"))]).profile.toolchains["g++"].identity
+    assert third not in {both.identity, *alone}
+
+
+def test_another_architecture_is_left_out() -> None:
+    reports = [report("a"), report("b", architecture="aarch64"), report("c")]
+    chosen = merged(reports)
+    assert set(chosen.profile.by_endpoint) == {"http://a", "http://c"}
+    assert chosen.left_out == {"http://b": "most of the others are x86_64, it is not"}
+
+
+def test_those_without_a_runtime_of_the_others_are_left_out() -> None:
+    classic = report("b", runtimes=("cms", "cms_ioi"))
+    chosen = merged([report("a"), classic, report("c", runtimes=("ioi_eval",))])
+    assert chosen.left_out == {"http://b": "most of the others have the runtime ioi_eval"}
+    assert chosen.profile.runtimes == ("ioi_eval",)
+    assert merged([classic]).profile.runtimes == ("cms", "cms_ioi")
+    assert merged([report("a", runtimes=("python",))]).left_out == {}
+
+
+def test_who_cannot_be_reached_has_no_say() -> None:
+    gone = EndpointReport(url="http://gone", reachable=False)
+    chosen = merged([gone, report("a")])
+    assert list(chosen.profile.by_endpoint) == ["http://a"] and chosen.left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("late", "why"),
+    [
+        (report("late"), ""),
+        (report("late", max_run_time=60_000), ""),
+        (report("late", max_run_time=59_999), "its max_run_time is 59999"),
+        (report("late", max_body=5), "its max_body is 5"),
+        (report("late", architecture="aarch64"), "the run is on x86_64, it is aarch64"),
+        (report("late", runtimes=("bash",)), "it has no runtime ioi_eval"),
+        (report("late", tool("g++")), "it has no python3"),
+        (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ is none of those"),
+    ],
+)
+def test_who_may_join_later(late: EndpointReport, why: str) -> None:
+    profile = merged([report("a", max_run_time=60_000)]).profile
+    late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
+    assert why_not(profile, late).startswith(why) and bool(why_not(profile, late)) == bool(why)
+
+
+def test_where_there_were_several_compilers_any_of_them_may_join() -> None:
+    profile = merged([report("a", tool("g++", "12")), report("b", tool("g++", "8"))]).profile
+    assert why_not(profile, report("c", tool("g++", "8"))) == ""
+    assert why_not(profile, report("c", tool("g++", "9"))) != ""
+    later = joined(profile, report("c", tool("g++", "8")))
+    assert later.toolchains == profile.toolchains and "http://c" in later.by_endpoint
+
+
+def test_differences_in_lines() -> None:
+    same = [report("a"), report("b")]
+    assert differences(same) == ()
+    [line] = differences([*same, report("c", tool("g++", "8.3.0"), tool("python3", "3.11.2"))])
+    assert (line.name, line.detail) == ("g++ differs", "12.2.0 on 2, 8.3.0 on 1") and line.ok is None
+    [line] = differences([*same, report("c", tool("g++"))])
+    assert (line.name, line.detail) == ("python3 differs", "3.11.2 on 2, none on 1")
+    rebuilt = report("c", tool("g++", build="other"), tool("python3", "3.11.2"))
+    assert differences([*same, rebuilt])[0].detail == "12.2.0 on 3, but not the same build"
+
+
+async def test_the_same_compiler_everywhere_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Loopback() as a, Loopback() as b:
+        compilers = {a.url: "12.2.0", b.url: "8.3.0"}
+
+        async def inspect(prober: object, url: str) -> EndpointReport:
+            return msgspec.structs.replace(report("x", tool("g++", compilers[url])), url=url)
+
+        monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", inspect)
+        async with engine_on(a, b, profile=None) as engine:
+            assert engine.slots == 2
+        with pytest.raises(InputError, match=r"g\+\+ differs: 12\.2\.0 on 1, 8\.3\.0 on 1"):
+            await engine_on(a, b, profile=None, same_compiler=True).__aenter__()
+        compilers[b.url] = "12.2.0"
+        async with engine_on(a, b, profile=None, same_compiler=True) as engine:
+            assert engine.slots == 2
+        async with engine_on(a, profile=None, per_endpoint=3) as engine:
+            assert engine.left_out == {} and engine.slots == 3
