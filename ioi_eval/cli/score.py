@@ -123,10 +123,10 @@ def score(
     except KeyboardInterrupt:
         say_how_to_go_on(request.run)
         raise typer.Exit(console.INTERRUPTED) from None
-    shared = list(share(sharing, request.run.out))
     _show(outcome, request, time.monotonic() - begin, quiet=quiet, as_json=as_json)
-    for line in shared if not (as_json or quiet) else ():
-        console.show(line)
+    for line in share(sharing, request.run.out):
+        if not (as_json or quiet):
+            console.show(line)
     if outcome.failures:
         raise typer.Exit(console.UNSCORED)
 

@@ -92,7 +92,7 @@ def ioi_tests(package: Path, year: int) -> list[dict[str, Any]]:
             "problem_id": problem,
             "test_name": path.stem,
             "test_input": path.read_text(),
-            "test_output": (out := path.with_suffix(".out")).exists() and out.read_text() or "",
+            "test_output": ((out := path.with_suffix(".out")).exists() and out.read_text()) or "",
         }
         for path in sorted((package / "tests").glob("*.in"))
     ]

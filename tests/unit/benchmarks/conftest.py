@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,12 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.store import Store
 
+# Whole runs are started as users start them, with what tests of the command line have for that.
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+
+from cli_helpers import CommandLine  # only now can it be found
+from loopback_hub import Hub, serve
+
 
 @pytest.fixture
 async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
@@ -18,3 +25,17 @@ async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
     engine = EmbeddedEngine(store=store, slots=2)
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
         yield opened
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    (tmp_path / "hub").mkdir()
+    with serve(tmp_path / "hub") as opened:
+        yield opened
+
+
+@pytest.fixture
+def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
+    """Nothing of it reaches the hub, or anybody's home."""
+    offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HF_TOKEN": ""}
+    return CommandLine(folder=tmp_path, cache=shared_cache, environment=offline)

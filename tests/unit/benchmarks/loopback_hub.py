@@ -71,6 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._api(parts[2:], parse_qs(url.query), body)
         elif parts == ["api", "repos", "create"]:
             self._create(json.loads(body))
+        elif parts == ["api", "validate-yaml"]:
+            self._json({"errors": [], "warnings": []})
         elif parts[0] == "datasets" and parts[3] == "resolve":
             self._file("/".join(parts[1:3]), parts[4], "/".join(parts[5:]))
         else:
@@ -93,7 +95,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._json([one for one in self._entries(repo, revision, "") if one["path"] in asked])
         elif rest[0] == "preupload":
             files = json.loads(body)["files"]
-            self._json({"files": [{"path": f["path"], "uploadMode": "regular"} for f in files]})
+            self._json(
+                {
+                    "files": [
+                        {"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in files
+                    ]
+                }
+            )
         elif rest[0] == "commit":
             self._commit(repo, revision, body)
         else:

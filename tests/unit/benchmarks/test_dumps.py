@@ -370,7 +370,9 @@ def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> 
     error = failing(tmp_path, {"problem": "sum", "code": CODE})
     assert "missing column `problem_id`. The columns are: problem, code" in str(error)
     error = failing(tmp_path, {"problem_id": "sum", "text": CODE})
-    assert "missing column `code`, `generation` or `messages`. The columns are: problem_id, text" in str(error)
+    assert "missing column `code`, `generation` or `messages`. The columns are: problem_id, text" in str(
+        error
+    )
     assert "missing column `generation` or `messages`" in str(failing(tmp_path, row(), always_extract=True))
     assert "missing column `name`" in str(failing(tmp_path, row(), id_column="name"))
     assert "missing column `uuid`" in str(failing(tmp_path, row(uuid="a"), row()))

@@ -1,0 +1,161 @@
+"""Whole runs over benchmarks, as a user starts them: filters, what is left out, resume, results elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from benchmark_tables import EXAMPLES, write_ioi, write_table
+from cli_helpers import CommandLine, contents, results, write_dump
+from codeforces_rows import ADD, codeforces, write
+from dump_rows import write_jsonl
+from loopback_hub import Hub
+
+GARLAND = (EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")
+NOTHING = "int main() {}\n"
+
+
+def points(run: Path) -> dict[str, float]:
+    return {key: row["all_subtasks_points"] for key, row in results(run).items()}
+
+
+def ioi_dump(folder: Path) -> Path:
+    right = next(iter(GARLAND)).read_text()
+    chat = [
+        {"role": "assistant", "content": f"<think>\n```cpp\n{NOTHING}```\n</think>\n~~~cpp\n{right}~~~\n"}
+    ]
+    rows: list[dict[str, Any]] = [
+        {"uuid": "right", "problem_id": "garland", "year": 2023, "code": right, "subtask": "03-full"},
+        {"uuid": "chat", "problem_id": "garland", "messages": chat},
+        {"uuid": "chat", "problem_id": "garland", "messages": chat},
+        {"uuid": "empty", "problem_id": "garland", "year": 2023, "code": NOTHING},
+        {"uuid": "later", "problem_id": "lanterns", "year": 2024, "generation": "I do not know."},
+    ]
+    return write_dump(folder / "d.jsonl", rows)
+
+
+def test_the_ioi_by_year_and_then_the_rest(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_ioi(tmp_path / "copies", {"garland": 2023, "lanterns": 2024})
+    dump = ioi_dump(tmp_path)
+    command = ("score", dump, "--problems", "ioi", "--data-dir", copies, "--out", "run")
+    first = cli(*command, "--year", "2023", "--results", "scores/run.parquet")
+    assert first.returncode == 0, first.stderr
+    assert "Left out 1 row: not selected" in first.stdout
+    assert "Left out 1 row: the same row is there already" in first.stdout
+    assert "Note: 1 row without a year: it is that of the only problem of this id" in first.stdout
+    assert points(tmp_path / "run") == {"right": 100, "chat": 100, "empty": 0}
+    row = results(tmp_path / "run")["right"]
+    assert (row["year"], row["checker"], row["target_subtask_status"]) == (2023, "white-diff", "AC")
+    assert row["all_subtasks_results"][0]["subtask"] == "00-samples"
+
+    table = pq.read_table(tmp_path / "scores" / "run.parquet").to_pylist()
+    assert {one["key"]: one["all_subtasks_points"] for one in table} == points(tmp_path / "run")
+    assert table[0]["all_subtasks_results"][0]["test_results"][0]["test_name"] == "0-01"
+
+    before = (tmp_path / "run" / "results.jsonl").read_bytes()
+    second = cli(*command, "--push-to-hub", "me/scores", "--dry-run")
+    assert second.returncode == 0, second.stderr
+    assert (tmp_path / "run" / "results.jsonl").read_bytes().startswith(before), "it goes on"
+    assert points(tmp_path / "run")["later"] == 0
+    assert "Would push to me/scores (private, if it is new):" in second.stdout
+    assert "data/results.parquet" in second.stdout and "configs:" in second.stdout
+
+    unchanged = contents(tmp_path / "run")
+    assert "Nothing new to do" in cli(*command).stdout
+    assert contents(tmp_path / "run") == unchanged
+
+
+def on_the_hub(cli: CommandLine, hub: Hub, **more: str) -> CommandLine:
+    online = {"HF_HUB_OFFLINE": "0", **hub.environment(cli.folder / "hf"), **more}
+    return dataclasses.replace(cli, environment={**cli.environment, **online})
+
+
+def put(hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revision: str = "main") -> None:
+    """A dataset with a config for each model, as dumps of generations are published."""
+    place = hub.root / repo / revision
+    lines = ["---", "configs:"]
+    for name, rows in configs.items():
+        write_table(place / name / "train-00000-of-00001.parquet", rows)
+        lines += [f"- config_name: {name}", "  data_files:", "  - split: train", f"    path: {name}/train-*"]
+    (place / "README.md").write_text("\n".join([*lines, "---", ""]))
+
+
+def rows(name: str, *codes: str) -> list[dict[str, Any]]:
+    return [
+        {"uuid": f"{name}{n}", "problem_id": "1/A", "code": code, "language": "python"}
+        for n, code in enumerate(codes)
+    ]
+
+
+def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
+    copies = write(tmp_path / "copies", [codeforces(), codeforces("1/B", interaction_format="Ask.")])
+    put(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
+    put(hub, "org/models-b", {"large": rows("b", ADD)})
+    put(hub, "org/models-b", {"large": rows("old", "1", "2", "3")}, "v1")
+    put(hub, "org/other", {"large": rows("x", ADD)})
+    connected = on_the_hub(cli, hub, HF_TOKEN="hf_secret")
+    scored = connected(
+        *("score", "org/models-*/large", "org/models-a/small", "--problems", "codeforces"),
+        *("--data-dir", copies, "--out", "run", "--push-to-hub", "me/scores"),
+    )
+    assert scored.returncode == 0, scored.stderr
+    found = results(tmp_path / "run")
+    assert {key: (row["model"], row["resolved"]) for key, row in found.items()} == {
+        "l0": ("models-a/large", True),
+        "l1": ("models-a/large", False),
+        "b0": ("models-b/large", True),
+        "s0": ("small", False),
+    }
+    assert (found["b0"]["difficulty"], found["b0"]["tags"]) == ("800", ["math", "implementation"])
+    assert "Pushed to me/scores" in scored.stdout
+
+    pushed = hub.root / "me" / "scores"
+    created = json.loads((pushed / "created.json").read_text())
+    assert created.get("private") or created.get("visibility") == "private"
+    card = (pushed / "main" / "README.md").read_text()
+    assert card.startswith("---\ntags:\n- ioi-eval\n")
+    assert card.endswith((tmp_path / "run" / "report.md").read_text())
+    table = pq.read_table(pushed / "main" / "data" / "results.parquet").to_pylist()
+    assert {row["key"] for row in table} == found.keys()
+    everything = b"".join(contents(pushed).values()) + scored.stdout.encode() + scored.stderr.encode()
+    assert b"hf_secret" not in everything + b"".join(contents(tmp_path / "run").values())
+
+    older = connected("score", "org/models-b@v1", *("--problems", "codeforces", "--data-dir", copies))
+    assert older.returncode == 0, older.stderr
+    assert len(results(tmp_path / "runs" / "org-models-b-v1")) == 3
+    nobody = connected("score", "org/nobody", "--problems", "codeforces", "--data-dir", copies)
+    assert (nobody.returncode, nobody.stdout) == (2, "")
+    assert "org/nobody: no such dataset on the hub" in nobody.stderr
+
+
+def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
+    bad = codeforces("2/A", interaction_format="Ask.", note=None)
+    source = write_jsonl(tmp_path / "rows.jsonl", [codeforces(), codeforces("1/B", rating=1900), bad])
+    listed = cli("problems", source)
+    assert listed.returncode == 0, listed.stderr
+    assert "1 problem left out: interactive, and the dataset has no interactor" in listed.stdout
+    assert "2 of 2 packages can be used" in listed.stdout
+    described = json.loads(cli("problems", source, "--difficulty", "1900", "--json").stdout)
+    assert [one["id"] for one in described if "id" in one] == ["1/B"]
+
+
+def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "packages").mkdir()
+    dump = write_dump(tmp_path / "d.jsonl", [{"problem_id": "1/A", "code": "x"}])
+    copies = write(tmp_path / "copies", [codeforces()])
+    wrong = {
+        ("--problems", "codefrces"): "no benchmark of that name. Did you mean 'codeforces'",
+        ("--problems", "packages", "--sample", "3"): "only problems of a benchmark can be chosen by it",
+        ("--problems", "codeforces", "--data-dir", "nowhere"): "nowhere",
+        ("--problems", "codeforces", "--data-dir", str(copies), "--results", "x.xlsx"): "Expected one of",
+        ("--problems", "codeforces", "--push-to-hub", "me/x"): "Set HF_TOKEN, or look with --dry-run",
+    }
+    for arguments, words in wrong.items():
+        done = cli("score", dump, *arguments)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+        assert words in done.stderr
+    assert not (tmp_path / "runs").exists()
