@@ -8,7 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Set, Sized
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Set,
+    Sized,
+)
 from typing import Any, Protocol
 
 import msgspec
@@ -95,7 +106,7 @@ Event = RunStarted | SubmissionJudged | SubmissionFailed | RunFinished
 async def run(
     judge: Judging,
     problems: Mapping[str, Problem],
-    submissions: Iterable[Submission],
+    submissions: Iterable[Submission] | AsyncIterable[Submission],
     journal: Recording,
     *,
     workers: int | Callable[[], int],
@@ -106,7 +117,8 @@ async def run(
 
     `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
     that is there twice, or a problem whose sources `prepare` finds unusable then ends the run before it
-    wrote anything. Cancelled at any moment, the journal holds whole results and the next run continues.
+    wrote anything. Those that come one by one, from a model that is still writing, are judged as they come.
+    Cancelled at any moment, the journal holds whole results and the next run continues.
     `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
     """
     if isinstance(workers, int) and workers < 1:
@@ -117,7 +129,7 @@ async def run(
     needed = this.survey(submissions)
     if prepare is not None:
         await _together(_prepared(prepare, problem) for problem in needed)
-    source = this.distinct_keys(submissions)
+    source = _Source(submissions)
     await _together([_crew(lambda: this.work(source), workers)])
     return this.finish()
 
@@ -135,6 +147,47 @@ async def _crew(work: Callable[[], Coroutine[Any, Any, None]], wanted: int | Cal
 
 def _ignore(event: Event) -> None:
     pass
+
+
+class _Source:
+    """Submissions, one at a time, for all workers. At a stream one of them waits, and the others for it."""
+
+    def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
+        self._rows: Iterator[Submission] | None = None
+        if isinstance(submissions, Iterable):
+            self._rows = _distinct(submissions)
+        else:
+            self._stream, self._turn = _distinct_stream(submissions), asyncio.Lock()
+
+    async def next(self) -> Submission | None:
+        if self._rows is not None:
+            return next(self._rows, None)
+        async with self._turn:
+            return await anext(self._stream, None)
+
+
+def _distinct(submissions: Iterable[Submission]) -> Iterator[Submission]:
+    seen = set[str]()
+    for submission in submissions:
+        _check_new(submission.key, seen)
+        yield submission
+
+
+async def _distinct_stream(submissions: AsyncIterable[Submission]) -> AsyncIterator[Submission]:
+    seen = set[str]()
+    async for submission in submissions:
+        _check_new(submission.key, seen)
+        yield submission
+
+
+def _check_new(key: str, seen: set[str]) -> None:
+    if key in seen:
+        raise InputError(
+            f"the key {key!r} is there twice",
+            field="key",
+            remedy="Give every row an id of its own, or leave the id column out",
+        )
+    seen.add(key)
 
 
 class _Running:
@@ -169,14 +222,14 @@ class _Run:
 
     # --- before ---
 
-    def survey(self, submissions: Iterable[Submission]) -> list[Problem]:
+    def survey(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> list[Problem]:
         """Looks through all that can be looked through twice; returns the problems that have work to do."""
-        if not isinstance(submissions, Sized):
+        if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
             self._tell(RunStarted(total=None, skipped=len(self._journal.done)))
             return []
         total = skipped = 0
         needed = dict[str, Problem]()
-        for submission in self.distinct_keys(submissions):
+        for submission in _distinct(submissions):
             problem, total = self._problem(submission), total + 1
             if submission.key in self._journal.done:
                 skipped += 1
@@ -184,18 +237,6 @@ class _Run:
                 needed[submission.problem_id] = problem
         self._tell(RunStarted(total=total, skipped=skipped))
         return list(needed.values())
-
-    def distinct_keys(self, submissions: Iterable[Submission]) -> Iterator[Submission]:
-        seen = set[str]()
-        for submission in submissions:
-            if submission.key in seen:
-                raise InputError(
-                    f"the key {submission.key!r} is there twice",
-                    field="key",
-                    remedy="Give every row an id of its own, or leave the id column out",
-                )
-            seen.add(submission.key)
-            yield submission
 
     def _problem(self, submission: Submission) -> Problem:
         problem = self._problems.get(submission.problem_id)
@@ -210,9 +251,9 @@ class _Run:
 
     # --- meanwhile ---
 
-    async def work(self, source: Iterator[Submission]) -> None:
-        """One worker. All take from one iterator: no more submissions are in memory than are worked on."""
-        for submission in source:
+    async def work(self, source: _Source) -> None:
+        """One worker. All take from one source: no more submissions are in memory than are worked on."""
+        while (submission := await source.next()) is not None:
             if submission.key in self._journal.done:
                 self._numbers["skipped"] += 1
                 await asyncio.sleep(0)  # a long way through rows that are done can be cancelled

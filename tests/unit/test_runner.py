@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -414,3 +414,41 @@ async def test_events_tell_the_whole_story(tmp_path: Path) -> None:
 async def test_a_stream_has_no_total(tmp_path: Path) -> None:
     _, events = await score(tmp_path / "run", FakeJudge(), iter(some(2)))
     assert events[0] == RunStarted(total=None, skipped=0)
+
+
+async def test_what_comes_one_by_one_is_judged_as_it_comes(tmp_path: Path) -> None:
+    """The next one comes when the last one is being judged: nobody collects them first."""
+    judged = asyncio.Semaphore(1)
+
+    def reply(one: Submission) -> SubmissionResult:
+        judged.release()
+        return result(one)
+
+    async def writing() -> AsyncIterator[Submission]:
+        for one in some(3):
+            await judged.acquire()
+            yield one
+
+    summary, events = await score(tmp_path / "run", FakeJudge(reply), writing())
+    assert (summary.judged, events[0]) == (3, RunStarted(total=None, skipped=0))
+
+
+async def test_a_stream_that_breaks_loses_nothing(tmp_path: Path) -> None:
+    async def writing() -> AsyncIterator[Submission]:
+        for one in some(2):
+            yield one
+            await asyncio.sleep(0.01)
+        raise InputError("the model is gone")
+
+    with pytest.raises(InputError, match="the model is gone"):
+        await score(tmp_path / "run", FakeJudge(), writing())
+    assert sorted(rows(tmp_path / "run")) == ["k000", "k001"]
+
+
+async def test_a_key_that_comes_twice_in_a_stream_is_named(tmp_path: Path) -> None:
+    async def writing() -> AsyncIterator[Submission]:
+        for one in (*some(1), *some(1)):
+            yield one
+
+    with pytest.raises(InputError, match="'k000' is there twice"):
+        await score(tmp_path / "run", FakeJudge(), writing())
