@@ -10,11 +10,10 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from ioi_eval.engines import Engine
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import check_names
 from ioi_eval.errors import EngineError, EngineOverloaded, JobRejected
-from ioi_eval.models import Job, JobResult
+from ioi_eval.models import Job, JobResult, Profile
 from ioi_eval.protocol import piston
 from ioi_eval.server.admission import Visit
 from ioi_eval.server.metrics import Metrics
@@ -24,11 +23,18 @@ _IN_THREAD = 1 << 20  # bytes, from which on JSON is read and written beside the
 _T = TypeVar("_T")
 
 
-class PackagedEngine(Engine, Protocol):
+class PackagedEngine(Protocol):
     """An engine that knows which languages its jobs can be in."""
 
     @property
+    def slots(self) -> int: ...
+
+    @property
     def packages(self) -> tuple[Package, ...]: ...
+
+    async def profile(self) -> Profile: ...
+
+    async def execute(self, job: Job) -> JobResult: ...
 
 
 class FailedInside(EngineError):

@@ -17,6 +17,7 @@ from ioi_eval.server.admission import Admission
 from ioi_eval.server.jobs import Jobs, PackagedEngine
 from ioi_eval.server.metrics import Metrics
 from ioi_eval.server.options import ServerOptions
+from ioi_eval.server.prepared import Prepared
 from ioi_eval.server.routes import Routes
 from ioi_eval.store import Store
 
@@ -113,5 +114,8 @@ async def serve(
         allow_unconfined=allow_unconfined,
         packages=(*packages, graders() / "classic"),
     )
-    async with engine, Server(engine, options, tell=tell) as server:
-        yield server
+    memory = options.run_memory_limit if options else -1
+    async with engine:
+        prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
+        async with Server(prepared, options, tell=tell) as server:
+            yield server

@@ -1,14 +1,45 @@
-"""One store and one engine folder for all conformance tests."""
+"""One store and one worker for all conformance tests; requests may go to another server instead.
+
+pytest tests/conformance -k http --piston-url http://HOST:2000
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from http_calls import PistonServer
 
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.store import Store
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--piston-url", metavar="URL", help="the server that test_http_* ask, not one of ours")
+
+
+@pytest.fixture(scope="session")
+def piston(request: pytest.FixtureRequest, shared_cache: Path) -> Iterator[PistonServer]:
+    """The server that is asked: `ioi-eval worker` on a port of its own, or the one that the option names."""
+    url = request.config.getoption("--piston-url", default=None)
+    if url:
+        yield PistonServer(url, ours=False)
+        return
+    argv = [sys.executable, "-m", "ioi_eval.cli", "worker", "--port", "0", "--slots", "2"]
+    limits = ("--run-timeout", "60", "--max-body", "4mb", "--max-output", "1mb")
+    environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache), "IOI_EVAL_TOKEN": ""}
+    worker = subprocess.Popen([*argv, *limits], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert worker.stdout is not None
+        line = worker.stdout.readline()
+        yield PistonServer(line.split()[3].rstrip(","), ours=True)
+    finally:
+        worker.terminate()
+        worker.communicate()
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ class Package(Value):
 
     language: str
     version: str
+    name: str = ""  # the package's, where there is one
     aliases: tuple[str, ...] = ()
     runtime: str = ""  # the package's own name, where it provides languages of other names
     needs: str = ""  # the command without which it is not offered
@@ -81,6 +82,7 @@ def _load(place: Path, seen: Path) -> Iterator[Package]:
         yield Package(
             language=each.language,
             version=info.version,
+            name=info.language,
             aliases=each.aliases,
             runtime=each.runtime or (info.language if info.provides else ""),
             needs=each.needs,

@@ -47,6 +47,7 @@ def test_what_a_package_says(seen: Path) -> None:
     assert found == Package(
         language="greet",
         version="1.0.0",
+        name="greet",
         aliases=("g",),
         folder=str(place),
         environment={"GREETING": "hello", "PATH": f"{place}/bin:/usr/bin:/bin"},

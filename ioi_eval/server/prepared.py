@@ -1,0 +1,180 @@
+"""Classic jobs whose programs are kept: a job compiles only what no job before it has compiled.
+
+A classic job brings one test and all sources, and pipelines send one for every test. Here checker, manager
+and grader are built once for all submissions and a submission once for all its tests, by builds that hold no
+test. A job that brings scripts of its own goes as it came: nobody knows what they do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.artifacts.sharing import Shared
+from ioi_eval.engines.embedded.job import drop
+from ioi_eval.engines.embedded.packages import Package, find_package
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Toolchain, Value
+from ioi_eval.resources import graders
+from ioi_eval.server.jobs import PackagedEngine
+from ioi_eval.server.kept import Kept, KeptBuilds
+from ioi_eval.store import Store
+
+_PACKAGE = "ioi_eval_classic"
+_CONFIG = "graders/grader_config.json"
+_CHECKING = "cms_checker"
+_OF_A_TEST = frozenset({"input.txt", "correct_output.txt", "user_output.txt", "output.txt"})
+_OWN_SCRIPTS = frozenset({"compile", "run"})
+
+
+class _Build(Value):
+    """One of the two builds behind a classic job."""
+
+    kind: str
+    head: str  # ahead of the package's script
+    makes: tuple[str, ...]
+
+
+_TRUSTED = _Build(
+    kind="classic-trusted",
+    head="only=trusted\n",
+    makes=("built/checker", "built/manager", "built/beside.o"),
+)
+_SUBMISSION = _Build(kind="classic-submission", head="", makes=("built/submission",))
+
+
+class _Asked(Value):
+    """A classic job, and what it is about."""
+
+    job: Job
+    package: Package
+    tool: Toolchain
+    submission: str  # the name of its source, empty where it brings none
+
+    @property
+    def sources(self) -> tuple[JobFile, ...]:
+        return tuple(file for file in self.job.files if file.name not in _OF_A_TEST)
+
+    @property
+    def trusted(self) -> tuple[JobFile, ...]:
+        return tuple(file for file in self.sources if file.name != self.submission)
+
+
+class Prepared:
+    """An engine in front of another one, for classic jobs."""
+
+    def __init__(self, engine: PackagedEngine, store: Store, *, memory: int | None = None) -> None:
+        """`memory`: what boxes of classic jobs may have; their scripts limit the submission by themselves."""
+        self._engine, self._memory = engine, memory
+        self._script = (graders() / "classic" / "compile").read_text()
+        self._kept = KeptBuilds(store)
+        self._builds: Shared[Kept] = Shared()
+
+    @property
+    def slots(self) -> int:
+        return self._engine.slots
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        return self._engine.packages
+
+    async def profile(self) -> Profile:
+        return await self._engine.profile()
+
+    async def execute(self, job: Job) -> JobResult:
+        profile = await self._engine.profile()
+        asked = _asked(job, self.packages, profile.toolchains)
+        if asked is None:
+            return await self._engine.execute(job)
+        built = await self._trusted(asked, profile)
+        if asked.package.language == _CHECKING:
+            return await self._engine.execute(self._run_job(asked.job, built))
+        submission = await self._built(_SUBMISSION, asked, (*asked.sources, *built), profile)
+        if submission.stage.code != 0:
+            return _not_compiled(asked.package, submission)
+        result = await self._engine.execute(self._run_job(asked.job, (*built, *submission.files)))
+        return msgspec.structs.replace(result, compile=submission.stage)
+
+    async def _trusted(self, asked: _Asked, profile: Profile) -> tuple[JobFile, ...]:
+        """Nothing where it does not compile: the job's own compile stage says so then."""
+        if asked.package.runtime != "cms_ioi":
+            return ()
+        kept = await self._built(_TRUSTED, asked, asked.trusted, profile)
+        return kept.files if kept.stage.code == 0 else ()
+
+    async def _built(
+        self, build: _Build, asked: _Asked, files: tuple[JobFile, ...], profile: Profile
+    ) -> Kept:
+        key = self._key(build, asked, files, profile)
+
+        async def find_or_make() -> Kept:
+            found = await asyncio.to_thread(self._kept.find, key)
+            return found or await self._make(key, build, asked.job, files)
+
+        return await self._builds.call(key, find_or_make)
+
+    async def _make(self, key: str, build: _Build, job: Job, files: tuple[JobFile, ...]) -> Kept:
+        scripts = (_script("compile", build.head + self._script), _script("run", ":\n"))
+        limits = {"run_memory_limit": self._memory, "keep": build.makes}
+        result = await self._engine.execute(msgspec.structs.replace(job, files=(*files, *scripts), **limits))
+        assert result.compile is not None, "the job has a compile script"
+        try:
+            return await asyncio.to_thread(self._kept.keep, key, result.compile, result.kept)
+        finally:
+            await asyncio.to_thread(drop, result)
+
+    def _key(self, build: _Build, asked: _Asked, files: Iterable[JobFile], profile: Profile) -> str:
+        """All that a build depends on, as docs/protocol.md has it under "Artifact key"."""
+        document = {
+            "v": 1,
+            "kind": build.kind,
+            "architecture": profile.architecture,
+            "toolchain": asked.tool.identity,
+            "command": [asked.package.language, hashlib.sha256(self._script.encode()).hexdigest()],
+            "sources": sorted((file.name, file.content.sha256) for file in files),
+        }
+        return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
+
+    def _run_job(self, job: Job, built: Iterable[JobFile]) -> Job:
+        return msgspec.structs.replace(job, files=(*job.files, *built), run_memory_limit=self._memory)
+
+
+def _asked(job: Job, packages: Iterable[Package], tools: Mapping[str, Toolchain]) -> _Asked | None:
+    """None for jobs that go as they came."""
+    package = find_package(packages, job.runtime, job.version)
+    if package is None or package.name != _PACKAGE or any(file.name in _OWN_SCRIPTS for file in job.files):
+        return None
+    submission = _submission(job, package)
+    if submission is None:
+        return None
+    if package.language == "java":
+        builder = JobFile(name="Build.java", content=Blob.of_file(graders() / "java" / "Build.java"))
+        job = msgspec.structs.replace(job, files=(*job.files, builder))
+    return _Asked(job=job, package=package, tool=tools[package.needs], submission=submission)
+
+
+def _submission(job: Job, package: Package) -> str | None:
+    """The name of the submission's source; None where the job does not say."""
+    if package.language == _CHECKING:
+        return ""
+    names = (file.name for file in job.files)
+    if package.runtime == "codeforces":
+        return next((name for name in names if name.startswith("main.")), None)
+    config = next((file.content.read() for file in job.files if file.name == _CONFIG), b"")
+    try:
+        settings: Any = msgspec.json.decode(config)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    code = settings.get("code") if isinstance(settings, dict) else None
+    return f"graders/{code.lower()}.cpp" if isinstance(code, str) else None
+
+
+def _script(name: str, text: str) -> JobFile:
+    return JobFile(name=name, content=Blob.of(text), text=True)
+
+
+def _not_compiled(package: Package, kept: Kept) -> JobResult:
+    return JobResult(run=kept.stage, compile=kept.stage, language=package.language, version=package.version)

@@ -1,0 +1,90 @@
+"""A Piston server at a URL, ours or another: requests in a line each, and reasons not to ask some of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Reply(NamedTuple):
+    status: int
+    kind: str | None  # content type
+    body: Any  # JSON, or text
+
+
+class PistonServer:
+    """`ours`: a worker that these tests started."""
+
+    def __init__(self, url: str, *, ours: bool) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        self._host, self._port, self.ours = parts.hostname, parts.port or 80, ours
+        path = parts.path.rstrip("/")
+        self._api = path if path.endswith("/api/v2") else f"{path}/api/v2"
+
+    def call(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> Reply:
+        """`path` is below /api/v2."""
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=120)
+        try:
+            connection.request(method, self._api + path, body, headers or {})
+            reply = connection.getresponse()
+            data = reply.read()
+        finally:
+            connection.close()
+        kind = reply.headers.get("Content-Type")
+        text = data.decode()
+        return Reply(reply.status, kind, json.loads(text) if kind and "json" in kind else text)
+
+    def execute(self, **job: Any) -> Reply:
+        """Skips where the server's limits, or what it has installed, do not let it answer."""
+        return self.able(self.call("POST", "/execute", json.dumps(job).encode(), JSON))
+
+    def bash(self, script: str, **fields: Any) -> dict[str, Any]:
+        """The run stage of a job in bash."""
+        files = [{"name": "run", "content": script}, *fields.pop("files", [])]
+        reply = self.execute(**{"language": "bash", "version": "*", "files": files, **fields})
+        assert reply.status == 200, reply
+        run: dict[str, Any] = reply.body["run"]
+        return run
+
+    def able(self, reply: Reply) -> Reply:
+        words = (
+            reply.body.get("message") or reply.body.get("stack") or "" if isinstance(reply.body, dict) else ""
+        )
+        if not self.ours and re.search("configured limit|runtime is unknown|PayloadTooLarge", words):
+            pytest.skip(f"this server does not take it: {words.splitlines()[0]}")
+        return reply
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        entries = self.call("GET", "/runtimes").body
+        return frozenset(name for each in entries for name in (each["language"], *each["aliases"]))
+
+    @cached_property
+    def is_current(self) -> bool:
+        """Whether it says how a stage ended; those before isolate do not."""
+        return "status" in self.bash("true")
+
+    def needs(self, language: str) -> None:
+        if language not in self.languages:
+            pytest.skip(f"this server has no {language}")
+
+    def needs_to_be_current(self) -> None:
+        if not self.is_current:
+            pytest.skip("this server is from before isolate and does not tell")
+
+
+def lacks(language: str) -> bool:
+    """Whether this machine cannot have a language that the recorded server had."""
+    return language == "kotlin" or (language == "java" and shutil.which("javac") is None)

@@ -1,0 +1,147 @@
+"""Requests that were recorded from a current server get the same reply, times and memory aside."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_calls import JSON, PistonServer, Reply, lacks
+
+from ioi_eval.protocol.piston import decode_reply
+from ioi_eval.verdicts import classic_outcome, classic_result
+
+FOLDER = Path(__file__).parents[1] / "unit" / "protocol" / "piston_samples"
+SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
+MEASURED = ("cpu_time", "wall_time", "memory")
+SPECIAL = {
+    "box_seen_from_inside",
+    "not_json",
+    "memory_limit",
+    "runtimes",
+    "file_escape",
+    "wrong_content_type",
+}
+CLASSIC = [name for name in SAMPLES if name.startswith("classic_")]
+PLAIN = [
+    name for name in SAMPLES if not name.startswith(("old_", "stock_", "classic_")) and name not in SPECIAL
+]
+
+
+def asked(piston: PistonServer, name: str) -> Reply:
+    request = SAMPLES[name]["request"]
+    body = None if request["body"] is None else json.dumps(request["body"]).encode()
+    return piston.call(request["method"], request["path"], body, JSON if body else None)
+
+
+def plain(text: str) -> str:
+    """Without what differs from box to box: owners, dates, names of scripts, numbers of processes."""
+    text = re.sub(r"(-rw-r--r-- 1) \S+ \S+ +(\d+) \w+ +\d+ \d\d:\d\d", r"\1 \2", text)
+    return re.sub(r"(?m)^\S+: line \d+: +\d+ (.*?)  .*$", r"\1", text)
+
+
+def comparable(told: dict[str, Any], fields: set[str]) -> dict[str, Any]:
+    """What a stage says that another server says in the same words."""
+    kept = {name: value for name, value in told.items() if name in fields and name not in MEASURED}
+    return {name: plain(value) if isinstance(value, str) else value for name, value in kept.items()}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: str) -> None:
+    wanted, got = SAMPLES[name]["response"], asked(piston, name)
+    if wanted["status"] == 200:
+        piston.able(got)
+    assert (got.status, got.kind) == (wanted["status"], wanted["content_type"]), got
+    if wanted["status"] != 200:
+        told, expected = (body["message"] for body in (got.body, wanted["body"]))
+        if not piston.ours:  # its limits are its own
+            told, expected = (re.sub(r"limit of \d+", "limit", text) for text in (told, expected))
+        assert told == expected
+        return
+    assert got.body.keys() == wanted["body"].keys()
+    stage, recorded = got.body["run"], wanted["body"]["run"]
+    fields = set(recorded) if piston.ours else set(recorded) & set(stage)
+    assert comparable(stage, fields) == comparable(recorded, fields)
+    if piston.is_current:
+        assert stage.keys() == recorded.keys()
+        assert all(isinstance(stage[field], int) for field in MEASURED)
+    if piston.ours:
+        assert (got.body["language"], got.body["version"]) == ("bash", "5.2.0")
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_recorded_classic_jobs_mean_the_same(piston: PistonServer, name: str) -> None:
+    """Feedback in other words, but what the contract makes of it is the same."""
+    piston.needs("cms_ioi")
+    wanted, got = SAMPLES[name]["response"], piston.able(asked(piston, name))
+    assert (got.status, got.kind) == (wanted["status"], wanted["content_type"])
+    assert got.body.keys() == wanted["body"].keys()
+    for field in ("language", "version"):
+        assert got.body[field] == wanted["body"][field]
+    for phase in ("compile", "run"):
+        stage, recorded = got.body[phase], wanted["body"][phase]
+        if piston.is_current:
+            assert stage.keys() == recorded.keys()
+        for field in ("code", "signal", "message", "status"):
+            assert stage.get(field) == recorded[field] or field not in stage, (phase, field)
+        assert of_problem(stage["stdout"]) == of_problem(recorded["stdout"]), phase
+        assert last_words(stage["stderr"]) == last_words(recorded["stderr"]), phase
+    assert outcome(got.body) == outcome(wanted["body"])
+
+
+def of_problem(text: str) -> str:
+    """Without the folder of the job."""
+    return re.sub(r"/\S*/checker/", "/checker/", text)
+
+
+def last_words(text: str) -> str:
+    """The feedback, without how it is explained."""
+    line = (text.strip().splitlines() or [""])[-1]
+    return re.sub(r" \(.*\)$", "", line)
+
+
+def outcome(body: dict[str, Any]) -> tuple[float, str]:
+    result = decode_reply(200, json.dumps(body).encode())
+    test = classic_result("1", *classic_outcome(result))
+    return test.score, test.status
+
+
+def test_a_failed_compilation_is_repeated_as_the_run(piston: PistonServer) -> None:
+    piston.needs("cms_ioi")
+    body = piston.able(asked(piston, "classic_ce")).body
+    assert body["run"] == body["compile"]
+
+
+def test_all_recorded_languages_are_there(piston: PistonServer) -> None:
+    if not piston.ours:
+        pytest.skip("what a server has installed is its own affair")
+    got = asked(piston, "runtimes")
+    assert (got.status, got.kind) == (200, "application/json; charset=utf-8")
+    recorded = [each for each in SAMPLES["runtimes"]["response"]["body"] if not lacks(each["language"])]
+    assert len(recorded) >= 10
+    assert [each for each in recorded if each not in got.body] == []
+
+
+def test_what_is_not_json(piston: PistonServer) -> None:
+    reply = piston.call("POST", "/execute", b"{nope", JSON)
+    assert reply.status == 400
+    assert reply.body.keys() == {"stack"} and reply.body["stack"].startswith("SyntaxError")
+
+
+def test_what_is_not_said_to_be_json(piston: PistonServer) -> None:
+    reply = piston.call("POST", "/execute", b"{}", {"Content-Type": "text/plain"})
+    wanted = SAMPLES["wrong_content_type"]["response"]
+    assert (reply.status, reply.body) == (wanted["status"], wanted["body"])
+
+
+def test_a_name_that_leaves_the_box(piston: PistonServer) -> None:
+    reply = asked(piston, "file_escape")
+    assert (reply.status, reply.body) == (500, "")
+
+
+def test_too_much_memory(piston: PistonServer) -> None:
+    """Who is killed for it, the process or all of the job, differs between servers."""
+    run = piston.execute(**SAMPLES["memory_limit"]["request"]["body"]).body["run"]
+    assert run["signal"] == "SIGKILL" or "after=0" not in run["stdout"]
