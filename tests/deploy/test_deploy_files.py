@@ -1,0 +1,185 @@
+"""What piston/ deploys: valid, in agreement with itself and with what the doctor asks for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import typer
+import yaml
+
+from ioi_eval.cli import app
+from ioi_eval.engines.piston.discovery import PORT, discovery
+from ioi_eval.engines.piston.findings import findings
+from ioi_eval.engines.piston.reports import EndpointReport
+
+PISTON = Path(__file__).parents[2] / "piston"
+_OBJECTS = list(yaml.safe_load_all((PISTON / "kubernetes" / "worker.yaml").read_text()))
+_KINDS = {each["kind"]: each for each in _OBJECTS}
+
+
+def limits() -> dict[str, str]:
+    lines = (PISTON / "limits.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+# --- the official image ------------------------------------------------------------------------------
+
+
+def test_the_limits_are_all_that_the_doctor_asks_for() -> None:
+    """A report of nothing but ones lacks everything; each remedy names a variable and a value."""
+    numbers = {
+        field: 1
+        for field in EndpointReport.__struct_fields__
+        if field.startswith("max_") and field != "max_body"
+    }
+    lines = findings(EndpointReport(url="http://a:2000", runtimes=("bash",), **numbers))  # type: ignore[arg-type]
+    asked = dict(re.findall(r"(PISTON_\w+)=(-?\d+)", " ".join(line.remedy for line in lines)))
+    assert len(asked) > 6
+    given = limits()
+    assert {name: value for name, value in asked.items() if int(given[name]) < int(value)} == {}
+
+
+_INDEX = """    app.use(body_parser.urlencoded({ extended: true }));
+    app.use(body_parser.json());
+"""
+_RAISED = """    app.use(body_parser.urlencoded({ extended: true, limit: '512mb' }));
+    app.use(body_parser.json({ limit: '512mb' }));
+"""
+
+
+def started(folder: Path, index: str, *, entrypoint: bool) -> tuple[str, str]:
+    """What `official/start` starts, and what it makes of a server's source."""
+    for name in ("api/src", "bin"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "api" / "src" / "index.js").write_text(index)
+    programs = {folder / "bin" / "node": "node"}
+    if entrypoint:
+        programs[folder / "api" / "src" / "docker-entrypoint.sh"] = "entrypoint"
+    for path, word in programs.items():
+        path.write_text(f'#!/bin/sh\necho {word} "$@"\n')
+        path.chmod(0o755)
+    done = subprocess.run(
+        ["bash", PISTON / "official" / "start"],
+        env={"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PISTON_API": str(folder / "api")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.strip() + done.stderr, (folder / "api" / "src" / "index.js").read_text()
+
+
+@pytest.mark.parametrize(("entrypoint", "word"), [(True, "entrypoint"), (False, "node src")])
+def test_the_official_server_starts_with_a_larger_body(tmp_path: Path, entrypoint: bool, word: str) -> None:
+    said, index = started(tmp_path, _INDEX, entrypoint=entrypoint)
+    assert (said, index) == (word, _RAISED)
+    assert started(tmp_path, index, entrypoint=entrypoint) == (word, _RAISED)  # a container that starts again
+
+
+def test_a_server_that_reads_its_limit_is_left_alone_and_an_unknown_one_is_named(tmp_path: Path) -> None:
+    new = "app.use(body_parser.json({ limit: config.request_body_limit }));\n"
+    assert started(tmp_path, new, entrypoint=False) == ("node src", new)
+    said, _ = started(tmp_path, "app.use(express.json());\n", entrypoint=False)
+    assert "looks different" in said
+
+
+@pytest.mark.parametrize(("kind", "starter"), [("pyxis", "srun"), ("apptainer", "apptainer")])
+def test_a_slurm_job_starts_the_official_image(tmp_path: Path, kind: str, starter: str) -> None:
+    """The plug-ins are not here: a script tells what would be started, and with which limits."""
+    program = tmp_path / starter
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nenv\n')
+    program.chmod(0o755)
+    told = {
+        "FOLDER": str(PISTON / "slurm"), "KIND": kind, "CPUS": "3", "PACKAGES": "/shared/packages",
+        "TOKEN_FILE": "", "OPEN": "", "COMMAND": "", "IMAGE": "",
+    }  # fmt: skip
+    environment = {f"WORKER_{key}": value for key, value in told.items()}
+    done = subprocess.run(
+        [PISTON / "slurm" / "job", "2004"],
+        env={**os.environ, **environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    said = done.stdout.splitlines()
+    assert any("engineer-man/piston" in line and "sha256:" in line for line in said)
+    assert any(f"/shared/packages:/piston/packages,{PISTON}/official:/start:ro" in line for line in said)
+    assert {"PISTON_BIND_ADDRESS=0.0.0.0:2004", "PISTON_MAX_CONCURRENT_JOBS=3"} <= set(said)
+    assert {f"{name}={value}" for name, value in limits().items()} <= set(said)
+
+
+# --- docker ------------------------------------------------------------------------------------------
+
+
+def test_the_compose_file_agrees_with_its_neighbours() -> None:
+    folder = PISTON / "docker"
+    services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
+    official, worker = services["official"], services["worker"]
+    assert (folder / official["env_file"]).resolve() == PISTON / "limits.env"
+    assert (
+        folder / official["volumes"][0].split(":")[0] / "start"
+    ).resolve() == PISTON / "official" / "start"
+    build = worker["build"]
+    assert (folder / build["context"] / build["dockerfile"]).resolve() == folder / "Dockerfile"
+    for service in services.values():
+        assert service["ports"][0].endswith(f":{PORT}")
+        assert service["ports"][0].startswith("127.0.0.1:")
+    assert worker["cap_drop"] == ["ALL"]
+
+
+def test_what_is_deployed_is_known_to_the_worker() -> None:
+    command = typer.main.get_command(app)
+    known = {option for each in command.commands["worker"].params for option in each.opts}  # type: ignore[attr-defined]
+    container = _KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    services = yaml.safe_load((PISTON / "docker" / "compose.yaml").read_text())["services"]
+    dockerfile = (PISTON / "docker" / "Dockerfile").read_text()
+    words = [*container["args"], *services["worker"]["command"], *re.findall(r'"(--\w[\w-]*)"', dockerfile)]
+    words += re.findall(r"(?<=[( ])--[a-z][a-z-]+(?= )", (PISTON / "slurm" / "job").read_text().split("}")[0])
+    assert {"--host", "--slots", "--port", "--token-file"} <= set(words)
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+# --- kubernetes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["1.25", "1.30", "1.34"])
+@pytest.mark.parametrize("kind", _KINDS)
+def test_kubernetes_knows_every_field(kind: str, version: str) -> None:
+    assert kubernetes_validate.validate(_KINDS[kind], version, strict=True)
+
+
+def test_a_field_that_is_none_is_found() -> None:
+    broken = {**_KINDS["Service"], "spec": {**_KINDS["Service"]["spec"], "clusterIp": "None"}}
+    with pytest.raises(kubernetes_validate.ValidationError, match="clusterIp"):
+        kubernetes_validate.validate(broken, "1.30", strict=True)
+
+
+def test_the_parts_of_the_cluster_fit_together() -> None:
+    deployment, service = _KINDS["Deployment"], _KINDS["Service"]
+    pod: dict[str, Any] = deployment["spec"]["template"]
+    labels = pod["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"] == labels
+    assert _KINDS["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == labels
+    assert (
+        _KINDS["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    )
+    assert service["spec"]["clusterIP"] == "None"
+    found = discovery(f"k8s:{service['metadata']['name']}")
+    assert str(found).endswith(f":{service['spec']['ports'][0]['port']}")
+    (container,) = pod["spec"]["containers"]
+    (mount,) = container["volumeMounts"]
+    assert {each["name"]: each.get("value") for each in container["env"]}["TMPDIR"] == mount["mountPath"]
+
+
+def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
+    pod = _KINDS["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/healthz", "port": "http"}
+    patience = container["livenessProbe"]["periodSeconds"] * container["livenessProbe"]["failureThreshold"]
+    assert patience > pod["terminationGracePeriodSeconds"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["resources"]["requests"] == container["resources"]["limits"]
