@@ -1,0 +1,24 @@
+"""Generations of every shape, as files: NAME.LANGUAGE.txt, and NAME.LANGUAGE.code where there is code in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.extraction import extract
+from ioi_eval.languages import find
+
+CORPUS = Path(__file__).parent / "extraction_corpus"
+GENERATIONS = sorted(CORPUS.glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", GENERATIONS, ids=lambda path: path.stem)
+def test_the_code_in_a_generation(path: Path) -> None:
+    expected = path.with_suffix(".code")
+    found = extract(path.read_bytes().decode(), find(path.stem.rpartition(".")[2]))
+    assert found == (expected.read_text() if expected.exists() else None)
+
+
+def test_every_expectation_belongs_to_a_generation() -> None:
+    assert {path.stem for path in CORPUS.glob("*.code")} < {path.stem for path in GENERATIONS}
