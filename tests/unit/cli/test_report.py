@@ -8,28 +8,26 @@ from typing import Any
 
 import pytest
 from cli_helpers import CommandLine, contents
-from run_samples import SUM, problem, result, submission
+from run_samples import SUM, problem, result, submission, write_run
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.models import Verdict
 from ioi_eval.rows import failure_row, result_row
 
+WRONG = {"3-a": Verdict.WA}
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202e <script>"
 
 
 def run(folder: Path, **models: int) -> Path:
     """A contest of 2024: models solve so many of its six problems, of the others not the last subtask."""
-    with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
-        journal.begin()
-        for model, solved in models.items():
-            for n, letter in enumerate("abcdef"):
-                of, columns = problem(f"p{letter}"), {"model": model, "year": 2024}
-                columns |= {"difficulty": "easy" if n < 3 else "hard"}
-                sent = submission(f"{model}-{letter}", problem_id=of.id, row=columns)
-                statuses = {} if n < solved else {"3-a": Verdict.WA}
-                journal.record(result_row(sent, of, result(sent, statuses, problem=of)))
-    return folder
+    rows = []
+    for model, solved in models.items():
+        for n, letter in enumerate("abcdef"):
+            of, difficulty = problem(f"p{letter}"), "easy" if n < 3 else "hard"
+            columns = {"model": model, "year": 2024, "difficulty": difficulty}
+            sent = submission(f"{model}-{letter}", problem_id=of.id, row=columns)
+            rows.append(result_row(sent, of, result(sent, {} if n < solved else WRONG, problem=of)))
+    return write_run(folder, rows)
 
 
 def test_one_run(cli: CommandLine) -> None:
@@ -123,10 +121,10 @@ def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
     columns: dict[str, Any] = {"model": HOSTILE, "difficulty": HOSTILE, "tags": [HOSTILE]}
     sent = submission("k", row=columns)
     for name in ("a", "b" + "\x1b[31m"):
-        with Journal.open(cli.folder / name, Fingerprint(dump="d" * 64)) as journal:
-            journal.begin()
-            journal.record(result_row(sent, SUM, result(sent, feedback=HOSTILE)))
-            journal.fail(failure_row(submission("f", row=columns), JudgeFailure(HOSTILE)))
+        row = result_row(sent, SUM, result(sent, feedback=HOSTILE))
+        write_run(
+            cli.folder / name, [row], [failure_row(submission("f", row=columns), JudgeFailure(HOSTILE))]
+        )
     for folders in (["a"], ["a", "b\x1b[31m"]):
         shown = cli("report", *folders).stdout
         assert all(char.isprintable() or char == "\n" for char in shown)

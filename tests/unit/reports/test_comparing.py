@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from run_samples import SUM, problem, result, submission
+from run_samples import SUM, problem, result, submission, write_run
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.journal import Fingerprint
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, Run, comparison, named, summary, write_comparison
 from ioi_eval.reports.document import Document, Section
@@ -25,17 +25,14 @@ def run(
 ) -> Path:
     """Models that solve everything, or not the last subtask and not the last test."""
     made_of = Fingerprint(dump="d" * 64, problems=hashes or {"sum": "a", "plain": "b"})
-    with Journal.open(folder, made_of) as journal:
-        journal.begin()
-        for model, right in models.items():
-            for of, difficulty in [(SUM, "hard"), (PLAIN, "easy")][: 2 if plain else 1]:
-                columns = {"model": model, "difficulty": difficulty}
-                sent = submission(f"{model}-{of.id}", problem_id=of.id, row=columns)
-                judged = result(sent, {} if right else WRONG, problem=of)
-                journal.record(result_row(sent, of, judged))
-        first = next(iter(models))
-        journal.fail(failure_row(submission("f", row={"model": first}), JudgeFailure("why")))
-    return folder
+    rows = []
+    for model, right in models.items():
+        for of, difficulty in [(SUM, "hard"), (PLAIN, "easy")][: 2 if plain else 1]:
+            columns = {"model": model, "difficulty": difficulty}
+            sent = submission(f"{model}-{of.id}", problem_id=of.id, row=columns)
+            rows.append(result_row(sent, of, result(sent, {} if right else WRONG, problem=of)))
+    failed = failure_row(submission("f", row={"model": next(iter(models))}), JudgeFailure("why"))
+    return write_run(folder, rows, [failed], made_of=made_of)
 
 
 def compared(folders: list[Path]) -> Document:
@@ -47,7 +44,7 @@ def section(of: Document, title: str) -> Section:
     return found
 
 
-def rows(of: Section) -> list[list[str]]:
+def cells(of: Section) -> list[list[str]]:
     assert of.table is not None
     return [[str(cell) for cell in row] for row in (of.table.heads, *of.table.rows)]
 
@@ -55,17 +52,17 @@ def rows(of: Section) -> list[list[str]]:
 def test_models_by_runs_and_difficulty_by_models(tmp_path: Path) -> None:
     folders = [run(tmp_path / "old", {"m1": False}), run(tmp_path / "new", {"m1": True, "m2": False})]
     page = compared(folders)
-    assert rows(section(page, "Models by runs")) == [
+    assert cells(section(page, "Models by runs")) == [
         ["Model", "old", "new"],
         ["m1", "50.5 of 100 (0.0 %)", "100 of 100 (100.0 %)"],
         ["m2", "–", "50.5 of 100 (0.0 %)"],  # noqa: RUF001
     ]
-    assert rows(section(page, "Difficulty by models")) == [
+    assert cells(section(page, "Difficulty by models")) == [
         ["Difficulty", "old: m1", "new: m1", "new: m2"],
         ["easy", "75.0 % (0.0 %)", "100.0 % (100.0 %)", "75.0 % (0.0 %)"],
         ["hard", "50.5 of 100 (0.0 %)", "100 of 100 (100.0 %)", "50.5 of 100 (0.0 %)"],
     ]
-    assert rows(section(page, "Points by problem"))[1:] == [
+    assert cells(section(page, "Points by problem"))[1:] == [
         ["plain", "tests", "75.0 %", "100.0 %", "75.0 %"],
         ["sum", "100", "50.5", "100", "50.5"],
     ]

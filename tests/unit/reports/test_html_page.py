@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from run_samples import SUM, judged, result, submission, texts
+from run_samples import SUM, judged, result, submission, texts, write_run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.expectations import expectations
-from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
 from ioi_eval.reports.document import Document, Lines, Meter, Section, Table
@@ -96,16 +94,6 @@ def read(page: str) -> Reader:
     return reader
 
 
-def run(folder: Path, rows: Sequence[Any], failures: Sequence[Any] = (), **given: Any) -> Path:
-    with Journal.open(folder, Fingerprint(dump="d" * 64), settings=given) as journal:
-        journal.begin()
-        for row in rows:
-            journal.record(row)
-        for row in failures:
-            journal.fail(row)
-    return folder
-
-
 def around(text: str) -> Document:
     """A document that has the text in every place that there is."""
     section = Section(
@@ -168,7 +156,8 @@ def test_nothing_of_a_submission_breaks_the_page(
         for n, why in enumerate(HOSTILE)
     ]
     rows = [result_row(*case) for case in cases]
-    folder = run(tmp_path_factory.mktemp("html") / "run", rows, failures, engine=HOSTILE[0], dumps=HOSTILE)
+    given = {"engine": HOSTILE[0], "dumps": HOSTILE}
+    folder = write_run(tmp_path_factory.mktemp("html") / "run", rows, failures, settings=given)
     page = read(html(document(summary(folder))))
     assert any(visible(HOSTILE[0]) in piece for piece in page.text)
 
@@ -180,7 +169,7 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         judged_as = result(of, {"1-a": Verdict.WA}, feedback=text, compiler=text, compile_output=text)
         failure = failure_row(submission("f", row={"model": text}), JudgeFailure(text))
         row = result_row(of, SUM, judged_as)
-        folder = run(tmp_path / str(n), [row], [failure], command=text)
+        folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": text})
         words = expectations(SUM, Solution(name="s", expected="correct"))
         case = Case(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
         write_validation(folder, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))

@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from run_samples import SUM, TESTS, problem, result, submission
+from run_samples import SUM, TESTS, problem, result, submission, write_run
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.metrics import pass_at_k
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary, ReportOptions, summary
@@ -45,13 +44,7 @@ def only(
     failures: Iterable[dict[str, Any]] = (),
     options: ReportOptions | None = None,
 ) -> ModelSummary:
-    with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
-        journal.begin()
-        for one in rows:
-            journal.record(one)
-        for one in failures:
-            journal.fail(one)
-    (model,) = summary(folder, options).models
+    (model,) = summary(write_run(folder, rows, failures), options).models
     return model
 
 

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from run_samples import SUM, judged, problem, result, submission, texts
+from run_samples import SUM, judged, problem, result, submission, texts, write_run
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.models import Verdict
 from ioi_eval.reports import document, markdown, summary
 from ioi_eval.reports.text import NOTHING, Markdown, bar, block, inline, number, share, table, visible
@@ -48,13 +47,7 @@ def text_of(token: Token) -> str:
 def page(
     folder: Path, rows: list[Any], failures: Sequence[Any] = (), settings: dict[str, Any] | None = None
 ) -> str:
-    with Journal.open(folder, Fingerprint(dump="d" * 64), settings=settings) as journal:
-        journal.begin()
-        for row in rows:
-            journal.record(row)
-        for row in failures:
-            journal.fail(row)
-    return markdown(document(summary(folder)))
+    return markdown(document(summary(write_run(folder, rows, failures, settings=settings))))
 
 
 def cells(page: str) -> list[list[list[str]]]:
@@ -222,6 +215,7 @@ def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
+@settings(max_examples=40)
 def test_nothing_of_a_submission_breaks_the_page(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], reasons: list[str]
 ) -> None:

@@ -5,28 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from run_samples import SUM, TESTS, problem, result, submission
+from run_samples import SUM, TESTS, problem, result, submission, write_run
 
 from ioi_eval import Results
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.models import Verdict
 from ioi_eval.rows import failure_row, result_row
 
 PLAIN = problem("plain", subtasks=False)
-
-
-def run(folder: Path, rows: list[dict[str, Any]], failures: list[dict[str, Any]]) -> Results:
-    with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
-        journal.begin()
-        for row in rows:
-            journal.record(row)
-        for row in failures:
-            journal.fail(row)
-    return Results.open(folder)
 
 
 @pytest.fixture
@@ -38,7 +26,7 @@ def some(tmp_path: Path) -> Results:
         result_row(other, PLAIN, result(other, {"1-a": Verdict.TLE}, problem=PLAIN)),
     ]
     failed = [failure_row(submission(key, row={"model": "m"}), JudgeFailure("why")) for key in ("a", "c")]
-    return run(tmp_path / "run", rows, failed)
+    return Results.open(write_run(tmp_path / "run", rows, failed))
 
 
 def test_a_row_for_each_submission(some: Results) -> None:
@@ -82,7 +70,7 @@ def test_frames_say_what_summaries_say(some: Results) -> None:
 
 
 def test_frames_of_nothing_have_their_columns(tmp_path: Path) -> None:
-    nothing = run(tmp_path / "run", [], [])
+    nothing = Results.open(write_run(tmp_path / "run", []))
     assert {"key", "judged", "points"} <= set(nothing.to_frame().columns)
     assert {"subtask", "weighted_score"} <= set(nothing.subtasks_frame().columns)
     assert {"test_name", "memory"} <= set(nothing.tests_frame().columns)

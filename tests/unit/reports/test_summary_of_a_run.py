@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_samples import SUM, judged, problem, result, submission
+from run_samples import SUM, judged, problem, result, submission, write_run
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.journal import Fingerprint, Journal
@@ -24,13 +24,7 @@ PLAIN = problem("plain", subtasks=False)
 
 
 def written(folder: Path, rows: Iterable[dict[str, Any]], failures: Iterable[dict[str, Any]] = ()) -> Path:
-    with Journal.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
-        journal.begin()
-        for row in rows:
-            journal.record(row)
-        for row in failures:
-            journal.fail(row)
-    return folder
+    return write_run(folder, rows, failures, settings={"engine": "fake"}, made_of=MADE_OF)
 
 
 def scored(
@@ -127,6 +121,7 @@ def test_the_settings_come_from_the_run_and_from_its_rows(tmp_path: Path) -> Non
 
 
 @given(st.lists(judged(), max_size=8, unique_by=lambda case: case[0].key), st.integers(0, 2**32))
+@settings(max_examples=40)
 def test_any_order_of_finishing_gives_the_same_summary(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], seed: int
 ) -> None:
