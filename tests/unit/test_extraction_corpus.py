@@ -1,4 +1,4 @@
-"""Generations of every shape, as files: NAME.LANGUAGE.txt, and NAME.LANGUAGE.code where there is code in it."""
+"""Generations as files: NAME.LANGUAGE.txt, and NAME.LANGUAGE.code where there is code in it."""
 
 from __future__ import annotations
 
