@@ -1,0 +1,229 @@
+"""Classic jobs behind a server: what they compile is kept, and what they say is as if it had not been."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
+from ioi_eval.resources import graders
+from ioi_eval.server.kept import KeptBuilds
+from ioi_eval.server.prepared import Prepared
+from ioi_eval.store import Store
+
+HALF = """
+#include <fstream>
+#include <iostream>
+int main(int, char **names) {
+    int right, given;
+    std::ifstream(names[2]) >> right, std::ifstream(names[3]) >> given;
+    std::cout << (right == given ? "1.0" : right + 1 == given ? "0.5" : "0.0") << std::endl;
+    std::cerr << "checked" << std::endl;
+}
+"""
+GRADER = """#include "sum.h"
+#include <iostream>
+int main() { int a, b; std::cin >> a >> b; std::cout << add(a, b) << std::endl; }
+"""
+RIGHT = '#include "sum.h"\nint add(int a, int b) { return a + b; }\n'
+
+
+class Watched:
+    """The real engine, and which programs were built by whom."""
+
+    slots = 1
+
+    def __init__(self, engine: EmbeddedEngine) -> None:
+        self._engine, self.packages, self.profile = engine, engine.packages, engine.profile
+        self.builds: list[tuple[str, ...]] = []
+
+    async def execute(self, job: Job) -> JobResult:
+        result = await self._engine.execute(job)
+        if job.keep:
+            self.builds.append(tuple(result.kept))
+            names = {file.name for file in job.files}
+            assert not names & {"input.txt", "correct_output.txt"}, "a build sees a test"
+        return result
+
+
+@pytest.fixture
+async def watched(store: Store) -> AsyncIterator[Watched]:
+    async with EmbeddedEngine(store=store, slots=1, packages=(graders() / "classic",)) as engine:
+        yield Watched(engine)
+
+
+@pytest.fixture
+def prepared(watched: Watched, tmp_path: Path) -> Prepared:
+    return Prepared(watched, Store(tmp_path / "cache"))
+
+
+def olympiad(code: str, numbers: str = "2 3", answer: str = "5", *others: JobFile, **config: Any) -> Job:
+    settings = {"task_type": "Batch", "code": "Sum", "time_limit": 1.0, "memory_limit": 256 << 20, **config}
+    files = {
+        "graders/sum.cpp": code,
+        "input.txt": numbers + "\n",
+        "correct_output.txt": answer + "\n",
+        "graders/sum.h": "int add(int, int);\n",
+        "graders/grader.cpp": GRADER,
+        "graders/grader_config.json": json.dumps(settings),
+        "checker/checker.cpp": HALF,
+    }
+    texts = (text(name, content) for name, content in files.items())
+    return Job(files=(*texts, *others), runtime="cms_ioi", run_timeout=20_000, run_memory_limit=64 << 20)
+
+
+def text(name: str, content: str) -> JobFile:
+    return JobFile(name=name, content=Blob.of(content), text=True)
+
+
+async def test_each_program_is_built_once(watched: Watched, prepared: Prepared) -> None:
+    answers = [("2 3", "5", "1.0\n"), ("2 3", "4", "0.5\n"), ("1 1", "7", "0.0\n")]
+    for numbers, answer, score in answers:
+        result = await prepared.execute(olympiad(RIGHT, numbers, answer))
+        assert (result.run.stdout, result.language, result.version) == (score, "cms", "1.0.0"), result
+        assert result.compile is not None and "Compiled Sum from graders/sum.cpp" in result.compile.stdout
+    assert watched.builds == [("built/checker", "built/beside.o"), ("built/submission",)]
+    wrong = RIGHT.replace("a + b", "a - b")
+    assert (await prepared.execute(olympiad(wrong))).run.stdout == "0.0\n"
+    assert watched.builds[2:] == [("built/submission",)]
+    broken = RIGHT.replace("a + b", "a +")
+    for _ in range(2):
+        refused = await prepared.execute(olympiad(broken))
+        assert refused.compile is not None and refused.compile == refused.run
+        assert refused.run.code == 1 and "expected primary-expression" in refused.run.stderr
+    assert watched.builds[3:] == [()]
+
+
+async def test_another_grader_is_another_build(watched: Watched, prepared: Prepared) -> None:
+    await prepared.execute(olympiad(RIGHT))
+    job = olympiad(RIGHT)
+    files = tuple(
+        text(file.name, GRADER.replace("add(a, b)", "add(a, b) + 1"))
+        if file.name == "graders/grader.cpp"
+        else file
+        for file in job.files
+    )
+    changed = Job(files=files, runtime="cms_ioi", run_timeout=20_000)
+    assert (await prepared.execute(changed)).run.stdout == "0.5\n"
+    assert len(watched.builds) == 4
+
+
+async def test_a_checker_that_does_not_compile_is_told_as_ever(watched: Watched, prepared: Prepared) -> None:
+    job = olympiad(RIGHT)
+    files = (
+        *(file for file in job.files if file.name != "checker/checker.cpp"),
+        text("checker/checker.cpp", "?"),
+    )
+    result = await prepared.execute(Job(files=files, runtime="cms_ioi"))
+    assert result.compile is not None and result.compile.code == 3
+    assert "The checker does not compile" in result.compile.stderr
+
+
+async def test_scripts_of_the_job_win(watched: Watched, prepared: Prepared) -> None:
+    own = (text("compile", "echo mine > made\n"), text("run", 'cat made; echo $0 "$@"\n'))
+    result = await prepared.execute(olympiad(RIGHT, "2 3", "5", *own))
+    assert result.run.stdout == "mine\nrun graders/sum.cpp\n"
+    assert watched.builds == []
+
+
+async def test_an_output_to_check(prepared: Prepared) -> None:
+    given = (text("user_output.txt", "4\n"),)
+    job = olympiad("nobody compiles this", "", "3", *given)
+    files = tuple(file for file in job.files if file.name != "graders/sum.cpp")
+    result = await prepared.execute(Job(files=files, runtime="cms_ioi_checker"))
+    assert (result.run.stdout, result.run.stderr, result.language) == ("0.5\n", "checked\n", "cms_checker")
+
+
+async def test_the_memory_limit_is_the_submissions_alone(prepared: Prepared) -> None:
+    """The request asks for 64 MB for all that runs, which neither shell nor checker would leave alone."""
+    greedy = '#include "sum.h"\n#include <vector>\n'
+    greedy += "int add(int a, int b) { std::vector<char> v(SIZE, 1); return v[7] + a + b - 1; }\n"
+    fits = await prepared.execute(olympiad(greedy.replace("SIZE", "200 << 20")))
+    assert fits.run.stdout == "1.0\n", fits
+    over = await prepared.execute(olympiad(greedy.replace("SIZE", "300 << 20")))
+    assert (over.run.stdout, over.run.code) == ("0\n", 0)
+    assert "Runtime error" in over.run.stderr
+
+
+# --- Codeforces ------------------------------------------------------------------------------------------
+
+CPP = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+PYTHON = "print(sum(map(int, input().split())))\n"
+JAVA = "import java.util.*;\npublic class Sum { public static void main(String[] args) {\n"
+JAVA += "Scanner in = new Scanner(System.in); System.out.println(in.nextInt() + in.nextInt()); } }\n"
+
+
+def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "stdin") -> Job:
+    files = (
+        text(name, code),
+        text("input.txt", "2 3\n"),
+        text("correct_output.txt", "5\n"),
+        text("grader_config", f"TIME_LIMIT=4.0\nMEMORY_LIMIT=256.0\nINPUT_MODE={mode}"),
+    )
+    return Job(files=(*files, *others), runtime=language, run_timeout=60_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "code", "broken"),
+    [
+        ("main.cpp", "c++17", CPP, "int main( {"),
+        ("main.cpp", "GNU C++", CPP, "int main( {"),
+        ("main.python", "cf_python3", PYTHON, "print("),
+        ("main.java", "cf_java", JAVA, "class"),
+    ],
+)
+async def test_codeforces(
+    watched: Watched, prepared: Prepared, name: str, language: str, code: str, broken: str
+) -> None:
+    if language == "cf_java" and shutil.which("javac") is None:
+        pytest.skip("there is no Java here")
+    for _ in range(2):
+        right = await prepared.execute(contest(name, code, language))
+        assert right.compile is not None and right.compile.code == 0, right
+        assert (right.run.code, right.run.stdout.strip()) == (0, "1"), right
+    wrong = await prepared.execute(
+        contest(name, code.replace("+ b", "- b").replace("sum", "max").replace(") + in", ") - in"), language)
+    )
+    assert (wrong.run.code, wrong.run.stdout.strip(), wrong.run.stderr) == (0, "0", "Output isn't correct\n")
+    refused = await prepared.execute(contest(name, broken, language))
+    assert refused.compile is not None and refused.compile.code == 1, refused
+    assert watched.builds == [("built/submission",), ("built/submission",), ()]
+
+
+async def test_codeforces_by_file_and_with_a_checker(prepared: Prepared) -> None:
+    code = "a, b = map(int, open('input.txt').read().split())\nprint(a + b, file=open('output.txt', 'w'))\n"
+    by_file = await prepared.execute(contest("main.python", code, "python3", mode="file"))
+    assert by_file.run.stdout == "1\n", by_file
+    checker = text("checker.py", "import sys\nnames = sys.argv[1:]\nprint(int(open(names[2]).read()) % 2)\n")
+    for answer, score in (("print(7)", "1\n"), ("print(8)", "0\n")):
+        judged = await prepared.execute(contest("main.python", answer, "python3", checker))
+        assert judged.run.stdout == score, judged
+
+
+# --- the store -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("code", "lasts"), [(0, True), (1, True), (3, False), (None, False)])
+def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, lasts: bool) -> None:
+    kept = KeptBuilds(Store(tmp_path / "cache"))
+    stage = Stage(code=code, stdout="said")
+    assert kept.keep("abcd", stage, {}).stage == stage
+    found = kept.find("abcd")
+    assert (found is not None and found.stage == stage) if lasts else found is None
+
+
+def test_what_is_damaged_is_built_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    kept = KeptBuilds(store)
+    (tmp_path / "made").write_bytes(b"program")
+    kept.keep("abcd", Stage(code=0), {"built/submission": str(tmp_path / "made")})
+    folder = store.get("abcd")
+    assert folder is not None
+    (folder / "0").unlink()
+    assert kept.find("abcd") is None
