@@ -26,6 +26,8 @@ from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Toolchain, Value
 
 _BUILD = "build"
+# As in the embedded engine's boxes, where servers set nothing: compilers speak as there, and have a home.
+_ENVIRONMENT = 'export LANG=C.UTF-8 HOME="${HOME:-$PWD}"\n'
 _DELIVERY_SECONDS = 30.0  # to compress and print what was made
 
 
@@ -98,7 +100,7 @@ def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job
     delivering = _least(_milliseconds(_DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
-            _script("compile", compile_script(recipe, tool=tool)),
+            _script("compile", _ENVIRONMENT + compile_script(recipe, tool=tool)),
             _script("run", hand_over(recipe.output, profile.max_output)),
             *_sources(recipe),
         ),
@@ -124,7 +126,7 @@ def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job:
     return Job(
         files=(
             _script(_BUILD, script),
-            _script("compile", compile_script(recipe, tool=tool)),
+            _script("compile", _ENVIRONMENT + compile_script(recipe, tool=tool)),
             *_sources(recipe),
         ),
         run_timeout=_least(time, profile.max_run_time),

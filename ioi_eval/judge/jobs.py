@@ -24,6 +24,7 @@ _START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and
 _TEST_ALLOWANCE = 0.5  # seconds around each test: starting, reading, comparing
 _LEAST_ALLOWANCE = 2  # seconds: what a job surely takes around its tests, and a limit's own slack
 _PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
+_RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
 _UNLIMITED_TEST = 60.0  # what a test without any time limit is reckoned with
 
 
@@ -203,12 +204,14 @@ def _job_cpu_time(problem: Problem, time: int | None, profile: Profile) -> int |
 def _job_memory(problem: Problem, program: Program) -> int | None:
     """The server's limit is for the proctor, those who judge and the submission together: a backstop.
 
-    Servers before isolate limit the address space by it: programs that reserve more than they use get none.
+    Servers before isolate limit the address space by it. So there is room for what the proctor itself lets
+    programs reserve, and no limit for those that reserve as they like.
     """
     if problem.limits.memory is None or not program.submission.address_space:
         return None
     judges = [program.checker.limits.memory, program.manager.limits.memory if program.manager else None]
-    return _processes(problem) * problem.limits.memory + max(m or 0 for m in judges) + _PROCTOR_MEMORY
+    allowance = max(_RESERVED, *(memory or 0 for memory in judges))
+    return _processes(problem) * problem.limits.memory + allowance + _PROCTOR_MEMORY
 
 
 def _processes(problem: Problem) -> int:

@@ -82,8 +82,7 @@ class _Run:
     def _contract(self) -> str:
         """Which package judges this problem: one that can, of those that are there."""
         profile, objection = self._profile, codeforces.objection(self._problem, self._submission)
-        own = OWN if OWN in profile.runtimes else None
-        cms = next((name for name in _CLASSIC if name in profile.runtimes), own)
+        cms = next((name for name in (OWN, *_CLASSIC) if name in profile.runtimes), None)
         there = codeforces.is_there(profile)
         if cms is not None and not (there and not objection and self._objection(cms)):
             for test in self._problem.tests[:1]:
@@ -152,8 +151,17 @@ def _within(job: Job, problem: Problem, profile: Profile) -> Job:
     most = profile.max_run_cpu_time
     if most is not None and most < needed:
         raise _too_short("PISTON_RUN_CPU_TIME", needed, most)
-    wanted = job.run_timeout * (problem.options.processes + 1)
-    return msgspec.structs.replace(job, run_cpu_time=wanted if most is None else min(wanted, most))
+    compiling = _least(job.compile_timeout, profile.max_compile_time) if job.compile_timeout else None
+    return msgspec.structs.replace(
+        job,
+        run_cpu_time=_least(job.run_timeout * (problem.options.processes + 1), most),
+        compile_timeout=compiling,
+        compile_cpu_time=compiling,
+    )
+
+
+def _least(wanted: int, most: int | None) -> int:
+    return wanted if most is None else min(wanted, most)
 
 
 def _too_short(variable: str, needed: int, most: int) -> JudgeFailure:

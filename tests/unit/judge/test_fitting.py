@@ -27,10 +27,10 @@ PROGRAM = Program(
     files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
 )
 CHECKED = msgspec.structs.replace(
-    PROGRAM, checker=PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(memory=1 << 30))
+    PROGRAM, checker=PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(memory=5 << 30))
 )
 MANAGED = msgspec.structs.replace(
-    PROGRAM, manager=PlanManager(argv=("manager",), limits=PlanLimits(memory=3 << 30))
+    PROGRAM, manager=PlanManager(argv=("manager",), limits=PlanLimits(memory=6 << 30))
 )
 
 
@@ -119,10 +119,10 @@ RESERVES = msgspec.structs.replace(PROGRAM, submission=PlanSubmission(argv=("jav
 @pytest.mark.parametrize(
     ("task", "program", "memory"),
     [
-        (ALONE, PROGRAM, MEMORY + (256 << 20)),
-        (ALONE, CHECKED, MEMORY + (1 << 30) + (256 << 20)),
-        (TALK, MANAGED, 3 * MEMORY + (3 << 30) + (256 << 20)),
-        (STEPS, PROGRAM, 2 * MEMORY + (256 << 20)),
+        (ALONE, PROGRAM, MEMORY + (4 << 30) + (256 << 20)),
+        (ALONE, CHECKED, MEMORY + (5 << 30) + (256 << 20)),
+        (TALK, MANAGED, 3 * MEMORY + (6 << 30) + (256 << 20)),
+        (STEPS, PROGRAM, 2 * MEMORY + (4 << 30) + (256 << 20)),
         (ALONE, RESERVES, None),
         (problem(1, limits=Limits(cpu_time=1.0)), PROGRAM, None),
     ],

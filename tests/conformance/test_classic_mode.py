@@ -1,0 +1,77 @@
+"""A judge that has only classic jobs, and a pipeline's own functions, with a compiler and real scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.artifacts import Artifacts
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.integrations.open_r1 import EngineClient, score_subtasks
+from ioi_eval.judge import Judge, JudgeOptions
+from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, Subtask, TaskOptions, Test
+from ioi_eval.models import Verdict as V
+from ioi_eval.store import Store
+
+GRADER = """#include "sum.h"
+#include <cstdio>
+int main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", add(a, b)); }
+"""
+HEADER = "int add(int a, int b);\n"
+CODE = '#include "sum.h"\nint add(int a, int b) { return a == 5 ? 0 : a + b; }\n'
+CASES = {"1": ("1 2\n", "3\n"), "2": ("5 5\n", "10\n"), "3": ("7 1\n", "8\n")}
+FILES = {"graders/grader.cpp": GRADER, "graders/sum.h": HEADER}
+
+
+def problem() -> Problem:
+    return Problem(
+        id="sum",
+        limits=Limits.contest(1.0, 256 << 20),
+        options=TaskOptions(with_grader=True),
+        grader_files=tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in FILES.items()),
+        tests=tuple(
+            Test(name=name, input=Blob.of(given), answer=Blob.of(answer))
+            for name, (given, answer) in CASES.items()
+        ),
+        subtasks=(
+            Subtask(name="small", points=30, tests=("1",)),
+            Subtask(name="all", points=70, tests=("1", "2", "3")),
+        ),
+    )
+
+
+async def test_a_judge_with_classic_jobs(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    async with Artifacts(engine, Store(tmp_path)) as artifacts:
+        judge = Judge(engine, artifacts, JudgeOptions(job="classic"))
+        result = await judge.judge(problem(), Submission(key="1", problem_id="sum", code=CODE))
+        refused = await judge.judge(problem(), Submission(key="2", problem_id="sum", code="int x = ;"))
+    assert result.points == 30
+    assert [test.status for test in result.tests][:2] == [V.AC, V.WA]
+    assert not refused.compiles and "error" in refused.compile_output
+
+
+ROW = {"id": "sum", "time_limit": 1.0, "memory_limit": 256 << 20, "score_precision": 2, "test_cases": CASES}
+CONFIG = '{"task_type": "Batch", "code": "sum", "time_limit": 1.0, "memory_limit": 268435456}'
+
+
+def rows(**files: str) -> list[dict[str, object]]:
+    pairs = [*FILES.items(), ("graders/grader_config.json", CONFIG), *files.items()]
+    row = ROW | {"grader_files": pairs}
+    return [
+        row | {"subtask": "small", "score": 30, "test_names": ["1"]},
+        row | {"subtask": "all", "score": 70, "test_names": ["1", "2", "3"]},
+    ]
+
+
+async def test_a_pipelines_functions_over_this_machine(engine: EmbeddedEngine) -> None:
+    results = await score_subtasks(EngineClient(engine), rows(), CODE)
+    assert [(result.weighted_score, result.status) for result in results] == [(30.0, "AC"), (0.0, "WA")]
+    assert [test.status for test in results[1].test_results] == ["AC", "WA", "SKIPPED"]
+
+
+async def test_a_checker_that_does_not_compile_is_no_score_of_0(engine: EmbeddedEngine) -> None:
+    broken = rows(**{"checker/checker.cpp": "int main() { return nonsense; }"})
+    with pytest.raises(JudgeFailure, match="The checker does not compile"):
+        await score_subtasks(EngineClient(engine), broken, CODE)
