@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ioi_eval.models import Problem, Value
+from ioi_eval.models import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
@@ -310,6 +310,18 @@ def _last(text: str, blocks: list[_Block], language: Notation) -> str:
 
 # --- repairs -----------------------------------------------------------------------------------------
 
+# As LiveCodeBench's harness has it. Names of the language come last, because modules have some like them;
+# and modules win over what is called like them (datetime, copy, bisect).
+_MODULES = (
+    *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
+    *("statistics", "itertools", "functools", "operator", "io", "sys", "json"),
+)
+PYTHON_IMPORTS = "".join(
+    (
+        *(f"from {name} import *\n" for name in (*_MODULES, "builtins", "typing")),
+        f"import {', '.join(_MODULES)}\nsys.setrecursionlimit(500_000)\n",
+    )
+)
 _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M)
 
 
@@ -319,10 +331,13 @@ class Repairs(Value):
     add_includes: bool = False  # the header that brings the whole standard library
     add_header: bool = False  # the problem's own, graders/<id>.h
     add_namespace: bool = False  # using namespace std;
+    add_imports: bool = False  # of Python: the names that harnesses of benchmarks give programs unasked
 
 
 def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
     """The repaired code and the names of the options that changed it, in the order of the lines added."""
+    if language.syntax == "python":
+        return _with_imports(code, problem, options)
     if not language.header:
         return code, ()
     lines = [(name, line) for name, line in _missing(code, problem, language) if getattr(options, name)]
@@ -339,6 +354,25 @@ def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[
     # Code that names std:: itself meant to; the whole namespace could make its own names ambiguous.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
+
+
+def _with_imports(code: str, problem: Problem, options: Repairs) -> tuple[str, tuple[str, ...]]:
+    """A function that is called finds these names already."""
+    if not options.add_imports or problem.task_type is TaskType.FUNCTION or PYTHON_IMPORTS in code:
+        return code, ()
+    return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
+
+
+def behind_futures(code: str, lines: str) -> str:
+    """Python with lines in front; `from __future__` must stay first, a docstring need not."""
+    tree = _parse(code) if "__future__" in code else None
+    futures = (
+        part.end_lineno or 0
+        for part in (tree.body if tree else ())
+        if isinstance(part, ast.ImportFrom) and part.module == "__future__"
+    )
+    own, ahead = code.split("\n"), max(futures, default=0)
+    return "".join(f"{line}\n" for line in own[:ahead]) + lines + "\n".join(own[ahead:])
 
 
 def _own_header(problem: Problem) -> str | None:

@@ -48,6 +48,9 @@ _Extract = Annotated[
 ]
 _Includes = Annotated[bool, typer.Option("--add-includes", help="Repair: add #include <bits/stdc++.h>.")]
 _Header = Annotated[bool, typer.Option("--add-header", help="Repair: add the problem's own header.")]
+_Imports = Annotated[
+    bool, typer.Option("--add-imports", help="Repair: add what benchmarks import for Python programs.")
+]
 _Namespace = Annotated[bool, typer.Option("--add-namespace", help="Repair: add using namespace std;")]
 
 
@@ -73,6 +76,7 @@ def score(
     add_includes: _Includes = False,
     add_header: _Header = False,
     add_namespace: _Namespace = False,
+    add_imports: _Imports = False,
     validate_references: Validate = False,
     references: Most = None,
     skip_unreliable: Skip = False,
@@ -95,7 +99,12 @@ def score(
       ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
       ioi-eval score generations.jsonl --problems packages --quiet --json
     """
-    repairs = Repairs(add_includes=add_includes, add_header=add_header, add_namespace=add_namespace)
+    repairs = Repairs(
+        add_includes=add_includes,
+        add_header=add_header,
+        add_namespace=add_namespace,
+        add_imports=add_imports,
+    )
     request = Request(
         dumps=tuple(dumps),
         source=source,

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from ioi_eval.extraction import extract
+from ioi_eval.extraction import behind_futures, extract
 from ioi_eval.languages import find
 
 # What solutions of APPS take for granted.
@@ -54,19 +54,5 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def with_surroundings(code: str) -> str:
-    """The code behind the usual imports. `from __future__` must stay first; a docstring may not."""
-    lines = code.splitlines(keepends=True)
-    ahead = _last_future_line(code)
-    return "".join((*lines[:ahead], SURROUNDINGS, *lines[ahead:]))
-
-
-def _last_future_line(code: str) -> int:
-    if "__future__" not in code:
-        return 0
-    tree = _tree(code)
-    futures = (
-        node.end_lineno or 0
-        for node in (tree.body if tree else ())
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    )
-    return max(futures, default=0)
+    """The code behind the usual imports."""
+    return behind_futures(code, SURROUNDINGS)

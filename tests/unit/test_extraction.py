@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import datetime
+import sys
 import textwrap
 
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 from ioi_eval.extraction import Repairs, extract, repair
 from ioi_eval.languages import find
-from ioi_eval.models import Blob, NamedBlob, Problem
+from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
 
 CPP, PYTHON = find("c++"), find("python")
 
@@ -435,6 +438,32 @@ def test_an_include_in_a_comment_is_not_there() -> None:
 
 def test_code_that_qualifies_its_names_gets_no_namespace() -> None:
     assert repair("std::string s;\n", PROBLEM, CPP, Repairs(add_namespace=True))[1] == ()
+
+
+IMPORTS = Repairs(add_imports=True)
+
+
+@pytest.mark.parametrize(
+    "ahead", ["", "# a\n", '"""doc\x0c\n"""\nfrom __future__ import (\n  annotations,\n)\n']
+)
+def test_names_that_harnesses_of_python_give(ahead: str) -> None:
+    code = (
+        f"{ahead}found = gcd(4, 6), max(List, key=str) if () else maxsize, datetime.datetime, bisect.bisect"
+    )
+    repaired, names = repair(code, PROBLEM, PYTHON, IMPORTS)
+    assert names == ("add_imports",)
+    scope: dict[str, object] = {}
+    exec(compile(repaired, "repaired", "exec"), scope)
+    assert scope["found"] == (2, sys.maxsize, datetime.datetime, bisect.bisect)
+    assert scope["open"] is open, "modules have names like those of the language"
+    assert repair(repaired, PROBLEM, PYTHON, IMPORTS) == (repaired, ())
+
+
+def test_nothing_is_imported_for_functions_and_other_languages() -> None:
+    function = Problem(id="f", task_type=TaskType.FUNCTION)
+    assert repair("x = 1", function, PYTHON, IMPORTS) == ("x = 1", ())
+    assert repair("x = 1", PROBLEM, PYTHON, ALL) == ("x = 1", ())
+    assert repair(BARE, PROBLEM, CPP, IMPORTS) == (BARE, ())
 
 
 def test_a_problem_without_a_header() -> None:
