@@ -35,6 +35,7 @@ MODULES = (
     "functools",
     "operator",
     "io",
+    "sys",
     "time",
     "json",
     "typing",
@@ -95,7 +96,7 @@ def usual_names():
     for module in modules.values():
         names.update((name, getattr(module, name)) for name in public_names(module))
     own = vars(importlib.import_module("builtins"))
-    return {name: value for name, value in {**names, "sys": sys, **modules}.items() if name not in own}
+    return {name: value for name, value in {**names, **modules}.items() if name not in own}
 
 
 def public_names(module):
