@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ioi_eval.cli import console
 from ioi_eval.cli.environment import read_token
 from ioi_eval.cli.injecting import takes
 from ioi_eval.cli.options import Unconfined, Workers
@@ -174,7 +175,8 @@ def news(engine: Engine) -> Iterator[str]:
         return
     reports = engine.reports
     used = [report for report in reports if report.reachable and report.url not in engine.left_out]
-    yield f"{len(used)} of {len(reports)} servers, {engine.slots} jobs at a time"
+    servers, jobs = console.counted(len(reports), "server"), console.counted(engine.slots, "job")
+    yield f"{len(used)} of {servers}, {jobs} at a time"
     yield from _some([report.reason for report in reports if not report.reachable])
     yield from _some([f"{url} is left out: {reason}" for url, reason in engine.left_out.items()])
     yield from map(sentence, differences(used))

@@ -10,7 +10,8 @@ from ioi_eval.models import Value
 
 _CONTEST_STANDARD = "gnu++20"
 _RECEIVES = (
-    'In src/index.js of the server write body_parser.json({limit: "512mb"}), and the same for urlencoded'
+    "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
+    'body_parser.json({limit: "512mb"}), and the same for urlencoded, which piston/official/start does'
 )
 
 

@@ -1,0 +1,194 @@
+"""`--engine`: what may be written, what the environment says, and a run and a look over a real worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import BROKEN, RIGHT, SMALL, WRONG, CommandLine, results, row, write_dump
+
+from ioi_eval.cli.engines import EngineChoice, choose_engine, from_environment, news, open_engine
+from ioi_eval.cli.servers import summed_up
+from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.piston import EndpointReport, PistonEngine
+from ioi_eval.errors import InputError
+from ioi_eval.models import Toolchain
+from ioi_eval.store import Store
+
+# --- what is chosen ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_here_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose_engine() == EngineChoice(text="embedded")
+    monkeypatch.setenv("PISTON_ENDPOINTS", " slurm ")
+    monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "4")
+    assert choose_engine() == EngineChoice(text="slurm", per_endpoint=4)
+    assert choose_engine(per_endpoint=2).per_endpoint == 2
+    assert choose_engine("embedded") == EngineChoice(text="embedded")
+    assert choose_engine("http://a:2000") == EngineChoice(text="http://a:2000")
+
+
+def test_an_empty_variable_is_none() -> None:
+    assert from_environment({"PISTON_ENDPOINTS": " ", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "x"}) == (
+        "embedded",
+        None,
+    )
+
+
+@pytest.mark.parametrize("number", ["x", "0", "-1", "1.5"])
+def test_a_number_of_requests_is_one(number: str) -> None:
+    with pytest.raises(InputError, match="PISTON_MAX_REQUESTS_PER_ENDPOINT"):
+        from_environment({"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": number})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ray", "Ray is not there yet"),
+        ("ray://head:10001", "Ray is not there yet"),
+        ("k8s:", "names no service"),
+        ("ftp://node", "not the address of a server"),
+        ("", "no address"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_its_name(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        choose_engine(text)
+    assert caught.value.field == "--engine"
+    assert "embedded" in str(caught.value)
+
+
+def test_jobs_for_each_server_need_servers() -> None:
+    with pytest.raises(InputError, match="--per-endpoint"):
+        choose_engine("embedded", per_endpoint=3)
+
+
+def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    here, trusted = open_engine(EngineChoice(slots=3), store)
+    assert isinstance(here, EmbeddedEngine)
+    assert (here.slots, trusted) == (3, None)
+    there, trusted = open_engine(EngineChoice(text="http://a:2000", per_endpoint=5), store)
+    assert isinstance(there, PistonEngine)
+    assert there.slots == 5
+    assert isinstance(trusted, EmbeddedEngine)
+    assert list(news(here)) == []
+
+
+def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(" \n")
+    with pytest.raises(InputError, match="no token"):
+        open_engine(EngineChoice(text="slurm", token_file=str(tmp_path / "token")), Store(tmp_path))
+
+
+# --- many servers ------------------------------------------------------------------------------------
+
+
+def report(name: str, *, version: str = "12.2.0", broken: bool = False, **fields: Any) -> EndpointReport:
+    compiler = Toolchain(command="g++", path="/usr/bin/g++", version=version, identity=f"g++ {version}")
+    finding = Condition(name="output", ok=not broken, detail=f"of http://{name}:2000")
+    return EndpointReport(
+        url=f"http://{name}:2000", runtimes=("ioi_eval",), architecture="x86_64",
+        toolchains={"g++": compiler}, findings=(finding,), **fields,
+    )  # fmt: skip
+
+
+def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
+    reports = [report("a"), report("b"), report("c", broken=True), report("d", version="8.3.0")]
+    away = EndpointReport(
+        url="http://e:2000", reachable=False, findings=(Condition(name="r", ok=False, detail=""),)
+    )
+    found = summed_up([*reports, away])
+    assert found.ok
+    assert found.good == ("http://a:2000", "http://b:2000", "http://d:2000")
+    assert next(urls for urls, _ in found.alike()) == ["http://a:2000", "http://b:2000", "http://d:2000"]
+    (line,) = found.together
+    assert line.name == "g++ differs"
+    assert not summed_up([away]).ok
+    assert not summed_up([reports[2], away]).ok
+
+
+def test_a_server_of_another_kind_gets_no_jobs() -> None:
+    odd = report("odd", broken=False)
+    arm = EndpointReport(
+        url="http://arm:2000", runtimes=odd.runtimes, architecture="aarch64", toolchains=odd.toolchains
+    )
+    found = summed_up([report("a"), report("b"), arm])
+    assert found.good == ("http://a:2000", "http://b:2000")
+    assert any("gets no jobs" in line.detail and line.name == arm.url for line in found.together)
+
+
+# --- a real one --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def address(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    cli = CommandLine(folder=tmp_path_factory.mktemp("worker"), cache=cache)
+    process = cli.start("worker", "--port", "0", "--slots", "2")
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[3].rstrip(",")
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_a_run_over_a_worker_gives_what_it_gives_here(cli: CommandLine, problems: Path, address: str) -> None:
+    codes = {"right": RIGHT, "small": SMALL, "wrong": WRONG, "broken": BROKEN}
+    dump = write_dump(cli.folder / "d.jsonl", [row(key, code) for key, code in codes.items()])
+    assert cli("score", dump, "--problems", problems, "--out", "here", "--quiet").returncode == 0
+    variables = {"PISTON_ENDPOINTS": f"{address}/api/v2", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "1"}
+    there = CommandLine(folder=cli.folder, cache=cli.cache, environment=variables)
+    done = there("score", dump, "--problems", problems, "--out", "there")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 server, 1 job at a time" in done.stderr
+    assert judged(cli.folder / "there") == judged(cli.folder / "here")
+    settings = json.loads((cli.folder / "there" / "run.json").read_text())["settings"]
+    assert settings["engine"] == f"{address}/api/v2"
+    again = cli("score", dump, "--problems", problems, "--out", "there", "--engine", "embedded")
+    assert "Nothing new to do" in again.stdout
+
+
+def judged(run: Path) -> dict[str, Any]:
+    return {
+        key: (
+            one["all_subtasks_points"],
+            one["code_compiles"],
+            [subtask["status"] for subtask in one["all_subtasks_results"]],
+        )
+        for key, one in results(run).items()
+    }
+
+
+def test_the_doctor_looks_at_servers(cli: CommandLine, address: str) -> None:
+    nobody = "http://127.0.0.1:1"
+    done = cli("doctor", "--engine", f"{address},{nobody}")
+    assert done.returncode == 0, done.stdout
+    assert "Submissions can be judged on 1 of 2 servers." in done.stdout
+    assert "C++ compiler" in done.stdout
+    assert "Check that the server runs" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    told = cli("doctor", "--engine", nobody, "--json")
+    assert told.returncode == 2
+    answer = json.loads(told.stdout)
+    assert (answer["ok"], answer["good"]) == (False, [])
+    assert answer["servers"][0]["url"] == nobody
+
+
+def test_a_run_without_servers_says_so_before_it_begins(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
+    done = cli("score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1")
+    assert done.returncode == 2
+    assert "no server can be used" in done.stderr
+    assert not (cli.folder / "run" / "results.jsonl").exists()
+    assert "Ray is not there yet" in cli("validate", problems, "--engine", "ray").stderr
