@@ -14,6 +14,7 @@ from ioi_eval.models import Value
 
 LEVEL = 0.95  # of an interval
 RESAMPLES = 1000
+_LEAST, _DRAWS = 200, 300_000  # of many problems fewer samples do: their interval is narrow anyway
 _SEED = 20240901  # any number: intervals are to be the same in every report of the same rows
 
 
@@ -89,7 +90,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def interval(
-    values: Sequence[float], *, level: float = LEVEL, resamples: int = RESAMPLES
+    values: Sequence[float], *, level: float = LEVEL, resamples: int | None = None
 ) -> tuple[float, float] | tuple[None, None]:
     """A bootstrap interval of the mean: the middle of the means of samples drawn with replacement."""
     number = len(values)
@@ -97,6 +98,8 @@ def interval(
         return None, None
     if min(values) == max(values):
         return values[0], values[0]
+    if resamples is None:
+        resamples = max(_LEAST, min(RESAMPLES, _DRAWS // number))
     dice = random.Random(_SEED)
     means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
     return _quantile(means, (1 - level) / 2), _quantile(means, (1 + level) / 2)

@@ -150,6 +150,15 @@ def test_a_sure_thing_and_a_lone_one() -> None:
     assert RESAMPLES >= 1000
 
 
+def test_of_many_problems_fewer_samples_say_the_same() -> None:
+    """Ten thousand problems, of which 30 % pass: against the interval of all there is to know about them."""
+    values = [1.0] * 3000 + [0.0] * 7000
+    low, high = interval(values)
+    assert low is not None and high is not None
+    spread = 1.96 * math.sqrt(0.3 * 0.7 / 10_000)
+    assert (low, high) == (pytest.approx(0.3 - spread, abs=0.002), pytest.approx(0.3 + spread, abs=0.002))
+
+
 def test_more_problems_are_surer() -> None:
     few, many = interval([0.0, 1.0] * 3), interval([0.0, 1.0] * 100)
     assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
