@@ -6,6 +6,7 @@ It takes and gives the JSON of Piston's /execute as dictionaries. What cannot be
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -14,14 +15,16 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from ioi_eval.artifacts.attempts import execute
+from ioi_eval.artifacts.runtimes import OWN
 from ioi_eval.engines import Engine
 from ioi_eval.errors import JobRejected, JudgeFailure
-from ioi_eval.models import Job, Profile
+from ioi_eval.models import Blob, Job, JobFile, Profile
 from ioi_eval.protocol.piston import decode_request, encode_result
 from ioi_eval.resources import graders
 
 CMS = "cms_ioi"
 _SCRIPTS = ("compile", "run")
+_OTHER_NAME = "cf_"  # of languages that packages other than `codeforces` have too
 _ATTEMPTS = 4
 _SPARE_CMS, _SPARE = 3000, 10_000  # ms that the contracts give a job beyond the problem's limit
 
@@ -108,8 +111,8 @@ def _job(data: Mapping[str, Any], language: str) -> Job:
 
 def _job_on(profile: Profile, job: Job) -> Job:
     """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
-    if profile.takes_paths and job.runtime == CMS:
-        job = _with_scripts(job)
+    if profile.takes_paths and (job.runtime == CMS or job.runtime not in profile.runtimes):
+        job = msgspec.structs.replace(_with_scripts(job), runtime=OWN)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job
     most, needed = profile.max_run_cpu_time, job.run_timeout - (_SPARE_CMS if job.runtime == CMS else _SPARE)
@@ -126,14 +129,15 @@ def _job_on(profile: Profile, job: Job) -> Job:
 
 def _with_scripts(job: Job) -> Job:
     there = {file.name for file in job.files}
-    missing = [{"name": name, "content": text} for name, text in scripts().items() if name not in there]
-    ours = _job({"files": missing}, job.runtime).files if missing else ()
+    missing = {name: text for name, text in scripts(job.runtime).items() if name not in there}
+    ours = (JobFile(name=name, content=Blob.of(text)) for name, text in missing.items())
     return msgspec.structs.replace(job, files=(*job.files, *ours))
 
 
-def scripts() -> dict[str, str]:
-    """The `compile` and `run` of the classic contract."""
-    return {name: (graders() / "classic" / name).read_text() for name in _SCRIPTS}
+def scripts(language: str = CMS) -> dict[str, str]:
+    """The `compile` and `run` of the classic contracts; `language` as jobs ask for it."""
+    told = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_OTHER_NAME))}\n"
+    return {name: told + (graders() / "classic" / name).read_text() for name in _SCRIPTS}
 
 
 # --- over other sandboxes ----------------------------------------------------------------------------
@@ -162,14 +166,10 @@ class SandboxClient:
         self._sandbox = sandbox
 
     async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]:
-        """Raises JudgeFailure for jobs that need another package's scripts."""
+        """What the sandbox gives, or what it raises."""
         files = {file["name"]: file["content"] for file in data["files"]}
-        if language != CMS and not files.keys() >= set(_SCRIPTS):
-            raise JudgeFailure(
-                f"there are no scripts for {language} jobs in other sandboxes", phase="judging"
-            )
         job = SandboxJob(
-            files={**scripts(), **files},
+            files={**scripts(language), **files},
             run_timeout=data["run_timeout"] / 1000,
             memory_limit=data.get("run_memory_limit"),
         )

@@ -72,11 +72,11 @@ async def run_classic(
 
 def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
     """`ours`: the scripts were, so that every exit code says whose fault it is."""
-    _look_for_faults(test, result, ours)
+    look_for_faults(test, result, ours=ours)
     return classic_result(test.name, *classic_outcome(result))
 
 
-def _look_for_faults(test: Test, result: JobResult, ours: bool) -> None:
+def look_for_faults(test: Test, result: JobResult, *, ours: bool) -> None:
     """Our scripts, also as a package, say with an exit code what pipelines in use take for a score of 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:

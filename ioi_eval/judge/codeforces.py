@@ -32,7 +32,14 @@ _DEFAULT_MEMORY = 256 << 20
 _MEBIBYTE = 1 << 20
 # Without a checker the package compares texts. How exactly is the cluster's own affair.
 _COMPARED = frozenset({CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.TOKENS})
-_LIMITS = (("memory limit", Verdict.MLE), ("memoryerror", Verdict.MLE), ("time limit", Verdict.TLE))
+_WORDS = (
+    ("memory limit", Verdict.MLE),
+    ("memoryerror", Verdict.MLE),
+    ("time limit", Verdict.TLE),
+    ("output limit", Verdict.OLE),
+    ("runtime error", Verdict.RE),
+)
+_FILES = (("", ""), ("input.txt", "output.txt"))  # standard input and output, or both as files
 
 
 def is_there(profile: Profile) -> bool:
@@ -45,6 +52,8 @@ def objection(problem: Problem, submission: Submission) -> str:
     checker = problem.checker
     if problem.task_type is not TaskType.BATCH or problem.options.with_grader:
         return f"a {problem.task_type.value} task, or one with a grader, has no classic Codeforces job"
+    if (problem.options.input_file, problem.options.output_file) not in _FILES:
+        return "the classic Codeforces job knows no other files than input.txt and output.txt"
     if not (language.links_grader or language.command == "python3"):
         return f"the classic Codeforces job is for C++ and Python, not for {language.name}"
     if checker.kind is CheckerKind.CODEFORCES:
@@ -103,7 +112,7 @@ def _files(problem: Problem, test: Test, submission: Submission, language: Langu
 
 def _config(problem: Problem) -> str:
     memory = (problem.limits.memory or _DEFAULT_MEMORY) / _MEBIBYTE
-    mode = "file" if problem.options.input_file or problem.options.output_file else "stdio"
+    mode = "file" if problem.options.input_file else "stdio"
     return f"TIME_LIMIT={_time_limit(problem):g}\nMEMORY_LIMIT={memory:g}\nINPUT_MODE={mode}"
 
 
@@ -123,7 +132,7 @@ def codeforces_result(test_name: str, result: JobResult) -> TestResult:
     if run.code == 0 and run.stdout.strip() == "1":
         return TestResult(test_name=test_name, score=1.0, status=Verdict.AC, feedback=run.stderr)
     said = f"{run.stdout}\n{run.stderr}".casefold()
-    status = next((verdict for words, verdict in _LIMITS if words in said), None)
+    status = next((verdict for words, verdict in _WORDS if words in said), None)
     if status is None and run.signal == "SIGKILL":
         status = Verdict.TLE
     if status is None:

@@ -12,7 +12,7 @@ from ioi_eval.artifacts.runtimes import OWN, has_shell
 from ioi_eval.engines import Engine
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import codeforces
-from ioi_eval.judge.classic import classic_job, read_classic
+from ioi_eval.judge.classic import classic_job, look_for_faults, read_classic
 from ioi_eval.judge.options import JudgeOptions
 from ioi_eval.judge.replies import checker_name
 from ioi_eval.models import (
@@ -135,6 +135,7 @@ class _Run:
         result = await execute(self._engine, job, attempts=self._options.attempts, phase="judging")
         _look_for_limits(result, test, self._profile)
         if self.contract == "codeforces":
+            look_for_faults(test, result, ours=False)
             return codeforces.codeforces_result(test.name, result)
         return read_classic(test, result, ours=self.contract == OWN)
 

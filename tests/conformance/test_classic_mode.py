@@ -9,10 +9,16 @@ import pytest
 from ioi_eval.artifacts import Artifacts
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.integrations.open_r1 import EngineClient, score_subtasks
+from ioi_eval.integrations.open_r1 import (
+    EngineClient,
+    get_piston_client_from_env,
+    score_submission,
+    score_subtasks,
+)
 from ioi_eval.judge import Judge, JudgeOptions
 from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, Subtask, TaskOptions, Test
 from ioi_eval.models import Verdict as V
+from ioi_eval.server import ServerOptions, serve
 from ioi_eval.store import Store
 
 GRADER = """#include "sum.h"
@@ -69,6 +75,33 @@ async def test_a_pipelines_functions_over_this_machine(engine: EmbeddedEngine) -
     results = await score_subtasks(EngineClient(engine), rows(), CODE)
     assert [(result.weighted_score, result.status) for result in results] == [(30.0, "AC"), (0.0, "WA")]
     assert [test.status for test in results[1].test_results] == ["AC", "WA", "SKIPPED"]
+
+
+async def test_a_pipelines_functions_over_a_cluster(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serve(store=store, options=ServerOptions(port=0), slots=2) as server:
+        monkeypatch.setenv("PISTON_ENDPOINTS", f"{server.url}/api/v2")
+        monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "2")
+        async with get_piston_client_from_env() as client:
+            results = await score_subtasks(client, rows()[:1], CODE)
+    assert [(result.weighted_score, result.status) for result in results] == [(30.0, "AC")]
+
+
+async def test_rewards_of_codeforces_over_this_machine(engine: EmbeddedEngine) -> None:
+    row = {
+        "time_limit": 1.0,
+        "memory_limit": 256.0,
+        "input_mode": "stdio",
+        "generated_checker": "import sys\nprint(int(open(sys.argv[2]).read() == open(sys.argv[3]).read()))",
+        "official_tests": [{"input": given, "output": answer} for given, answer in CASES.values()],
+    }
+    code = "a, b = map(int, input().split())\nprint(0 if a == 5 else a + b)\n"
+    client = EngineClient(engine)
+    for mode, reward in (("partial", 2 / 3), ("pass_fail", 0.0)):
+        got = await score_submission(
+            client, row, code, scoring_mode=mode, submission_language="python", test_batch_size=-1
+        )
+        assert got == pytest.approx(reward)
+    assert await score_submission(client, row, "print(", submission_language="python") == -0.1
 
 
 async def test_a_checker_that_does_not_compile_is_no_score_of_0(engine: EmbeddedEngine) -> None:

@@ -199,6 +199,8 @@ async def test_a_standard_that_the_server_has_not_is_a_judge_failure(tmp_path: P
         (Stage(stdout="1", code=1), V.RE),
         (Stage(stdout="0", code=0), V.WA),
         (Stage(stdout="0.5", code=0), V.WA),
+        (Stage(stdout="0", stderr="Runtime error with exit code 1", code=0), V.RE),
+        (Stage(stdout="0", stderr="Output limit exceeded", code=0), V.OLE),
         (Stage(stderr="Time limit exceeded", code=1), V.TLE),
         (Stage(signal="SIGKILL"), V.TLE),
         (Stage(stderr="MemoryError", code=1), V.MLE),
@@ -237,6 +239,7 @@ async def test_each_problem_goes_to_the_package_that_can_judge_it(
         (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "OutputOnly has no classic job"),
         (CODEFORCES, {"task_type": TaskType.COMMUNICATION}, "no classic Codeforces job.*`bash`"),
         (CODEFORCES, {"checker": Checker(kind=CheckerKind.TOKENS, absolute=0.1)}, "cannot compare by tokens"),
+        (CODEFORCES, {"options": TaskOptions(input_file="sum.in", output_file="sum.out")}, "no other files"),
     ],
 )
 async def test_what_classic_jobs_cannot_judge_is_said(
@@ -286,6 +289,17 @@ async def test_what_a_limit_of_the_server_ended_is_a_judge_failure(
 ) -> None:
     with pytest.raises(JudgeFailure, match=variable):
         await judged(Cluster(*CMS, answer=lambda _: answer, **limits), tmp_path)
+
+
+@pytest.mark.parametrize("runtimes", [CMS, CODEFORCES])
+@pytest.mark.parametrize("compiles", [True, False])
+async def test_scripts_that_say_that_they_cannot_judge_are_believed(
+    tmp_path: Path, runtimes: tuple[str, ...], compiles: bool
+) -> None:
+    fault = Stage(stderr="The checker is broken\n", code=3, status=StageStatus.RE)
+    answer = JobResult(compile=Stage(code=0) if compiles else fault, run=fault)
+    with pytest.raises(JudgeFailure, match="The checker is broken"):
+        await judged(Cluster(*runtimes, answer=lambda _: answer), tmp_path)
 
 
 async def test_a_compiler_that_a_generous_server_stops_has_found_a_fault(tmp_path: Path) -> None:
