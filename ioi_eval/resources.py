@@ -20,6 +20,11 @@ def examples() -> Path:
     return _folder("examples", _PACKAGE)
 
 
+def piston() -> Path:
+    """The folder of what servers need: our package for them."""
+    return _folder("piston", _PACKAGE)
+
+
 def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
     """What a C++17 compiler is told to build the proctor, given the names of all its .cpp files.
 

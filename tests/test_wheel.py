@@ -57,6 +57,8 @@ def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
     where = call(tools / "python", "-c", "import ioi_eval; print(ioi_eval.__file__)", cwd=outside)
     assert Path(where.strip()).is_relative_to(tmp_path / "venv")
 
+    assert call(tools / "ioi-eval", "package", "packages", cwd=outside) == "packages/ioi_eval/1.0.0\n"
+    assert (outside / "packages" / "ioi_eval" / "1.0.0" / "run").read_text().startswith("#!")
     call(tools / "ioi-eval", "examples", "mine", cwd=outside)
     printed = call(
         *(tools / "ioi-eval", "score", "mine/generations.jsonl", "--problems", "mine/problems"),

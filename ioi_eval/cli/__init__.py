@@ -11,8 +11,11 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.doctor import doctor
 from ioi_eval.cli.examples import examples
+from ioi_eval.cli.init import init
+from ioi_eval.cli.package import package
 from ioi_eval.cli.problems import problems
 from ioi_eval.cli.report import report
+from ioi_eval.cli.run import run
 from ioi_eval.cli.score import score
 from ioi_eval.cli.validate import validate
 from ioi_eval.cli.worker import worker
@@ -53,7 +56,7 @@ def _options(
     """
 
 
-for _command in (score, validate, report, problems, worker, doctor, examples):
+for _command in (score, run, validate, report, problems, worker, package, doctor, init, examples):
     app.command()(_command)
 
 

@@ -77,7 +77,7 @@ def _load(place: Path, seen: Path) -> Iterator[Package]:
     info = _info(place)
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is no package: it has no file `run`")
-    provided = info.provides or (_Provided(info.language, info.aliases),)
+    provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
     for each in provided:
         yield Package(
             language=each.language,
@@ -89,7 +89,7 @@ def _load(place: Path, seen: Path) -> Iterator[Package]:
             folder=os.fspath(seen),
             compiles=(place / "compile").is_file(),
             environment=_environment(place, seen, info),
-            limits=each.limit_overrides or info.limit_overrides,
+            limits=each.limit_overrides,
         )
 
 

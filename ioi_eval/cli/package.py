@@ -1,0 +1,48 @@
+"""`ioi-eval package DIR`: the package `ioi_eval` for Piston servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ioi_eval.cli import console
+from ioi_eval.errors import InputError
+
+_Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
+]
+_Index = Annotated[bool, typer.Option("--index", help="Write an archive and a line for an index instead.")]
+_Url = Annotated[str, typer.Option(metavar="BASE", help="With --index: where servers will find DIR.")]
+_Compiler = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PREFIX", exists=True, file_okay=False, help="A compiler to bring along: bin/, lib/, lib64/."
+    ),
+]
+
+
+def package(folder: _Folder, index: _Index = False, url: _Url = "", compiler: _Compiler = None) -> None:
+    """Write the Piston package that runs our jobs: scripts of a few lines, and limits that suit them.
+
+    Servers find it in their folder of packages when they start. From an index they install it when they are
+    asked to: POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
+
+    \b
+    Examples:
+      ioi-eval package /shared/piston/packages
+      ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
+    """
+    from ioi_eval.server.packaging import install, publish
+
+    if index and not url:
+        raise InputError(
+            "servers need an address", field="--url", remedy="Give the URL at which DIR is served"
+        )
+    if url and not index:
+        raise InputError("an address is for an index only", field="--url", remedy="Add --index")
+    if index:
+        console.show(str(publish(folder, url, compiler=compiler)))
+    else:
+        console.show(str(install(folder, compiler=compiler)))

@@ -1,0 +1,35 @@
+"""`ioi-eval package`: the two forms, and what it says where they are mixed."""
+
+from __future__ import annotations
+
+import pytest
+from cli_helpers import CommandLine
+
+
+def test_a_folder_of_packages(cli: CommandLine) -> None:
+    done = cli("package", "packages")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "packages/ioi_eval/1.0.0\n"
+    assert (cli.folder / "packages" / "ioi_eval" / "1.0.0" / ".ppman-installed").exists()
+
+
+def test_an_index(cli: CommandLine) -> None:
+    done = cli("package", "--index", "www", "--url", "http://10.0.0.5:8000")
+    assert done.returncode == 0, done.stderr
+    assert (cli.folder / "www" / "index").read_text() == done.stdout
+    assert done.stdout.startswith("ioi_eval,1.0.0,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--index", "www"), "Give the URL at which DIR is served"),
+        (("www", "--url", "http://x"), "Add --index"),
+        (("file/packages",), "cannot be written"),
+    ],
+)
+def test_what_does_not_go_together(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+    (cli.folder / "file").write_text("")
+    done = cli("package", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr

@@ -1,0 +1,121 @@
+"""The package for Piston servers is what a server makes of its own when it installs one, and works."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import aiohttp
+import pytest
+from server_helpers import API, Caller
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.errors import InputError
+from ioi_eval.resources import piston
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.server.packaging import SERVERS_PLACE, install, publish
+from ioi_eval.store import Store
+
+FILES = {"compile", "environment", "pkg-info.json", "run"}
+NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs
+
+
+def sourced(place: Path) -> dict[str, str]:
+    """The variables that a server finds when it installs: bash, and nothing in its environment."""
+    command = ["/usr/bin/env", "-i", "bash", "-c", f"cd {place}; source environment; env"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    pairs = dict(line.split("=", 1) for line in lines)
+    return {name: value for name, value in pairs.items() if name not in NOT_KEPT}
+
+
+def kept(place: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in (place / ".env").read_text().splitlines())
+
+
+@pytest.fixture
+def compiler(tmp_path: Path) -> Path:
+    folder = tmp_path / "gcc"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "our-compiler").write_text("#!/bin/sh\necho compiled\n")
+    (folder / "bin" / "our-compiler").chmod(0o755)
+    return folder
+
+
+def test_the_folder_is_as_a_server_leaves_it(tmp_path: Path) -> None:
+    place = install(tmp_path / "packages")
+    assert place == tmp_path / "packages" / "ioi_eval" / "1.0.0"
+    assert {path.name for path in place.iterdir()} == FILES | {".env", ".ppman-installed"}
+    assert re.fullmatch(r"\d{13}", (place / ".ppman-installed").read_text())
+    info = json.loads((place / "pkg-info.json").read_text())
+    assert (info["language"], info["version"], info["aliases"]) == ("ioi_eval", "1.0.0", [])
+    assert all(os.access(place / name, os.X_OK) for name in ("compile", "run"))
+    assert kept(place) == sourced(place)
+
+
+def test_a_compiler_that_it_brings_is_found_where_servers_see_it(tmp_path: Path, compiler: Path) -> None:
+    place = install(tmp_path / "packages", compiler=compiler)
+    seen = {
+        name: value.replace(SERVERS_PLACE, str(tmp_path / "packages")) for name, value in kept(place).items()
+    }
+    assert seen == sourced(place)
+    assert seen["PATH"].startswith(f"{place}/compiler/bin:")
+    again = install(tmp_path / "packages")
+    assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until another one comes"
+    with pytest.raises(InputError, match="there is no bin/ in it"):
+        install(tmp_path / "packages", compiler=tmp_path)
+
+
+def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
+    """So that a server with the stock ones takes our jobs too."""
+    limits = json.loads((piston() / "package" / "metadata.json").read_text())["limit_overrides"]
+    lines = (piston() / "limits.env").read_text().splitlines()
+    given = dict(line.removeprefix("PISTON_").split("=") for line in lines if line.startswith("PISTON_"))
+    assert limits == {name: int(given[name.upper()]) for name in limits}
+
+
+def test_an_index(tmp_path: Path, compiler: Path) -> None:
+    (tmp_path / "index").write_text("\nbash,5.2.0,abc,http://x/bash\nioi_eval,1.0.0,old,http://x/old\n")
+    line = publish(tmp_path, "http://10.0.0.5:8000/", compiler=compiler)
+    archive = tmp_path / "ioi_eval-1.0.0.pkg.tar.gz"
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert str(line) == f"ioi_eval,1.0.0,{digest},http://10.0.0.5:8000/{archive.name}"
+    assert (tmp_path / "index").read_text() == f"bash,5.2.0,abc,http://x/bash\n{line}\n"
+    (tmp_path / "installed").mkdir()
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "installed", filter="data")
+    unpacked = {path.name for path in (tmp_path / "installed").iterdir()}
+    assert unpacked == FILES | {"compiler"}
+    assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
+    assert publish(tmp_path, "http://10.0.0.5:8000", compiler=compiler) == line, "the same bytes again"
+
+
+async def test_a_server_runs_jobs_through_it(tmp_path: Path, store: Store, compiler: Path) -> None:
+    install(tmp_path / "packages", compiler=compiler)
+    engine = EmbeddedEngine(store=store, slots=1, packages=(tmp_path / "packages",))
+    files = [
+        {"name": "compile", "content": 'our-compiler > built; echo "$@" >> built'},
+        {"name": "run", "content": 'cat built; echo "$0 $*"; cat'},
+    ]
+    job = {"language": "ioi_eval", "version": "1.0.0", "files": files, "args": ["a"], "stdin": "in"}
+    async with (
+        engine,
+        Server(engine, ServerOptions(port=0, run_timeout=1000)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        status, reply = await call.post(f"{API}/execute", json=job | {"run_timeout": 900_000})
+        assert status == 200, reply
+        assert reply["run"]["stdout"] == "compiled\ncompile run\nrun compile a\nin\n"
+        assert reply["compile"]["code"] == 0
+        for name in ("compile", "run"):  # one of the two is enough
+            one = [{"name": name, "content": "echo alone"}]
+            status, reply = await call.post(f"{API}/execute", json=job | {"files": one})
+            assert reply[name]["stdout"] == "alone\n", reply
+            assert reply["compile"]["code"] == reply["run"]["code"] == 0
+        status, reply = await call.post(f"{API}/execute", json=job | {"run_timeout": 900_001})
+        assert reply == {"message": "run_timeout cannot exceed the configured limit of 900000"}
