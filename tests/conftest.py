@@ -13,11 +13,11 @@ import pytest
 # The proctor's fixtures serve the attacks too; defined twice, they would build it twice.
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
-from fixtures import bench, compiled, proctor, workshop  # only now can it be found
+from fixtures import bench, binaries, compiled, proctor, workshop  # only now can it be found
 
 from ioi_eval.store import private_folder
 
-__all__ = ["bench", "compiled", "proctor", "workshop"]
+__all__ = ["bench", "binaries", "compiled", "proctor", "workshop"]
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +25,10 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for all tests, in whichever worker they run, so that the proctor is built once."""
     base = tmp_path_factory.getbasetemp()
     return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
 
 
 def pytest_configure() -> None:

@@ -15,14 +15,15 @@ class Batch : public Task {
   verdict::Verdict judge(const plan::Test& test) override {
     const sys::Fd error = files::memory("error"), output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
     process::Program program = submission();
-    const sys::Fd copied = hand_input(test.input, program);
+    const sys::Fd copied = plan_.input_file.empty() ? hand_input(test.input, program) : lay_out(opened_.of(test.input));
     if (plan_.output_file.empty()) program.output = output.get();
     program.error = error.get();
+    if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
     use_files(program);
     verdict::Verdict verdict;
     verdict.used = process::run(room_, program);
     if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
-    verdict.end = end_of(verdict.used, plan_.limits, std::max(files::size(output.get()), files::size(error.get())));
+    verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output.get()), files::size(error.get())));
     if (verdict.end == verdict::End::ok)
       check(verdict, test, output.get(), mode_);
     else
@@ -33,33 +34,19 @@ class Batch : public Task {
  private:
   static std::string own(const std::string& name) { return std::string(own_folder) + "/" + name; }
 
-  // The input as standard input or as a file of its own; returns what must live as long as the program.
-  sys::Fd hand_input(const std::string& input, process::Program& program) const {
-    if (!plan_.input_file.empty()) {
-      lay_out(opened_.of(input));
-      return {};
-    }
-    program.input = rewound(input);
-    // Where nothing but file modes would keep a program that sees /proc from reopening its input for writing, it gets a copy.
-    if (!program.proc || room_.landlock_abi > 0) return {};
-    sys::Fd copied = files::memory("input");
-    files::copy(program.input, copied.get());
-    lseek(copied.get(), 0, SEEK_SET);
-    program.input = copied.get();
-    return copied;
-  }
-
   void use_files(process::Program& program) const {
     if (plan_.input_file.empty() && plan_.output_file.empty()) return;
     program.folder = own_folder;
     if (!plan_.output_file.empty()) program.writable.push_back(plan_.output_file);
   }
 
-  void lay_out(int input) const {
+  // The input as a file of the submission's own.
+  sys::Fd lay_out(int input) const {
     unlink(own(plan_.input_file).c_str());
     const sys::Fd file(open(own(plan_.input_file).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!file.valid()) sys::fail_errno("cannot lay out " + plan_.input_file);
     files::copy(input, file.get());
+    return {};
   }
 
   sys::Fd fresh_output() const {

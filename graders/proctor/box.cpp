@@ -64,7 +64,7 @@ Spec read_spec(const json::Value& value) {
   read_profile(value.at("profile").as_text("profile"), spec.program);
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
   spec.program.limits = read_limits(value.at("limits"));
-  if (!value.at("layers").is_null()) spec.layers = room::Layers::named(value.at("layers").texts("layers"));
+  spec.layers = room::Layers::of(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;
 }
@@ -147,7 +147,7 @@ std::string run_box(Spec& spec) {
   const sys::Fd asked = termination();
   const std::vector<sys::Fd> opened = link_files(spec);
   own_links(spec);
-  room::drop_privileges(spec.uid);
+  room::drop_privileges(spec.uid, spec.layers);
   const room::Room room = room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
@@ -162,7 +162,7 @@ std::string run_box(Spec& spec) {
     set_variable(spec.program.env, "TMPDIR", spec.dir);
     set_variable(spec.program.env, "HOME", spec.dir);
   }
-  prctl(PR_SET_DUMPABLE, 0);
+  room::close_to_others(spec.layers);
   const process::Outcome outcome = watch(process::start(room, spec.program), spec.leash, asked.get());
   if (!outcome.failure.empty()) sys::fail(outcome.failure);
   return described(outcome, room.report());

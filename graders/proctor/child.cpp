@@ -34,17 +34,19 @@ void unlimit_stack() {
 }
 
 void set_limits(const room::Room& room, const Limits& limits) {
+  const room::Layers& layers = room.layers;
   unlimit_stack();
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_MEMLOCK, 0);
-  limit(RLIMIT_MSGQUEUE, 0);
-  limit(RLIMIT_NOFILE, limits.open_files);
-  limit(RLIMIT_FSIZE, limits.file_size);
-  limit(RLIMIT_AS, limits.address_space);
+  // Not 0: where the system hands dumps to a program, only 1 keeps it from being started.
+  if (layers.on("rlimit-core")) limit(RLIMIT_CORE, 1);
+  if (layers.on("rlimit-memlock")) limit(RLIMIT_MEMLOCK, 0);
+  if (layers.on("rlimit-msgqueue")) limit(RLIMIT_MSGQUEUE, 0);
+  if (layers.on("rlimit-nofile")) limit(RLIMIT_NOFILE, limits.open_files);
+  if (layers.on("rlimit-fsize")) limit(RLIMIT_FSIZE, limits.file_size);
+  if (layers.on("rlimit-as")) limit(RLIMIT_AS, limits.address_space);
   // A backstop for a supervisor that is starved: two seconds later than it would have killed.
-  if (limits.cpu_us != unlimited) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
+  if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
   // Counted per user: elsewhere than in a namespace of its own it would count the user's other work too.
-  if (room.user) limit(RLIMIT_NPROC, limits.processes);
+  if (room.user && layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, limits.processes);
 }
 
 void place_standard(const Program& program) {
@@ -137,14 +139,15 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-void execute(const Program& program) {
-  const std::vector<char*> argv = pointers(program.argv), env = pointers(program.env);
+void execute(const room::Room& room, const Program& program) {
+  const std::vector<char*> argv = pointers(program.argv), own = pointers(program.env);
+  char* const* env = room.layers.on("environment") ? own.data() : environ;
   // Whoever wrote the program may still be closing it.
   for (int patience = 200; patience > 0; --patience) {
     if (program.file >= 0)
-      syscall(SYS_execveat, program.file, "", argv.data(), env.data(), AT_EMPTY_PATH);
+      syscall(SYS_execveat, program.file, "", argv.data(), env, AT_EMPTY_PATH);
     else
-      execve(argv[0], argv.data(), env.data());
+      execve(argv[0], argv.data(), env);
     if (errno != ETXTBSY) break;
     const timespec moment = {0, 1000 * 1000};
     nanosleep(&moment, nullptr);
@@ -154,13 +157,13 @@ void execute(const Program& program) {
 
 void confine(const room::Room& room, const Program& program, bool own_proc) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  setsid();
+  if (room.layers.on("session")) setsid();
   if (room.pid) arrange_mounts(room, program, own_proc);
   const std::string folder = folder_here(room, program);
   if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
   place_standard(program);
   for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
-  drop_capabilities();
+  if (room.layers.on("privileges")) drop_capabilities();
   enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
   set_limits(room, program.limits);
 }
@@ -170,6 +173,19 @@ void filter_calls(const room::Room& room, const Program& program) {
   const bool flat = program.profile == seccomp::Profile::stage && !room.user;
   const std::string wrong = seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, program.threads, getpid());
   if (!wrong.empty()) sys::fail(wrong);
+}
+
+// All but its own are gone for the program; `news` and the program's file close when it starts.
+void keep_descriptors(const room::Room& room, const Program& program, int news) {
+  if (!room.layers.on("descriptors")) {
+    for (int fd = 3; fd < 4096; ++fd)
+      if (fd != news) fcntl(fd, F_SETFD, 0);
+    return;
+  }
+  std::vector<int> kept = program.inherited;
+  kept.push_back(news);
+  if (program.file >= 0) kept.push_back(program.file);
+  close_others(kept);
 }
 
 }  // namespace
@@ -201,15 +217,12 @@ void become(const room::Room& room, const Program& program, int proc, int news) 
   News message = {own_pid(proc), 0};
   try {
     confine(room, program, proc != room.proc.get());
-    std::vector<int> kept = program.inherited;
-    kept.push_back(news);
-    if (program.file >= 0) kept.push_back(program.file);
-    close_others(kept);
+    keep_descriptors(room, program, news);
     reset_signals();
     message.started_us = now_us();
     if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
     filter_calls(room, program);
-    execute(program);
+    execute(room, program);
   } catch (const sys::Failure& failure) {
     // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
     const std::string text = message.started_us ? failure.text : std::string(sizeof message, '\0') + failure.text;

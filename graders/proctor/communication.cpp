@@ -28,7 +28,7 @@ class Communication : public Task {
     process::Running manager = start_manager(test, lines, said.get(), told.get());
     std::vector<Member> members = start_members(lines);
     for (Line& line : lines) line.to_user.close(), line.to_manager.close();
-    verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
+    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
     opinion::Statement statement;
     statement.who = manager_->who();
     statement.outcome = manager.wait();

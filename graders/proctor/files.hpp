@@ -9,7 +9,8 @@ namespace files {
 
 // A descriptor of one of the job's files. A link to /proc/self/fd/N stands for the inherited descriptor N; any other file is
 // unlinked once it is open, so that no path leads to it any more.
-sys::Fd open_secret(const std::string& name);
+// `hide` is false where tests leave it its name.
+sys::Fd open_secret(const std::string& name, bool hide = true);
 
 std::string read_all(int fd, size_t most);   // from the start; fails when there is more
 std::string read_text(int fd, size_t most);  // from the start; what is more stays unread
@@ -18,6 +19,9 @@ std::string read_tail(int fd, size_t most);
 sys::Fd memory(const char* name);  // an empty file in memory
 int64_t size(int fd);
 void copy(int from, int to);  // all of it, from the start; fails
+
+// The same program without a name and in the folder at hand, where it has no neighbours.
+sys::Fd nameless_program(const sys::Fd& fd);
 
 // A descriptor for the same content that a program without our rights may open again through /proc/self/fd: `fd` itself
 // where its mode allows that, a copy in memory otherwise.

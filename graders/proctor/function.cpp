@@ -16,12 +16,12 @@ class Function : public Task {
     process::Program program = submission();
     program.argv.push_back(std::to_string(result.get()));
     program.inherited.push_back(result.get());
-    program.input = rewound(test.input);
+    const sys::Fd copied = hand_input(test.input, program);
     program.error = error.get();  // what it prints is nobody's business: standard output leads nowhere
     verdict::Verdict verdict;
     verdict.used = process::run(room_, program);
     if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
-    verdict.end = end_of(verdict.used, plan_.limits, std::max(files::size(result.get()), files::size(error.get())));
+    verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(result.get()), files::size(error.get())));
     if (verdict.end == verdict::End::ok)
       check(verdict, test, result.get());
     else

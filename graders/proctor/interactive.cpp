@@ -25,7 +25,7 @@ class Interactive : public Task {
     // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so what it has
     // decided by then, it has decided by itself.
     to_user.write.reset(), from_user.read.reset();
-    verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::summed);
+    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
     const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || has_ended(interactor));
     from_user.close();
     // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has judged.

@@ -24,7 +24,7 @@ void raise_open_files() {
 
 int probe() {
   try {
-    room::drop_privileges(0);
+    room::drop_privileges(0, room::Layers());
     std::puts(room::enter(".", {}, room::Layers(), true).report().c_str());
     return 0;
   } catch (const sys::Failure& failure) {

@@ -128,7 +128,7 @@ Plan parse(const std::string& source) {
   plan.fifo_io = read_user_io(value.at("user_io"));
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
   for (const json::Value& test : value.at("tests").as_list("tests")) plan.tests.push_back(read_test(test, plan.groups.size()));
-  if (!value.at("layers").is_null()) plan.layers = room::Layers::named(value.at("layers").texts("layers"));
+  plan.layers = room::Layers::of(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return plan;
 }

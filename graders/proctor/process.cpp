@@ -22,7 +22,7 @@ Outcome Running::wait() {
   ssize_t length;
   do length = read(report_.get(), &report, sizeof report);
   while (length < 0 && errno == EINTR);
-  waitpid(supervisor_, nullptr, 0);
+  if (in_order_) waitpid(supervisor_, nullptr, 0);
   supervisor_ = -1;
   Outcome outcome;
   if (length != sizeof report) {
@@ -47,7 +47,7 @@ Running start(const room::Room& room, const Program& program) {
   const long supervisor = syscall(SYS_clone, SIGCHLD | namespaces, nullptr, nullptr, nullptr, nullptr);
   if (supervisor < 0) sys::fail_errno("cannot start a process");
   if (supervisor == 0) supervise(room, program, writing.get());
-  return Running(static_cast<pid_t>(supervisor), std::move(reading));
+  return Running(static_cast<pid_t>(supervisor), std::move(reading), room.layers.on("order"));
 }
 
 }  // namespace process

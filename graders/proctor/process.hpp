@@ -52,8 +52,9 @@ struct Outcome {
 // A started program. Its outcome must be waited for; destroying it kills it.
 class Running {
  public:
-  Running(pid_t supervisor, sys::Fd report) : supervisor_(supervisor), report_(std::move(report)) {}
-  Running(Running&& other) noexcept : supervisor_(std::exchange(other.supervisor_, -1)), report_(std::move(other.report_)) {}
+  // `in_order`: its outcome is known when all of it is dead, and not before.
+  Running(pid_t supervisor, sys::Fd report, bool in_order) : supervisor_(supervisor), report_(std::move(report)), in_order_(in_order) {}
+  Running(Running&& other) noexcept : supervisor_(std::exchange(other.supervisor_, -1)), report_(std::move(other.report_)), in_order_(other.in_order_) {}
   Running(const Running&) = delete;
   ~Running();
 
@@ -64,6 +65,7 @@ class Running {
  private:
   pid_t supervisor_;
   sys::Fd report_;
+  bool in_order_;
 };
 
 Running start(const room::Room& room, const Program& program);

@@ -178,19 +178,43 @@ bool is_only_user() {
 
 }  // namespace
 
-Layers Layers::named(const std::vector<std::string>& names) {
-  const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  return {has("namespaces"), has("landlock"), has("seccomp")};
+namespace {
+
+bool has(const std::vector<std::string>& names, const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+
+}  // namespace
+
+#ifdef IOI_EVAL_TEST_LAYERS
+bool Layers::on(const char* name) const { return !has(without, name); }
+#endif
+
+Layers Layers::of(const json::Value& document) {
+  Layers layers;
+  if (!document.at("layers").is_null()) {
+    const std::vector<std::string> names = document.at("layers").texts("layers");
+    layers.namespaces = has(names, "namespaces"), layers.landlock = has(names, "landlock"), layers.seccomp = has(names, "seccomp");
+  }
+  if (document.at("without").is_null()) return layers;
+#ifdef IOI_EVAL_TEST_LAYERS
+  layers.without = document.at("without").texts("without");
+  for (bool* layer : {&layers.namespaces, &layers.landlock, &layers.seccomp})
+    *layer = *layer && layers.on(layer == &layers.namespaces ? "namespaces" : layer == &layers.landlock ? "landlock" : "seccomp");
+  return layers;
+#else
+  sys::fail("without: a layer can be taken away in a test build only");
+#endif
 }
 
-void drop_privileges(long uid) {
-  if (geteuid() != 0) return;
+void drop_privileges(long uid, const Layers& layers) {
+  if (geteuid() != 0 || !layers.on("uid")) return;
   const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
   const bool dropped = setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0;
   // Where no other user is mapped, uid 0 is an ordinary user's name in a namespace of his; programs start without its capabilities.
   if (!dropped && is_only_user()) return;
   if (!dropped) sys::fail_errno("cannot become an unprivileged user");
 }
+
+void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
 
 Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined) {
   Room room;

@@ -5,16 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "json.hpp"
 #include "landlock.hpp"
 #include "sys.hpp"
 
 namespace room {
 
-// Which layers may be used. Tests switch them off one by one; a user never does.
+// Which layers may be used. Tests switch off the three that a kernel may lack, and a test build (IOI_EVAL_TEST_LAYERS) any
+// other: that each of them holds what it is said to hold is found out by taking it away. A user never does.
 struct Layers {
   bool namespaces = true, landlock = true, seccomp = true;
 
-  static Layers named(const std::vector<std::string>& names);
+#ifdef IOI_EVAL_TEST_LAYERS
+  std::vector<std::string> without;
+  bool on(const char* name) const;
+#else
+  constexpr bool on(const char*) const { return true; }
+#endif
+
+  // What `layers` and `without` of a plan or a box spec say.
+  static Layers of(const json::Value& document);
 };
 
 struct Grant {
@@ -39,7 +49,10 @@ struct Room {
 };
 
 // Becomes an unprivileged user when started by uid 0, because neither modes nor non-dumpability hold against uid 0.
-void drop_privileges(long uid);
+void drop_privileges(long uid, const Layers& layers);
+
+// Nobody but root may look into this process from now on, however much the same user.
+void close_to_others(const Layers& layers);
 
 // Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are further
 // folders of the system that programs may read. Fails where there would be no confinement and that was not allowed.

@@ -87,14 +87,14 @@ void make_own_folder(const plan::Plan& plan, long uid) {
     if (!to.valid()) sys::fail_errno("cannot copy " + name);
     files::copy(from.get(), to.get());
   }
-  if (geteuid() == 0 && chown(task::own_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
+  if (geteuid() == 0 && plan.layers.on("uid") && chown(task::own_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
 }
 
 task::Opened open_all(const plan::Plan& plan, bool for_checker) {
   task::Opened opened;
   const auto open_once = [&](const std::string& name) {
     if (name.empty() || opened.secrets.count(name)) return;
-    sys::Fd fd = files::open_secret(name);
+    sys::Fd fd = files::open_secret(name, plan.layers.on("unlinking"));
     opened.secrets[name] = for_checker ? files::reopenable(std::move(fd)) : std::move(fd);
   };
   for (const plan::Test& test : plan.tests) open_once(test.input), open_once(test.answer), open_once(test.output);
@@ -126,14 +126,17 @@ void judge_plan(const std::string& path, verdict::Lines& lines) {
   const sys::Fd file = files::open_secret(path);
   const plan::Plan plan = plan::parse(files::read_all(file.get(), largest_plan));
   lines.set_nonce(plan.nonce);
+  lines.set_cleaning(plan.layers.on("cleaning"));
+  if (!plan.layers.on("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
   std::unique_ptr<desk::Desk> manager;
   if (!plan.manager.argv.empty()) manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
   make_own_folder(plan, uid);
-  const task::Opened opened = open_all(plan, checker.is_program() || manager);
-  room::drop_privileges(uid);
+  task::Opened opened = open_all(plan, checker.is_program() || manager);
+  room::drop_privileges(uid, plan.layers);
   const room::Room room = room::enter(".", {}, plan.layers, plan.allow_unconfined);
-  prctl(PR_SET_DUMPABLE, 0);
+  room::close_to_others(plan.layers);
+  if (opened.program.valid() && !room.mount && room.layers.on("copies")) opened.program = files::nameless_program(opened.program);
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
   const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, manager.get()});

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -44,7 +45,7 @@ constexpr unsigned newest_known = 424;
 // What any program needs to compute, read and write. No call in here can name another process, create a file,
 // change one's attributes, or talk to anything.
 const std::vector<unsigned> common = {
-    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_preadv2, SYS_pwritev2,
+    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
     SYS_lseek, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
     SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_chdir, SYS_fchdir, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
     SYS_msync, SYS_mincore, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rt_sigpending,
@@ -55,9 +56,9 @@ const std::vector<unsigned> common = {
     SYS_timer_getoverrun, SYS_getpid, SYS_getppid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
     SYS_getresgid, SYS_getgroups, SYS_getpgid, SYS_getsid, SYS_uname, SYS_sysinfo, SYS_getcpu, SYS_sched_yield,
     SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max, SYS_sched_get_priority_min,
-    SYS_set_tid_address, SYS_set_robust_list, SYS_futex, SYS_membarrier, SYS_getrandom, SYS_exit, SYS_exit_group,
+    SYS_set_tid_address, SYS_set_robust_list, SYS_membarrier, SYS_getrandom, SYS_exit, SYS_exit_group,
     SYS_restart_syscall, SYS_execve, SYS_execveat, SYS_wait4, SYS_waitid, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_fadvise64,
-    SYS_flock, SYS_umask, SYS_sendfile, SYS_splice, SYS_tee, SYS_copy_file_range, SYS_readahead, SYS_sync_file_range, SYS_capget,
+    SYS_umask, SYS_sendfile, SYS_splice, SYS_tee, SYS_copy_file_range, SYS_readahead, SYS_sync_file_range, SYS_capget,
     nr_rseq,
     sys::nr_close_range,
     439,  // faccessat2
@@ -70,6 +71,7 @@ const std::vector<unsigned> common = {
 
 // Processes and files of one's own.
 const std::vector<unsigned> tools = {
+    SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_setsid, SYS_mkdirat, SYS_unlinkat,
     SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_truncate, SYS_mknodat, SYS_socketpair,
     SYS_prlimit64, SYS_fcntl, SYS_ioctl, SYS_prctl, SYS_mlock, SYS_munlock, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
@@ -125,6 +127,15 @@ Program thread_only() {
           give(answer(EAGAIN)), give(allowed)};
 }
 
+// Waking is for threads of the same process, whose locks are private. Other futexes are found by the file that they lie in: by
+// one of the system's two programs could talk. Waiting on such a one wakes nobody, and joining a thread does it.
+Program private_futex() {
+  Program program = {load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), give(allowed)};
+  const Program waiting = one_of(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
+  program.insert(program.end(), waiting.begin(), waiting.end());
+  return program;
+}
+
 // What is decided about one call: a verdict, or a piece of program that looks at the arguments.
 struct Rule {
   unsigned call;
@@ -140,8 +151,11 @@ void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
   // A signal that may go to nobody else is what abort() and assert() need.
   for (const unsigned call : {SYS_kill, SYS_tgkill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) rules.push_back({static_cast<unsigned>(call), one_of(0, {own}, EPERM)});
   rules.push_back({SYS_prlimit64, one_of(0, {0, own}, EPERM)});
-  // F_SETOWN, F_SETSIG, leases and seals stay out: each reaches beyond the process.
-  rules.push_back({SYS_fcntl, one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_GETPIPE_SZ}, EPERM)});
+  rules.push_back({SYS_futex, private_futex()});
+  // Without flags, one of which tells what others have read already.
+  for (const unsigned call : {SYS_preadv2, SYS_pwritev2}) rules.push_back({call, one_of(5, {0}, EOPNOTSUPP)});
+  // Leases, seals and the owner of signals reach beyond the process. So do locks: whoever may read a file sees those of others.
+  rules.push_back({SYS_fcntl, one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETPIPE_SZ}, EPERM)});
   rules.push_back({SYS_ioctl, one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY)});
   rules.push_back({SYS_prctl, one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM)});
   if (threads) {

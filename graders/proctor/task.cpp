@@ -19,10 +19,29 @@ process::Program Task::submission() const {
   return program;
 }
 
+const process::Limits& Task::judged_limits() const {
+  static const process::Limits none;
+  return room_.layers.on("accounting") ? plan_.limits : none;
+}
+
 int Task::rewound(const std::string& input) const {
   const int fd = opened_.of(input);
   if (lseek(fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
   return fd;
+}
+
+// Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it: Landlock
+// hides what stands in a file, not how long it is. And with a /proc it could open it once more, for writing, where only the
+// file's mode forbids that. A copy has neither a name nor neighbours.
+sys::Fd Task::hand_input(const std::string& input, process::Program& program) const {
+  program.input = rewound(input);
+  const bool hidden = room_.mount && (!program.proc || room_.landlock_abi > 0);
+  if (hidden || !room_.layers.on("copies")) return {};
+  sys::Fd copied = files::memory("input");
+  files::copy(program.input, copied.get());
+  lseek(copied.get(), 0, SEEK_SET);
+  program.input = copied.get();
+  return copied;
 }
 
 int Task::answer_of(const plan::Test& test) const { return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer); }

@@ -46,8 +46,14 @@ class Task {
   // The submission as every task type starts it, still without its descriptors.
   process::Program submission() const;
 
+  // What the end of a submission is judged by.
+  const process::Limits& judged_limits() const;
+
   // A descriptor of an input to be read from its start, by one program only.
   int rewound(const std::string& input) const;
+
+  // Makes an input the submission's standard input. Gives back what must live until it is started.
+  sys::Fd hand_input(const std::string& input, process::Program& program) const;
 
   // The answer of a test, or an empty file.
   int answer_of(const plan::Test& test) const;

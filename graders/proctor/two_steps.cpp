@@ -15,11 +15,11 @@ class TwoSteps : public Task {
     pipes::Pipe between = pipes::make();
     const sys::Fd output = files::memory("output");
     std::vector<Member> members;
-    members.push_back(start("0", between.write, rewound(test.input), -1));
-    members.push_back(start("1", between.read, -1, output.get()));
+    members.push_back(start("0", between.write, &test.input, -1));
+    members.push_back(start("1", between.read, nullptr, output.get()));
     between.close();
-    verdict::Verdict verdict = wait_for(members, plan_.limits, CpuTime::each);
-    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(plan_.limits.file_size)) verdict.end = verdict::End::output;
+    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
+    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size)) verdict.end = verdict::End::output;
     if (verdict.end == verdict::End::ok) check(verdict, test, output.get());
     return verdict;
   }
@@ -27,14 +27,14 @@ class TwoSteps : public Task {
  private:
   static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
 
-  Member start(const char* step, const sys::Fd& end, int input, int output) const {
+  Member start(const char* step, const sys::Fd& end, const std::string* input, int output) const {
     sys::Fd error = files::memory("error");
     process::Program program = submission();
     program.argv.push_back(step);
     program.argv.push_back(pipes::path(end));
     program.inherited.push_back(end.get());
     program.proc = true;
-    program.input = input;
+    const sys::Fd copied = input ? hand_input(*input, program) : sys::Fd();
     program.output = output;
     program.error = error.get();
     return {process::start(room_, program), std::move(error)};

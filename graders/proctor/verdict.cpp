@@ -30,9 +30,9 @@ std::string number(double value) {
   return digits;
 }
 
-std::string words(const std::string& raw) { return json::quote(text::printable(raw, longest_feedback)); }
-
 }  // namespace
+
+std::string Lines::words(const std::string& raw) const { return json::quote(cleaning_ ? text::printable(raw, longest_feedback) : raw); }
 
 void Lines::line(const std::string& fields) {
   const std::string whole = head_ + fields + "}\n";

@@ -24,6 +24,8 @@ class Lines {
   explicit Lines(sys::Fd out) : out_(std::move(out)) {}
 
   void set_nonce(const std::string& nonce);
+  void set_cleaning(bool cleaning) { cleaning_ = cleaning; }
+  int descriptor() const { return out_.get(); }
   void start(const std::string& confinement);
   void judged(int64_t test, const Verdict& verdict);
   void failed(int64_t test, const std::string& reason);
@@ -33,8 +35,10 @@ class Lines {
 
  private:
   void line(const std::string& fields);
+  std::string words(const std::string& raw) const;
 
   sys::Fd out_;
+  bool cleaning_ = true;  // texts of programs are made printable
   std::string head_ = "{\"v\":1,\"nonce\":\"\"";
 };
 

@@ -1,60 +1,55 @@
-"""No attack reaches a verdict, a secret or the judge."""
+"""No attack reaches a verdict, a secret or the judge: from end to end, under every mixture of layers."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from catalogue import ATTACKS, Attack
-from harness import Bench
+from attack import HEADINGS, SECRET, Attack
+from catalogue import PROGRAMS
+from ground import attacked, faults, prepared
+from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 
-from ioi_eval.protocol.proctor import PlanChecker, PlanLimits
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.store import Store
 
-CANARY = "CANARY-5d1f0c4e"
-LIMITS = PlanLimits(cpu_ms=800, wall_ms=2500, memory=96 << 20, output=4 << 20)
-# Gives 1 to an output in which the canary stands, whatever else is there, and to "fine" on the test that is no attack.
-CHECKER = """#include <fstream>
-#include <iostream>
-#include <iterator>
-#include <string>
-static std::string all(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+_CPP = [attack for attack in PROGRAMS if attack.language == "c++"]
+PARTS = {
+    "c++ one": _CPP[::2],
+    "c++ two": _CPP[1::2],
+    "python": [attack for attack in PROGRAMS if attack.language == "python"],
 }
-int main(int, char** argv) {
-  const std::string input = all(argv[1]), output = all(argv[3]);
-  const bool canary = output.find("CANARY-") != std::string::npos;
-  std::cout << (canary || (input[0] == '2' && output == "fine\\n") ? 1 : 0) << std::endl;
-}
-"""
-_CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.heading}: {attack.name}")
-def test_attack(bench: Bench, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("API_KEY", CANARY)
-    neighbour = bench.workshop / f"box-{os.getpid()}-neighbour"
-    neighbour.mkdir(exist_ok=True)
-    (neighbour / "answer").write_text(CANARY)
-    judged = bench.judge(
-        attack.source,
-        [("1\n", CANARY), ("2\n", CANARY)],
-        language=attack.language,
-        checker=_CHECKER,
-        checker_source=CHECKER,
-        limits=LIMITS,
-    )
-    assert judged.lines[-1].done, judged
-    assert [line.test for line in judged.lines if line.test is not None] == [0, 1], judged
-    hostile, behaving = judged.tests[0], judged.tests[1]
-    assert (hostile.score, hostile.failure) == (0, None), hostile
-    assert hostile.end in attack.ends, hostile
-    assert (behaving.end, behaving.score) == ("ok", 1), behaving
-    assert CANARY not in judged.boxed.stdout + judged.boxed.stderr
+@pytest.fixture(
+    params=[EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE], ids=["everything", "landlock", "namespaces"]
+)
+async def scorer(request: pytest.FixtureRequest, shared_cache: Path) -> AsyncIterator[Scorer]:
+    store, layers = Store(shared_cache), request.param
+    engine = EmbeddedEngine(store=store, slots=1, layers=layers)
+    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True, layers=layers)) as opened:
+        yield opened
 
 
-def test_every_heading_is_there() -> None:
-    assert {attack.heading for attack in ATTACKS} == {
-        "stealing", "forging", "stopping", "cheating time", "python", "talking", "confusing",
-    }  # fmt: skip
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+@pytest.mark.parametrize("part", PARTS)
+async def test_no_attack_succeeds(
+    scorer: Scorer, workshop: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", SECRET)
+    with prepared(workshop) as ground:
+        result = await attacked(scorer, ground, PARTS[part])
+        assert result.compiles, result.compile_output
+        assert not faults(ground, PARTS[part], result)
+
+
+def test_the_catalogue() -> None:
+    names = [attack.name for attack in PROGRAMS]
+    assert len(names) == len(set(names)) >= 80
+    assert {attack.heading for attack in PROGRAMS} == set(HEADINGS)
+    assert all(stopped(attack) for attack in PROGRAMS), "what stops it is said"
+
+
+def stopped(attack: Attack) -> bool:
+    return bool(attack.layers) != bool(attack.inherent)

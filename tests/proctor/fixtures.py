@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from building import build_proctor, build_program, built_once
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
-from ioi_eval.resources import proctor_arguments
-
-SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
+# With --sanitize. Leaks are not looked for: the one who looks traces the process, which the proctor does not allow.
+SANITIZERS = (
+    "-g",
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-static-libasan",
+    "-static-libubsan",
+)
 
 
 @pytest.fixture(scope="session")
 def workshop() -> Iterator[Path]:
-    """A folder that an unprivileged user may look into, on the file system where boxes lie.
-
-    Of a new name each time: the tests of two folders have these fixtures, and each folder gets its own.
-    """
+    """A folder that an unprivileged user may look into, on the file system where boxes lie."""
     folder = Path(tempfile.mkdtemp(prefix="proctor-tests-", dir="/dev/shm"))
     folder.chmod(0o711)
     yield folder
@@ -29,25 +35,31 @@ def workshop() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def proctor(workshop: Path) -> Path:
-    binary = workshop / "proctor"
-    arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(binary))
-    subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", *arguments], check=True, cwd=SOURCES)
-    return binary
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What tests build, for all the processes of a session."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "binaries"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
-def compiled(workshop: Path) -> Callable[[str], Path]:
-    """Builds a C++ text once per session."""
-    made: dict[str, Path] = {}
+def proctor(workshop: Path, binaries: Path, request: pytest.FixtureRequest) -> Path:
+    flags = ["-Wall", "-Wextra", "-Werror", *(SANITIZERS if request.config.getoption("--sanitize") else ())]
+    built = built_once(binaries / "proctor", partial(build_proctor, flags))
+    return Path(shutil.copy(built, workshop / "proctor"))
+
+
+@pytest.fixture(scope="session")
+def compiled(workshop: Path, binaries: Path) -> Callable[[str], Path]:
+    """Builds a C++ text once, and lays it where boxes may be given it."""
 
     def build(code: str) -> Path:
-        if code not in made:
-            source, binary = workshop / f"{len(made)}.cpp", workshop / f"{len(made)}.bin"
-            source.write_text(code)
-            subprocess.run(["g++", "-O1", "-static", "-o", str(binary), str(source)], check=True)
-            made[code] = binary
-        return made[code]
+        name = hashlib.sha256(code.encode()).hexdigest()
+        here = workshop / name
+        if not here.exists():
+            shutil.copy(built_once(binaries / name, partial(build_program, code)), here)
+        return here
 
     return build
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,12 +42,44 @@ class Boxed:
     report: Mapping[str, Any]
 
 
+class Heard:
+    """A pipe that is read while a box runs. Whatever outlives the box may hold its other end: nobody waits for that."""
+
+    def __enter__(self) -> Heard:
+        self._reading, self.end = os.pipe()
+        self._pieces: list[bytes] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.end)
+        self._reader.join(2)
+
+    def _read(self) -> None:
+        with os.fdopen(self._reading, "rb", buffering=0) as stream:
+            while piece := stream.read(1 << 16):
+                self._pieces.append(piece)
+
+    def text(self) -> str:
+        return b"".join(self._pieces).decode(errors="replace")
+
+
+def _last(report: str) -> Mapping[str, Any]:
+    """What a box reported; nothing where it was killed. Attacks may have written before it."""
+    lines = report.splitlines()
+    return json.loads(lines[-1]) if lines else {}
+
+
 @dataclass(frozen=True)
 class Bench:
     workshop: Path
     proctor: Path
     compiled: Callable[[str], Path]
     layers: Sequence[str]
+    without: Sequence[str] = ()  # single layers that a test build of the proctor takes away
+    uid: int = BOX_UID
+    environment: Mapping[str, str] | None = None  # of the proctor itself
 
     def box(
         self,
@@ -66,35 +99,36 @@ class Bench:
         for name, content in (contents or {}).items():
             (folder / name).write_bytes(content)
         if os.getuid() == 0:
-            os.chown(folder, BOX_UID, BOX_UID)
-        reading, writing = os.pipe()
-        whole = {
-            "version": 1,
-            "argv": ["/bin/bash", "-c", script],
-            "env": {"PATH": "/usr/bin:/bin"},
-            "dir": str(folder),
-            "files": [{"name": name, "path": str(path)} for name, path in (files or {}).items()],
-            "profile": profile,
-            "uid": BOX_UID,
-            "limits": {"wall_ms": 20000, **(limits or {})},
-            "report_fd": writing,
-            "layers": list(self.layers),
-            **spec,
-        }
-        (place / "spec.json").write_text(json.dumps(whole))
-        done = subprocess.run(
-            [str(self.proctor), "box", str(place / "spec.json")],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            pass_fds=(writing, *([spec["leash_fd"]] if "leash_fd" in spec else [])),
-            check=False,
-        )
-        os.close(writing)
-        with os.fdopen(reading, "rb") as stream:
-            report = stream.read()
+            for path in (folder, *folder.iterdir()):
+                os.chown(path, self.uid, self.uid)
+        with Heard() as stdout, Heard() as stderr, Heard() as report:
+            whole = {
+                "version": 1,
+                "argv": ["/bin/bash", "-c", script],
+                "env": {"PATH": "/usr/bin:/bin"},
+                "dir": str(folder),
+                "files": [{"name": name, "path": str(path)} for name, path in (files or {}).items()],
+                "profile": profile,
+                "uid": self.uid,
+                "limits": {"wall_ms": 20000, **(limits or {})},
+                "report_fd": report.end,
+                "layers": list(self.layers),
+                **({"without": list(self.without)} if self.without else {}),
+                **spec,
+            }
+            (place / "spec.json").write_text(json.dumps(whole))
+            running = subprocess.Popen(
+                [str(self.proctor), "box", str(place / "spec.json")],
+                stdin=subprocess.DEVNULL,
+                env=None if self.environment is None else dict(self.environment),
+                stdout=stdout.end,
+                stderr=stderr.end,
+                pass_fds=(report.end, *([spec["leash_fd"]] if "leash_fd" in spec else [])),
+                start_new_session=True,  # what hits its group is not to hit us
+            )
+            running.wait()
         shutil.rmtree(place)
-        text = done.stderr.decode(errors="replace")
-        return Boxed(done.stdout.decode(errors="replace"), text, json.loads(report or text))
+        return Boxed(stdout.text(), stderr.text(), _last(report.text() or stderr.text()))
 
     def judge(
         self,
@@ -111,9 +145,14 @@ class Bench:
         manager_source: str = "",
         outputs: Mapping[int, str] | None = None,
         extra: Mapping[str, bytes] | None = None,
+        by_path: Path | None = None,
+        spec: Mapping[str, Any] | None = None,
         **plan: Any,
     ) -> Judged:
-        """Judges a submission on the tests, inside a box as the engine makes it."""
+        """Judges a submission on the tests, inside a box as the engine makes it.
+
+        `by_path`: a folder of the host that gets the tests' files, which the box then has by descriptor.
+        """
         files: dict[str, Path] = {"proctor": self.proctor}
         contents: dict[str, bytes] = dict(extra or {})
         if language == "python":
@@ -145,21 +184,32 @@ class Bench:
                     groups=tuple(members[index]) if members else (),
                 )
             )
-        contents["plan.json"] = encode_plan(
-            Plan(
-                nonce="n0nce",
-                task_type=task_type,
-                submission=plan.pop("submission", submission),
-                limits=limits,
-                checker=checker,
-                groups=tuple(groups),
-                tests=tuple(planned),
-                layers=tuple(self.layers),
-                **plan,
-            )
+        if by_path is not None:
+            for name in [name for name in contents if name[0].isdigit()]:
+                (by_path / name).write_bytes(contents.pop(name))
+                files[name] = by_path / name
+        whole = Plan(
+            nonce="n0nce",
+            task_type=task_type,
+            submission=plan.pop("submission", submission),
+            limits=limits,
+            checker=checker,
+            groups=tuple(groups),
+            tests=tuple(planned),
+            layers=tuple(self.layers),
+            **plan,
         )
-        boxed = self.box("exec ./proctor run plan.json", files=files, contents=contents, profile="stage")
+        contents["plan.json"] = self._taken_away(encode_plan(whole))
+        boxed = self.box(
+            "exec ./proctor run plan.json", files=files, contents=contents, profile="stage", **(spec or {})
+        )
         return Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
+
+    def _taken_away(self, plan: bytes) -> bytes:
+        """The plan, with a field that only a test build knows."""
+        return (
+            json.dumps(json.loads(plan) | {"without": list(self.without)}).encode() if self.without else plan
+        )
 
     def one(self, source: str, given: str | bytes = "", answer: str | bytes | None = "", **more: Any) -> Line:
         """The line of a single test."""

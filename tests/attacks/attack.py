@@ -1,0 +1,184 @@
+"""What an attack is, and how many of them become one program: a program is built once, and its input says which it shall be.
+
+An attack wins by getting points. Its programs print a word that begins with `CANARY-` when they got what they were after, and
+the checker gives full marks for that word, so that whoever reads a secret, writes what it may not or outlives its limit is
+seen by its score. Some win otherwise, see `Win`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+SECRET = "CANARY-5d1f0c4e"  # in the answers, the environment, the home folder and the neighbour's box
+FORGED = "forged by the submission"
+NONCE = "n0nce"  # attacks know it where the proctor is driven by hand: nothing may depend on it
+PLANTED = "ioi-eval-planted"
+
+HEADINGS = (
+    "stealing",
+    "forging",
+    "stopping",
+    "cheating time",
+    "python",
+    "talking",
+    "confusing",
+)
+
+
+class Win(Enum):
+    """How the success of an attack shows."""
+
+    POINTS = "it gets points"
+    NEXT = "the next test finds what it left"
+    JUDGE = "the judge cannot go on"
+    FORGED = "a verdict line of its own counts"
+    SURVIVES = "a process of its own outlives the job"
+    HANGS = "the job does not end"
+    FEEDBACK = "the feedback has what the text must not have"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    name: str  # one word: it is the program's input
+    heading: str
+    body: str
+    language: str = "c++"
+    verdicts: tuple[str, ...]  # which it may get
+    layers: tuple[str, ...] = ()  # each of them stops it; with all of them away it succeeds
+    inherent: str = ""  # what stops it where no layer does: nothing can be switched off there
+    win: Win = Win.POINTS
+    sleeps: bool = (
+        False  # longer than the limit on the wall clock, which is long otherwise: machines are slow at times
+    )
+    by_path: bool = (
+        False  # the tests' files come as paths of the host, as the embedded engine hands them over
+    )
+    needs: str = ""  # root, own-user: where it can succeed at all
+    not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only
+
+
+WA, RE, TLE, MLE, OLE = "WA", "RE", "TLE", "MLE", "OLE"
+ANY = (WA, RE, TLE, MLE, OLE)
+
+_PRELUDE = """#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <mqueue.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <string>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <vector>
+using std::string;
+extern char** environ;
+// Of the input: whether everything may be hit, paths of secrets, where somebody listens, a name for processes.
+static char name[64], wild[8], home[512], neighbour[512], answer[512], mark[64];
+static int port;
+static int won(const char* what) { printf("CANARY-%s\\n", what); return 1; }
+static void show(int fd) { char b[65536]; ssize_t n; for (int i = 0; i < 32 && fd >= 0 && (n = read(fd, b, sizeof b)) > 0; i++) fwrite(b, 1, n, stdout); }
+static void show_head(const string& path) { char b[2048]; int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK); ssize_t n = fd >= 0 ? read(fd, b, sizeof b) : 0; if (n > 0) fwrite(b, 1, n, stdout); if (fd >= 0) close(fd); }
+static void show(const string& path) { int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK); show(fd); if (fd >= 0) close(fd); }
+static void walk(const string& path, int depth) {
+  DIR* d = opendir(path.c_str());
+  if (!d) return;
+  int seen = 0;
+  while (dirent* e = seen++ < 200 ? readdir(d) : nullptr) {
+    string n = e->d_name;
+    if (n == "." || n == "..") continue;
+    if (e->d_type == DT_REG || e->d_type == DT_LNK) show_head(path + "/" + n);
+    if (depth > 0 && e->d_type == DT_DIR) walk(path + "/" + n, depth - 1);
+  }
+  closedir(d);
+}
+static string text_of(const string& path) { string t; char b[4096]; ssize_t n; int fd = open(path.c_str(), O_RDONLY); while (fd >= 0 && (n = read(fd, b, sizeof b)) > 0) t.append(b, n); if (fd >= 0) close(fd); return t; }
+static int parent_of(int pid) { string s = text_of("/proc/" + std::to_string(pid) + "/stat"); size_t p = s.rfind(')'); char c; int up = 0; if (p != string::npos) sscanf(s.c_str() + p + 1, " %c %d", &c, &up); return up; }
+// Its supervisor, the proctor, and whoever started that.
+static std::vector<int> elders() { std::vector<int> all; for (int p = getppid(), i = 0; p > 1 && i < 4; p = parent_of(p), i++) all.push_back(p); if (getppid() == 1) all.push_back(1); return all; }
+static void burn(double seconds) { timespec t; do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); while (t.tv_sec + t.tv_nsec / 1e9 < seconds); }
+static void rest(double seconds) { timespec t = {(time_t)seconds, (long)((seconds - (time_t)seconds) * 1e9)}; while (nanosleep(&t, &t)) {} }
+static int fork_it() { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
+"""
+_MAIN = """
+int main() {
+  if (scanf("%63s %7s %511s %511s %511s %63s %d", name, wild, home, neighbour, answer, mark, &port) != 7) return 3;
+  for (const auto& attack : attacks) if (!strcmp(attack.name, name)) { attack.run(); fflush(stdout); return 0; }
+  for (const char* place : {".", "/tmp", "/dev/shm"}) if (access((string(place) + "/PLANTED").c_str(), F_OK) == 0) won("planted");
+  for (const char* place : {"core"}) if (access(place, F_OK) == 0) won("dumped");
+  puts("fine");
+}
+""".replace("PLANTED", PLANTED)
+
+_PYTHON_PRELUDE = """import sys
+name, wild, home, neighbour, answer, mark, port = sys.stdin.readline().split()
+def won(what):
+    print(chr(67) + "ANARY-" + what)  # the word is not to be found in the program's own memory
+def behave():
+    import os
+    won("planted") if os.path.exists("ioi-eval-planted") else print("fine")
+"""
+
+
+def cpp_program(attacks: Iterable[Attack]) -> str:
+    """All C++ attacks as one program."""
+    chosen = [attack for attack in attacks if attack.language == "c++"]
+    bodies = "".join(
+        f"static void attack_{index}() {{  // {attack.name}\n{attack.body}\n}}\n"
+        for index, attack in enumerate(chosen)
+    )
+    rows = ", ".join(f'{{"{attack.name}", attack_{index}}}' for index, attack in enumerate(chosen))
+    return (
+        _PRELUDE
+        + bodies
+        + f"static const struct {{ const char* name; void (*run)(); }} attacks[] = {{{rows}}};"
+        + _MAIN
+    )
+
+
+def python_program(attacks: Iterable[Attack]) -> str:
+    chosen = [attack for attack in attacks if attack.language == "python"]
+    texts = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in chosen)
+    return _PYTHON_PRELUDE + f"exec({{{texts}}}.get(name, 'behave()'))\n"
+
+
+# Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
+# test that found what an attack had left.
+CHECKER = """#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <unistd.h>
+static std::string all(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+int main(int, char** argv) {
+  const std::string input = all(argv[1]);
+  if (input.find("an-editor") == 0) usleep(300000);
+  const std::string output = all(argv[3]);
+  const bool told = output.find(" 99999 7") != std::string::npos;  // by passwd -S
+  const bool won = told || output.find("CANARY-") != std::string::npos || input.find("CANARY-") != std::string::npos;
+  const bool behaving = input.find("behave") == 0;
+  std::cout << (behaving ? (output == "fine\\n" ? 1 : won ? 0.25 : 0) : won ? 1 : 0) << std::endl;
+}
+"""

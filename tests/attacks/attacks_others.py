@@ -1,0 +1,204 @@
+"""Cheating time, talking to others, and confusing whoever reads the results."""
+
+from __future__ import annotations
+
+from attack import ANY, RE, TLE, WA, Attack, Win
+
+
+def _cpp(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
+    return Attack(
+        name=name, heading=heading, body=body, layers=tuple(layers.split()), **{"verdicts": (WA, RE), **more}
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+_TIME, _TALKING, _CONFUSING = "cheating time", "talking", "confusing"
+
+TIME = (
+    _cpp(
+        _TIME,
+        "an-answer-then-sleep",
+        "polling accounting",
+        "won(\"answered\"); fflush(stdout); rest(wild[0] == '1' ? 1e9 : 2.9);",
+        sleeps=True,
+        verdicts=(TLE,),
+    ),
+    _cpp(
+        _TIME,
+        "an-answer-then-work",
+        "polling accounting",
+        "won(\"answered\"); fflush(stdout); burn(wild[0] == '1' ? 1e9 : 0.6);",
+        verdicts=(TLE,),
+    ),
+    _cpp(
+        _TIME,
+        "work-in-a-child",
+        "seccomp accounting",
+        'int p = fork_it(); if (p == 0) { burn(0.6); _exit(0); } if (p > 0) { waitpid(p, 0, 0); won("by a child"); }',
+        verdicts=(WA, TLE),
+    ),
+    _cpp(
+        _TIME,
+        "work-in-an-orphan",
+        "seccomp polling accounting",
+        'int p = fork_it(); if (p == 0) { if (fork_it() == 0) { burn(0.6); _exit(0); } _exit(0); } if (p > 0) { rest(1.6); won("by an orphan"); }',
+        verdicts=(WA, TLE),
+    ),
+    _cpp(
+        _TIME,
+        "work-in-threads",
+        "polling accounting",
+        """import threading, time
+def work():
+    while time.process_time() < (1e9 if wild == "1" else 0.9):
+        pass
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+won("by threads")""",
+        language="python",
+        verdicts=(TLE,),
+    ),
+)
+
+_IPC = (
+    "bool any = false; int a = syscall(SYS_shmget, 0, 4096, 01600); if (a >= 0) { any = true; shmctl_(a); } "
+    "int b = syscall(SYS_msgget, 0, 01600); if (b >= 0) { any = true; syscall(SYS_msgctl, b, 0, 0); } "
+    'int c = syscall(SYS_semget, 0, 1, 01600); if (c >= 0) { any = true; syscall(SYS_semctl, c, 0, 0, 0); } if (any) won("ipc");'
+).replace("shmctl_(a)", "syscall(SYS_shmctl, a, 0, 0)")
+
+TALKING = (
+    _cpp(
+        _TALKING,
+        "sockets",
+        "seccomp",
+        'for (int family : {1, 2, 10, 16, 17, 38, 40}) for (int type : {1, 2, 3}) { int s = socket(family, type, 0); if (s >= 0) { won("socket"); close(s); } } int p[2]; if (socketpair(1, 1, 0, p) == 0) won("pair");',
+    ),
+    _cpp(
+        _TALKING,
+        "a-server-on-this-machine",
+        "seccomp landlock namespaces",
+        'int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in to = {}; to.sin_family = AF_INET; to.sin_port = htons(port); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK); if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) won("connected");',
+    ),
+    _cpp(
+        _TALKING,
+        "an-abstract-name",
+        "seccomp landlock namespaces",
+        'int s = socket(AF_UNIX, SOCK_STREAM, 0); sockaddr_un to = {}; to.sun_family = AF_UNIX; strcpy(to.sun_path + 1, mark); if (s >= 0 && connect(s, (sockaddr*)&to, 2 + 1 + strlen(mark)) == 0) won("connected");',
+    ),
+    _cpp(_TALKING, "system-v-ipc", "seccomp", _IPC),
+    _cpp(
+        _TALKING,
+        "message-queues",
+        "seccomp landlock rlimit-msgqueue",
+        'mq_attr small = {}; small.mq_maxmsg = 1; small.mq_msgsize = 8; string n = string("/") + mark; mqd_t q = mq_open(n.c_str(), O_CREAT | O_RDWR, 0600, &small); if (q >= 0) { won("queue"); mq_unlink(n.c_str()); }',
+    ),
+    _cpp(
+        _TALKING,
+        "files-in-shared-memory",
+        "landlock namespaces",
+        'for (string d : {"/dev/shm/", "/dev/mqueue/"}) { string p = d + mark; if (open(p.c_str(), O_CREAT | O_RDWR, 0600) >= 0) { won("shared"); unlink(p.c_str()); } }',
+    ),
+    _cpp(
+        _TALKING,
+        "io-uring",
+        "seccomp rlimit-memlock",
+        'char b[512] = {}; if (syscall(425, 8, b) >= 0) won("ring");',
+    ),
+    _cpp(
+        _TALKING,
+        "keyrings",
+        "seccomp",
+        'if (syscall(SYS_keyctl, 0, -3, 1) >= 0 || syscall(SYS_add_key, "user", "x", "y", 1, -2) >= 0) won("key");',
+    ),
+    _cpp(
+        _TALKING,
+        "bpf-perf-and-faults",
+        "seccomp",
+        'char b[512] = {}; b[4] = 64; if (syscall(SYS_bpf, 0, b, 72) >= 0 || syscall(SYS_perf_event_open, b, 0, -1, -1, 0) >= 0) won("watching"); if (syscall(SYS_userfaultfd, 1) >= 0) won("fault");',
+    ),
+    _cpp(
+        _TALKING,
+        "the-other-tables-of-calls",
+        "seccomp",
+        'asm volatile("mov $20, %%eax; int $0x80" ::: "eax", "memory"); won("compat");',
+        verdicts=(RE,),
+    ),
+    _cpp(_TALKING, "x32-calls", "seccomp", 'syscall(0x40000000 + 39); won("x32");', verdicts=(RE,)),
+    _cpp(
+        _TALKING,
+        "ioctl",
+        "seccomp",
+        'long size; for (int fd = 0; fd < 3; fd++) for (unsigned long c : {0x5460ul, 0x5412ul, 0x541Cul, 0x40086602ul}) if (syscall(SYS_ioctl, fd, c, &size) == 0) won("ioctl");',
+    ),
+    _cpp(
+        _TALKING,
+        "locks-on-files-of-the-system",
+        "seccomp",
+        # Whoever else reads the file sees the lock: two processes, two boxes, two users.
+        'int fd = open("/bin/sh", O_RDONLY); struct flock read_lock = {}; read_lock.l_type = F_RDLCK; read_lock.l_len = 1; if (fcntl(fd, F_SETLK, &read_lock) == 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 || fcntl(fd, F_GETLK, &read_lock) == 0) won("locked"); if (fcntl(fd, 37, &read_lock) == 0) won("description lock"); if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) won("lease"); if (fcntl(fd, F_NOTIFY, 1) == 0) won("notified");',
+    ),
+    _cpp(
+        _TALKING,
+        "waking-who-waits-on-a-file-of-the-system",
+        "seccomp",
+        'int fd = open("/bin/sh", O_RDONLY); void* p = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); if (syscall(SYS_futex, p, FUTEX_WAKE, 1, 0, 0, 0) >= 0 || syscall(SYS_futex, p, FUTEX_WAKE_BITSET, 1, 0, 0, 1) >= 0) won("woke");',
+    ),
+    _cpp(
+        _TALKING,
+        "what-others-have-read",
+        "seccomp",
+        'int fd = open("/bin/sh", O_RDONLY); char b[8]; iovec v = {b, sizeof b}; if (preadv2(fd, &v, 1, 0, RWF_NOWAIT) >= 0) won("cached");',
+    ),
+)
+
+_COMPARED = "an output is compared, never obeyed"
+_WORDS = "no verdict is read from words: how a process ended has a field of its own"
+
+CONFUSING = (
+    _cpp(_CONFUSING, "bytes-of-every-kind", "", "for (int i = 0; i < 100000; i++) putchar(i * 7 % 256);", verdicts=(WA,), inherent=_COMPARED),
+    _cpp(_CONFUSING, "nothing-but-nul", "", "for (int i = 0; i < 100000; i++) putchar(0);", verdicts=(WA,), inherent=_COMPARED),
+    _cpp(_CONFUSING, "broken-utf-8", "", 'for (int i = 0; i < 9999; i++) fputs("\\xf0\\x9f\\xff\\xc0\\xaf\\xed\\xa0\\x80", stdout);', verdicts=(WA,), inherent=_COMPARED),
+    _cpp(_CONFUSING, "one-long-line", "", "static char b[1 << 20]; memset(b, 'x', sizeof b); for (int i = 0; i < 3; i++) fwrite(b, 1, sizeof b, stdout);", verdicts=(WA,), inherent=_COMPARED),
+    _cpp(_CONFUSING, "no-output", "", "", verdicts=(WA,), inherent=_COMPARED),
+    _cpp(_CONFUSING, "closing-everything", "", "for (int fd = 0; fd < 256; fd++) close(fd);", verdicts=(WA,), inherent=_COMPARED),
+    _cpp(
+        _CONFUSING,
+        "terminal-escapes",
+        "cleaning",
+        'fputs("\\033[2J\\033]0;x\\007 \\xe2\\x80\\xae CANARY-escaped", stderr); exit(1);',
+        verdicts=(RE,),
+        win=Win.FEEDBACK,
+    ),
+    *(
+        _cpp(_CONFUSING, name, "", f'fputs("{words}\\n", stderr); exit({code});', verdicts=(verdict,), inherent=_WORDS)
+        for name, words, code, verdict in (
+            ("says-it-had-no-resources", "bash: fork: retry: Resource temporarily unavailable", 1, RE),
+            ("says-it-does-not-compile", "Compilation error", 1, RE),
+            ("says-it-took-too-long", "Time limit exceeded", 1, RE),
+            ("says-it-is-right", "Output is correct\\n1\\n100", 0, WA),
+        )
+    ),
+    _cpp(
+        _CONFUSING,
+        "a-name-like-a-line-of-proc",
+        "polling accounting",
+        'prctl(PR_SET_NAME, ") R 1 1 1 (\\n"); burn(0.6); won("hidden");',
+        verdicts=(TLE,),
+    ),
+)  # fmt: skip
+
+_UNKNOWN = "the process does not hold the answer: it is compared elsewhere"
+
+PYTHONS = tuple(
+    Attack(name=name, heading="python", language="python", body=body, verdicts=verdicts, inherent=_UNKNOWN)
+    for name, verdicts, body in (
+        ("sys-exit", (WA,), "sys.exit(0)"),
+        ("os-exit", (WA,), "import os\nos._exit(0)"),
+        ("an-exception-in-del", (WA, RE), "class A:\n    def __del__(self): raise RuntimeError('x')\na = A()\ndel a"),
+        ("equal-to-everything", (WA,), "class E(str):\n    def __eq__(self, other): return True\n    def __str__(self): return 'x'\nprint(E())"),
+        ("patched-print", (WA,), "import builtins, json\nbuiltins.print = lambda *a: None\njson.dumps = lambda *a: '1'\nsys.stdout = sys.stderr\nprint('x')"),
+        ("atexit-and-alarms", ANY, "import atexit, signal, os\natexit.register(lambda: os.write(1, b'late'))\nsignal.signal(signal.SIGALRM, lambda *a: os.write(1, b'rang'))\nsignal.alarm(1)"),
+        ("a-thread-that-outlives-main", (WA,), "import threading, time\ndef late():\n    time.sleep(0.3)\n    print('late')\nthreading.Thread(target=late).start()"),
+        ("frames-and-gc", (WA, RE), "import gc\nfor thing in gc.get_objects():\n    if isinstance(thing, (str, bytes, list)):\n        print(repr(thing)[:200])\nframe = sys._getframe()\nwhile frame:\n    print(frame.f_locals)\n    frame = frame.f_back"),
+    )
+)  # fmt: skip

@@ -1,0 +1,123 @@
+"""The attacks against a proctor that lacks layers: what is said to stop one does, and without all of that it succeeds."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+from attack import CHECKER, FORGED, SECRET, Attack, Win, cpp_program, python_program
+from catalogue import PROGRAMS
+from ground import called, prepared
+from harness import Bench, Judged
+
+from ioi_eval.protocol.proctor import Line, PlanChecker, PlanLimits
+
+_LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
+_SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
+UID = 65534  # has a name and a password, unlike the uids of boxes
+_CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
+_PR_SET_CHILD_SUBREAPER = 36
+_HANGING = 6.0  # seconds, more than twice the limit on the wall clock
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack came to."""
+
+    succeeded: bool
+    why: str
+
+
+def adopt_orphans() -> None:
+    """Whatever an attempt leaves behind becomes a child of ours: so it can be found, and ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    tasks = Path("/proc/self/task").iterdir()
+    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+
+
+def _end_all(pids: set[int]) -> None:
+    """Those that were not there before, and all that they started."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild: bool = False) -> Outcome:
+    """One attack, and a behaving test after it."""
+    uid = 0 if "uid" in layers_away else UID
+    environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
+    own = replace(bench, without=layers_away, uid=uid, environment=environment)
+    with prepared(bench.workshop) as ground, ExitStack() as held:
+        before = _children()
+        spec = {}
+        if attack.win is Win.HANGS:
+            spec["leash_fd"] = held.enter_context(_leash(_HANGING))
+        judged = own.judge(
+            (cpp_program if attack.language == "c++" else python_program)(PROGRAMS),
+            [(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
+            language=attack.language,
+            checker=_CHECKER,
+            checker_source=CHECKER,
+            limits=_SHORT if attack.sleeps else _LIMITS,
+            by_path=ground.place if attack.by_path else None,
+            spec={"limits": {"wall_ms": 30000}, "allow_unconfined": True, **spec},
+            allow_unconfined=True,
+        )
+        time.sleep(0.02)  # it gives itself its name when it has begun
+        survivors = list(called(ground.mark))
+        while left := _children() - before:
+            _end_all(left)
+        return _outcome(attack, judged, survivors)
+
+
+def _outcome(attack: Attack, judged: Judged, survivors: list[int]) -> Outcome:
+    lines, report = judged.lines, judged.boxed.report
+    hostile, behaving = (judged.tests.get(index) for index in (0, 1))
+    if attack.win is Win.FORGED and any(line.feedback == FORGED for line in lines):
+        return Outcome(True, "a line of its own is among the verdicts")
+    if report.get("failure"):
+        return Outcome(False, f"no box: {report['failure']}")
+    if any(line.fatal for line in lines):
+        return Outcome(False, f"no proctor: {lines[-1].fatal}")
+    won = {
+        Win.POINTS: hostile is not None and hostile.score > 0,
+        Win.NEXT: behaving is not None and behaving.score == 0.25,
+        Win.JUDGE: not (lines and lines[-1].done) or _disturbed(hostile) or _disturbed(behaving),
+        Win.FORGED: False,
+        Win.SURVIVES: bool(survivors),
+        Win.HANGS: report.get("killed") == "leash",
+        Win.FEEDBACK: hostile is not None and "\x1b" in hostile.feedback,
+    }[attack.win]
+    return Outcome(won, f"{hostile} {behaving} {report} {survivors} {judged.boxed.stderr[:300]!r}")
+
+
+def _disturbed(line: Line | None) -> bool:
+    return line is None or line.failure is not None
+
+
+@contextmanager
+def _leash(seconds: float) -> Iterator[int]:
+    """A leash that is cut after a while, or at the end."""
+    reading, writing = os.pipe()
+    done = threading.Event()
+    cutter = threading.Thread(target=lambda: (done.wait(seconds), os.close(writing)))
+    cutter.start()
+    try:
+        yield reading
+    finally:
+        done.set()
+        cutter.join()
+        os.close(reading)

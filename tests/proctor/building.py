@@ -1,0 +1,34 @@
+"""Programs that tests need, built once for all the processes of a session."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ioi_eval.resources import proctor_arguments
+
+SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
+
+
+def built_once(binary: Path, build: Callable[[Path], None]) -> Path:
+    """The file that `build` makes at the path it is given, unless another process has made it."""
+    with binary.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not binary.exists():
+            unfinished = binary.with_suffix(".new")
+            build(unfinished)
+            unfinished.rename(binary)
+    return binary
+
+
+def build_proctor(flags: Sequence[str], output: Path) -> None:
+    arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
+    subprocess.run(["g++", *arguments, *flags], check=True, cwd=SOURCES)  # later flags win
+
+
+def build_program(code: str, output: Path) -> None:
+    source = output.with_suffix(".cpp")
+    source.write_text(code)
+    subprocess.run(["g++", "-O1", "-w", "-static", "-o", str(output), str(source)], check=True)
