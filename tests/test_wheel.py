@@ -70,3 +70,4 @@ def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
     assert len(rows) == LIMIT
     assert any(result["score"] > 0 for row in rows for result in row["all_subtasks_results"])
     assert (outside / "run" / "report.md").read_text()
+    assert (outside / "run" / "report.html").read_text().endswith("</html>\n")
