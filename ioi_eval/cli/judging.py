@@ -50,14 +50,51 @@ class Work(Value):
     settings: Mapping[str, Any] = {}  # for the reader of a report
 
 
+def fingerprint_of(dump: str, problems: Mapping[str, str], options: Mapping[str, Any]) -> Fingerprint:
+    return Fingerprint(
+        dump=dump, problems=problems, options=options, versions={"ioi-eval": version("ioi-eval")}
+    )
+
+
+def judge_stream(
+    submissions: Callable[[], AsyncIterator[Submission]],
+    problems: Problems,
+    total: int,
+    made_of: Fingerprint,
+    options: RunOptions,
+    store: Store,
+    settings: Mapping[str, Any],
+) -> RunSummary:
+    """Judges submissions as they come. KeyboardInterrupt comes when all is cleaned up."""
+    settings = {"command": options.command, **settings, **options.engine.settings}
+    with (
+        Journal.open(Path(options.out), made_of, settings=settings, fresh=options.fresh) as journal,
+        Progress(quiet=options.quiet, total=total) as progress,
+    ):
+        return run_until_interrupted(_judge_stream(submissions, problems, journal, options, store, progress))
+
+
+async def _judge_stream(
+    submissions: Callable[[], AsyncIterator[Submission]],
+    problems: Problems,
+    journal: Journal,
+    options: RunOptions,
+    store: Store,
+    progress: Progress,
+) -> RunSummary:
+    async with (
+        judging(options, store) as (scorer, workers),
+        progress.ticking(),
+        contextlib.aclosing(submissions()) as stream,  # type: ignore[type-var]
+    ):
+        judge = _with_limits(scorer, options, journal)
+        return await run(judge, problems, stream, journal, workers=workers, on_event=progress)
+
+
 def judge_all(work: Work, options: RunOptions, store: Store) -> RunSummary:
     """Judges what the run's folder has no result of. KeyboardInterrupt comes when all is cleaned up."""
-    made_of = Fingerprint(
-        dump=work.sha256,
-        problems=work.made_of,
-        options={**work.options, "all_tests": options.all_tests},
-        versions={"ioi-eval": version("ioi-eval")},
-    )
+    all_tests = {**work.options, "all_tests": options.all_tests}
+    made_of = fingerprint_of(work.sha256, work.made_of, all_tests)
     settings = {"command": options.command, **work.settings, **options.engine.settings}
     with (
         Journal.open(Path(options.out), made_of, settings=settings, fresh=options.fresh) as journal,

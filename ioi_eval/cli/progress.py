@@ -23,7 +23,9 @@ _FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{e
 class Progress:
     """Takes a run's events and shows their sum."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, total: int = 0) -> None:
+        """`total`: of a stream, which does not say itself how long it will be."""
+        self._expected = total
         self.total = self.skipped = self.judged = self.failed = self.tests = 0
         self._quiet = quiet
         self._begin = self._said = time.monotonic()
@@ -54,7 +56,7 @@ class Progress:
         self.draw()
 
     def _start(self, event: RunStarted) -> None:
-        self.total, self.skipped = event.total or 0, event.skipped
+        self.total, self.skipped = event.total or self._expected, event.skipped
         self._begin = self._said = time.monotonic()
         if not self._quiet and sys.stderr.isatty() and self.finished < self.total:
             self._bar = tqdm(

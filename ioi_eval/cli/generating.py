@@ -1,0 +1,297 @@
+"""One call of `ioi-eval run`: problems, prompts, an author, a judge that starts with the first program."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.cli.config import Config
+from ioi_eval.cli.engines import EngineChoice
+from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.judging import RunOptions, fingerprint_of, judge_stream
+from ioi_eval.cli.sources import language_of, open_source
+from ioi_eval.errors import InputError
+from ioi_eval.extraction import extract
+from ioi_eval.generate import (
+    Agent,
+    AgentOptions,
+    Ask,
+    Author,
+    Budget,
+    BudgetOptions,
+    ChatModel,
+    Failed,
+    Generations,
+    ModelOptions,
+    Producing,
+    Prompts,
+    Sampling,
+    asks_of,
+    fingerprint,
+)
+from ioi_eval.journal import read_failures, read_rows
+from ioi_eval.journal.files import replace
+from ioi_eval.languages import find
+from ioi_eval.models import Limits, Problem, Submission, Value
+from ioi_eval.problems import Problems
+from ioi_eval.problems import fingerprint as made_of
+from ioi_eval.reports import Summary, write_reports
+from ioi_eval.runner import RunSummary
+from ioi_eval.store import Store
+
+INSTANCES = "instances.jsonl"
+_BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
+
+
+class Request(Value):
+    """What the user asked for."""
+
+    config: Config
+    engine: EngineChoice
+    fresh: bool = False
+    quiet: bool = False
+    command: str = ""
+
+    @property
+    def out(self) -> str:
+        return (
+            self.config.out
+            or f"runs/{self.config.benchmark}-{_author_name(self.config) or 'run'}".replace(":", "-")
+        )
+
+
+class Outcome(Value):
+    call: RunSummary
+    summary: Summary
+    instances: tuple[Mapping[str, Any], ...]
+    failures: Mapping[str, str]  # submissions that could not be judged, by key
+    unwritten: Mapping[str, str]  # asks that got no program, by key
+
+
+def prompt_of(config: Config) -> Iterator[str]:
+    """The prompts as they would be sent."""
+    with closing(_problems(config, open_store())) as problems:
+        yield from (ask.prompt for ask in _asks(config, problems))
+
+
+def generate_and_score(request: Request) -> Outcome:
+    """Raises InputError before anything is asked, and KeyboardInterrupt when everything is cleaned up."""
+    config, store = request.config, open_store()
+    out = Path(request.out)
+    with closing(_problems(config, store)) as problems:
+        asks = _asks(config, problems)
+        author, settings = _author_name(config), _settings(config)
+        of_asks = fingerprint(asks, author, settings)
+        with Generations(out, of_asks, author, fresh=request.fresh) as generations:
+            unwritten: dict[str, str] = {}
+            call = judge_stream(
+                lambda: _submissions(request, problems, asks, generations, unwritten),
+                problems,
+                len(asks),
+                fingerprint_of(of_asks, made_of(problems), {"time_limit": config.time_limit}),
+                RunOptions(
+                    out=request.out,
+                    engine=request.engine,
+                    fresh=request.fresh,
+                    quiet=request.quiet,
+                    command=request.command,
+                ),
+                store,
+                {"benchmark": config.benchmark, "author": author, **settings},
+            )
+        found = tuple(sorted(_instances(out, problems, asks, unwritten), key=_place))
+    replace(out / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
+    failures = {key: str(row["reason"]) for key, row in read_failures(out).items()}
+    return Outcome(
+        call=call, summary=write_reports(out), instances=found, failures=failures, unwritten=unwritten
+    )
+
+
+# --- what is asked -----------------------------------------------------------------------------------
+
+
+def _problems(config: Config, store: Store) -> Problems:
+    choice = BenchmarkOptions(
+        dataset=config.dataset,
+        split=config.split,
+        revision=config.revision,
+        data_dir=config.data_dir,
+        difficulty=frozenset(config.filter_difficulty),
+        problems=frozenset(config.tasks),
+        sample=config.sample_size,
+        seed=config.seed,
+    )
+    problems = open_source(config.benchmark, choice, store, lambda: None)
+    if not problems:
+        problems.close()
+        raise InputError(
+            "no problem is left by the filters", field="filter_difficulty", where=config.benchmark
+        )
+    return problems if config.time_limit is None else _within(problems, config.time_limit)
+
+
+def _within(problems: Problems, seconds: float) -> Problems:
+    """The same problems with another time limit."""
+
+    def limited(problem: Problem) -> Problem:
+        limits = Limits.contest(seconds, problem.limits.memory)
+        return msgspec.structs.replace(
+            problem, limits=msgspec.structs.replace(limits, output=problem.limits.output)
+        )
+
+    kept = contextlib.ExitStack()
+    kept.callback(problems.close)
+    return Problems(map(limited, problems.values()), kept=kept)
+
+
+def _asks(config: Config, problems: Problems) -> tuple[Ask, ...]:
+    language = config.language or language_of(config.benchmark)
+    prompts = Prompts(config.prompt or config.benchmark, language=language)
+    usable = [problem for problem in problems.values() if not problem.unusable]
+    return asks_of(usable, prompts, language=find(language).name, samples=config.samples)
+
+
+def _author_name(config: Config) -> str:
+    return (
+        config.command.split()[0]
+        if config.command.strip()
+        else config.model.name or os.environ.get(_MODEL, "")
+    )
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """What decides what is written, but for the prompts. No key is among it."""
+    if config.command:
+        return {"command": config.command, "timeout_seconds": config.timeout_seconds}
+    own = {
+        name: getattr(config.model, name)
+        for name in ("system", "temperature", "top_p", "max_tokens", "seed", "extra")
+    }
+    return {name: value for name, value in own.items() if value not in (None, "", {})}
+
+
+@contextlib.asynccontextmanager
+async def _author(request: Request, generations: Generations) -> AsyncIterator[Author]:
+    config = request.config
+    if config.command:
+        folder = str((Path(request.out) / "agents").absolute())
+        yield Agent(AgentOptions(command=config.command, folder=folder, timeout=config.timeout_seconds))
+        return
+    budget = Budget(msgspec.convert(msgspec.structs.asdict(config.budget), BudgetOptions))
+    for row in generations.rows.values():
+        budget.spend(row.get("metadata", {}).get("usage", {}))
+    async with ChatModel(_model(config), budget) as model:
+        yield model
+
+
+def _model(config: Config) -> ModelOptions:
+    model, name = config.model, _author_name(config)
+    base_url = model.base_url or os.environ.get(_BASE_URL, "")
+    for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
+        if not value:
+            raise InputError(
+                f"no {field}", field=field, remedy=f"Give it in the file, by flag, or as {variable}"
+            )
+    return ModelOptions(
+        name=name,
+        base_url=base_url,
+        key=os.environ.get(model.api_key_env, ""),
+        system=model.system,
+        sampling=Sampling(
+            temperature=model.temperature,
+            top_p=model.top_p,
+            max_tokens=model.max_tokens,
+            seed=model.seed,
+            extra=model.extra,
+        ),
+        timeout=config.timeout_seconds,
+        attempts=model.attempts,
+        requests_per_minute=model.requests_per_minute,
+    )
+
+
+# --- what comes --------------------------------------------------------------------------------------
+
+
+async def _submissions(
+    request: Request,
+    problems: Problems,
+    asks: Sequence[Ask],
+    generations: Generations,
+    unwritten: dict[str, str],
+) -> AsyncIterator[Submission]:
+    """Every program as it comes; why there is none goes into `unwritten`."""
+    async with (
+        _author(request, generations) as author,
+        Producing(asks, author, generations, at_once=request.config.concurrency) as news,
+    ):
+        async for one in news:
+            if isinstance(one, Failed):
+                unwritten[one.key] = one.reason
+            else:
+                yield _submission(one.row, problems)
+
+
+def _submission(row: Mapping[str, Any], problems: Problems) -> Submission:
+    problem = problems.find(row["problem_id"], row.get("year"))
+    language = find(row["language"])
+    code = row.get("code")
+    return Submission(
+        key=row["uuid"],
+        problem_id=problems.label(problem),
+        code=code if isinstance(code, str) else extract(row["generation"], language),
+        language=language.name,
+        year=problem.year,
+        row=row,
+    )
+
+
+# --- what is said of each problem --------------------------------------------------------------------
+
+
+def _instances(
+    out: Path, problems: Problems, asks: Sequence[Ask], unwritten: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """A line for each program that was asked for, and for each problem that nobody can be judged on."""
+    results = {row["key"]: row for row in read_rows(out)}
+    failures = read_failures(out)
+    several = len({ask.number for ask in asks}) > 1
+    for ask in asks:
+        name = {"instance_id": ask.problem_id, **({"sample": ask.number} if several else {})}
+        if ask.key in results:
+            yield {**name, **_numbers(results[ask.key])}
+        else:
+            failure = failures.get(ask.key, {}).get("reason")
+            yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}
+    for problem in problems.values():
+        if problem.unusable:
+            yield {"instance_id": problem.id, "resolved": False, "error": problem.unusable}
+
+
+def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """By name and number: apps_9 before apps_10."""
+    parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
+    return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    if "resolved" in row:
+        return {name: row[name] for name in ("resolved", "passed", "total", "pass_rate")}
+    tests = [test for subtask in row["all_subtasks_results"] for test in subtask["test_results"]]
+    scores = {test["test_name"]: test["score"] for test in tests}
+    passed, total = sum(score >= 1 for score in scores.values()), len(scores)
+    return {
+        "resolved": passed == total,
+        "passed": passed,
+        "total": total,
+        "pass_rate": passed / total if total else 0.0,
+        "points": row["all_subtasks_points"],
+    }

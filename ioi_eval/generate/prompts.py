@@ -1,0 +1,74 @@
+"""Prompts: a template for each benchmark, or the user's own, filled with what a problem says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ioi_eval.errors import InputError
+from ioi_eval.languages import find
+from ioi_eval.models import Problem, TaskType
+
+_SUFFIX = ".md.j2"
+_DEFAULT = "default"
+
+
+class Prompts:
+    """Fills one template. `template` is a benchmark's name or a file; unknown names get the general one."""
+
+    def __init__(self, template: str = _DEFAULT, *, language: str = "c++") -> None:
+        self._language = find(language)
+        folder = Path(__file__).parent / "templates"
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(folder),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,  # what a model reads is no HTML
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        own = Path(template)
+        if own.suffix or own.is_file():
+            self._where, self._template = str(own), _own(environment, own)
+        else:
+            name = template if (folder / f"{template}{_SUFFIX}").is_file() else _DEFAULT
+            self._where, self._template = name, environment.get_template(f"{name}{_SUFFIX}")
+
+    def __call__(self, problem: Problem) -> str:
+        if problem.statement is None:
+            raise InputError(
+                f"problem {problem.id!r} has no statement, so nobody can be asked to solve it",
+                where=problem.source or problem.id,
+                remedy="Choose problems of a benchmark, which bring theirs",
+            )
+        try:
+            return self._template.render(self._words(problem)).strip() + "\n"
+        except jinja2.TemplateError as error:
+            raise InputError(f"the template cannot be filled: {error}", where=self._where) from error
+
+    def _words(self, problem: Problem) -> dict[str, Any]:
+        assert problem.statement is not None
+        limits = problem.limits
+        return {
+            "problem": problem,
+            "statement": problem.statement.read().decode(errors="replace").strip(),
+            "language": self._language.name,
+            "tag": "python" if self._language.syntax == "python" else "cpp",
+            "seconds": limits.cpu_time,
+            "megabytes": None if limits.memory is None else limits.memory >> 20,
+            "starter_code": problem.starter_code.strip(),
+            "function": problem.options.function if problem.task_type is TaskType.FUNCTION else "",
+            "input_file": problem.options.input_file,
+            "output_file": problem.options.output_file,
+            "with_grader": problem.options.with_grader or problem.task_type is TaskType.COMMUNICATION,
+        }
+
+
+def _own(environment: jinja2.Environment, path: Path) -> jinja2.Template:
+    try:
+        return environment.from_string(path.read_text())
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
+    except (jinja2.TemplateError, UnicodeDecodeError) as error:
+        raise InputError(f"is no template: {error}", where=str(path)) from error
