@@ -8,12 +8,21 @@ from typing import TypeVar
 import stamina
 
 from ioi_eval.engines import Engine
-from ioi_eval.errors import BrokenReply, EngineError, EngineOverloaded, EngineUnavailable, JudgeFailure
+from ioi_eval.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobTooLarge,
+    JudgeFailure,
+)
 from ioi_eval.models import Job, JobResult, StageStatus
+from ioi_eval.protocol.piston.replies import BODY
 
 PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
 """What may be otherwise next time. A rejected job is rejected again, so it is not in here."""
 
+BODY_REMEDY = "Raise the limit of body_parser.json in src/index.js on the server to 512mb"
 _FIRST_WAIT = 0.2  # seconds
 
 T = TypeVar("T")
@@ -33,9 +42,18 @@ async def read(
         async for attempt in retries:
             with attempt:
                 return await reader(_sound(await engine.execute(job)))
+    except JobTooLarge as error:
+        raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=_raise_it(error)) from error
     except EngineError as error:
         raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
     raise AssertionError("stamina either returns a result or raises")
+
+
+def _raise_it(error: JobTooLarge) -> str:
+    """What a self-hoster changes. Limits of a server are named as its variables are."""
+    if error.limit == BODY:
+        return BODY_REMEDY
+    return f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
 
 
 async def _itself(result: JobResult) -> JobResult:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ioi_eval.artifacts.attempts import BODY_REMEDY
 from ioi_eval.artifacts.shipping import Shipping
-from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.jobs import Program, expected_tests, least_time
+from ioi_eval.errors import JobTooLarge, JudgeFailure
+from ioi_eval.judge.jobs import Program, expected_tests, least_memory, least_time
 from ioi_eval.judge.options import JudgeOptions
 from ioi_eval.models import Problem, Profile
 from ioi_eval.plan import PlannedTest, batches
+from ioi_eval.protocol.piston import limit_in
+from ioi_eval.protocol.piston.replies import BODY
 
 _REQUEST = 4096  # bytes of a request and its plan that belong to no file and no test
 _PLANNED = 256  # bytes of a plan for each test
-_BODY_LIMIT = "the limit of body_parser.json in src/index.js"
+_MEMORY = "run_memory_limit"
 
 
 class Fitting:
@@ -24,6 +27,7 @@ class Fitting:
     ) -> None:
         self._problem, self._program, self._profile = problem, program, profile
         self._shipping = shipping
+        self.memory: int | None = None  # the most that a server lets a job ask for, once that is known
         self._most = self._most_tests(options)
 
     def _most_tests(self, options: JudgeOptions) -> int:
@@ -34,10 +38,23 @@ class Fitting:
             most = min(most, expected_tests(self._problem, self._profile) or most)
         return max(1, most * 2 // 3) if self._program.outputs else most
 
-    def fewer(self, tests: int) -> bool:
-        """After a job of that many was refused as too large. False where there is nothing to split."""
+    def adapt(self, failure: JudgeFailure, tests: int) -> bool:
+        """Whether a job of that many tests that was refused as too large can be made to fit."""
+        refusal = failure.__cause__
+        if not isinstance(refusal, JobTooLarge):
+            return False
+        if refusal.limit == _MEMORY:
+            return self._ask_for_less(refusal)
         self._most = max(1, tests // 2)
-        return tests > 1
+        return tests > 1 and refusal.limit in ("", BODY)
+
+    def _ask_for_less(self, refusal: JobTooLarge) -> bool:
+        """A job asks for more memory than it surely needs, and takes what a server has if that is enough."""
+        known = limit_in(str(refusal))
+        before, self.memory = self.memory, known[1] if known else None
+        return (
+            self.memory is not None and self.memory != before and self.memory >= least_memory(self._problem)
+        )
 
     async def first(self, tests: Sequence[PlannedTest]) -> tuple[PlannedTest, ...]:
         """As many of the tests, from the first, as the next job takes."""
@@ -67,7 +84,7 @@ class Fitting:
             f"a job with nothing but this test takes a request of {used} bytes, the server accepts {room}",
             phase=f"judging problem {self._problem.id}",
             test=planned.test.name,
-            remedy=f"Raise {_BODY_LIMIT} on the server to 512mb",
+            remedy=BODY_REMEDY,
         )
 
 

@@ -220,6 +220,11 @@ def _processes(problem: Problem) -> int:
     return problem.options.processes if problem.task_type is TaskType.COMMUNICATION else 1
 
 
+def least_memory(problem: Problem) -> int:
+    """Below this a server's own limit would end programs that are within the problem's."""
+    return _processes(problem) * (problem.limits.memory or 0) + _PROCTOR_MEMORY
+
+
 def least_time(problem: Problem) -> tuple[int, int]:
     """What a server must give a job for a single test to reach its limit: wall clock and CPU time, in ms."""
     cpu = problem.limits.cpu_time or test_time(problem.limits)

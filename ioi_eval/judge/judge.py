@@ -12,7 +12,7 @@ from ioi_eval.artifacts import Artifacts
 from ioi_eval.artifacts.attempts import execute
 from ioi_eval.artifacts.shipping import Shipping
 from ioi_eval.engines import Engine
-from ioi_eval.errors import JobTooLarge, JudgeFailure
+from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.fitting import Fitting
 from ioi_eval.judge.jobs import Batch, Program, is_by_file, run_job
 from ioi_eval.judge.one_by_one import is_classic, judge_one_by_one
@@ -22,7 +22,6 @@ from ioi_eval.judge.replies import Reply, checker_name, read_reply, without_line
 from ioi_eval.languages import find
 from ioi_eval.models import Problem, Profile, Submission, SubmissionResult, TestResult
 from ioi_eval.plan import PlannedTest, live
-from ioi_eval.protocol.piston.replies import BODY
 from ioi_eval.scoring import submission_result
 from ioi_eval.verdicts import not_submitted
 
@@ -117,7 +116,7 @@ class _Run:
             try:
                 reply, reason = await self._job(tests)
             except JudgeFailure as failure:
-                if not (_is_too_large(failure) and self._fitting.fewer(len(tests))):
+                if not self._fitting.adapt(failure, len(tests)):
                     raise
                 continue
             self.results.update(reply.results)
@@ -130,16 +129,12 @@ class _Run:
     async def _job(self, tests: Sequence[PlannedTest]) -> tuple[Reply, str]:
         batch = Batch.of(self._problem, tests, secrets.token_hex(16))
         job = run_job(self._problem, self._program, batch, options=self._options, profile=self._profile)
+        if self._fitting.memory is not None:
+            job = msgspec.structs.replace(job, run_memory_limit=self._fitting.memory)
         if not self._profile.takes_paths:
             job = await self._shipping.shipped(job, "run", self._profile)
         result = await execute(self._engine, job, attempts=self._options.attempts, phase="judging")
         return read_reply(self._problem, batch, result.run), without_lines(result.run)
-
-
-def _is_too_large(failure: JudgeFailure) -> bool:
-    """As a request; limits of time and memory are per job, and a smaller one asks for no less."""
-    cause = failure.__cause__
-    return isinstance(cause, JobTooLarge) and cause.limit in ("", BODY)
 
 
 def _without_program(problem: Problem) -> Iterator[tuple[str, TestResult]]:

@@ -102,6 +102,32 @@ async def test_a_single_test_that_is_refused_is_a_judge_failure() -> None:
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
 
 
+REFUSED = "run_memory_limit cannot exceed the configured limit of {}"
+
+
+async def test_a_server_that_gives_less_memory_gets_what_it_gives_if_that_is_enough() -> None:
+    words = REFUSED.format(1 << 30)
+    engine = FakeEngine(faults=[None, JobTooLarge(words, limit="run_memory_limit")])
+    async with Scorer(engine) as scorer:
+        assert (await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))).points == 100
+    assert [job.run_memory_limit for job in engine.runs] == [None, 1 << 30]
+
+
+async def test_a_server_that_gives_too_little_memory_is_told_so() -> None:
+    refusal = JobTooLarge(REFUSED.format(1 << 28), limit="run_memory_limit")
+    async with Scorer(FakeEngine(faults=[None, refusal])) as scorer:
+        with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_MEMORY_LIMIT"):
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+
+
+async def test_what_a_smaller_job_asks_for_as_well_is_not_halved() -> None:
+    engine = FakeEngine(faults=[None, JobTooLarge("run_timeout cannot exceed", limit="run_timeout")])
+    async with Scorer(engine) as scorer:
+        with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_TIMEOUT"):
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+    assert len(engine.runs) == 1
+
+
 # --- what is asked for -------------------------------------------------------------------------------
 
 MEMORY = 100 << 20
