@@ -83,7 +83,8 @@ class Members:
         self.profile = joined(self.profile, report)
         usual = ServerTimes()
         times = ServerTimes(
-            compile=report.max_compile_time or usual.compile, run=report.max_run_time or usual.run
+            compile=report.max_compile_time or self.profile.max_compile_time or usual.compile,
+            run=report.max_run_time or self.profile.max_run_time or usual.run,
         )
         endpoint = Endpoint(report.url, self._per_endpoint or report.slots or 1, times)
         self._endpoints[report.url] = endpoint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import zlib
 from collections.abc import Mapping
 from types import TracebackType
@@ -19,6 +20,8 @@ from ioi_eval.protocol.piston import decode_reply, encode_request
 API = "/api/v2"
 # Node closes a connection that was idle for five seconds: ours are closed before, not while one is sending.
 _IDLE_SECONDS = 4.0
+# Silence until the other end is asked whether it is there, time between questions, and how many of them.
+_KEEP_ALIVE: Mapping[str, int] = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 _WORTH_A_THREAD = 1 << 16  # bytes of files or of a reply
 _WORTH_COMPRESSING = 1 << 15  # bytes of a body that leaves this machine
 _SAMPLE = 1 << 16
@@ -27,6 +30,17 @@ _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
 _JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 _PACKED: Mapping[str, str] = {**_JSON, "Content-Encoding": "gzip"}
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """One that finds out in a minute that the machine at the other end is gone, whatever a job may take."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
 
 
 class NoAnswer(EngineUnavailable):
@@ -55,7 +69,7 @@ class Wire:
 
     async def __aenter__(self) -> Self:
         # The pool bounds what is under way; limits of the connector would only hide where jobs wait.
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket)
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers=self._headers,

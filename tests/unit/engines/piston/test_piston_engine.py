@@ -355,9 +355,12 @@ def test_which_addresses_are_this_machine() -> None:
 def test_the_time_for_a_job_is_that_of_the_job() -> None:
     patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
     base = time_for(job(), 0, times, patience)
-    assert base == pytest.approx(73)
-    longer = job(compile_timeout=30_000, run_timeout=300_000)
-    assert time_for(longer, 0, times, patience) - base == pytest.approx(330 - 13)
+    assert base == pytest.approx(63)
+    both = job("true", JobFile(name="compile", content=Blob.of("true")))
+    assert time_for(both, 0, times, patience) == pytest.approx(73)
+    assert time_for(job(runtime="cms_ioi"), 0, times, patience) == pytest.approx(73)
+    longer = job(runtime="cms_ioi", compile_timeout=30_000, run_timeout=300_000)
+    assert time_for(longer, 0, times, patience) == pytest.approx(390)
     assert time_for(job(), 100 << 20, times, patience) - base == pytest.approx(100)
 
 

@@ -1,0 +1,219 @@
+"""Three hundred submissions over eight servers that fail in every way: each scored once, and rightly."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from chaos_servers import (
+    Server,
+    box_broken,
+    busy_503,
+    cut_off,
+    error_500,
+    half_of_it,
+    hung_up,
+    never,
+    no_json,
+    nothing,
+    slowly,
+)
+
+from ioi_eval.artifacts import BuildOptions
+from ioi_eval.artifacts.values import BuildLimits
+from ioi_eval.engines.fake import FakeEngine, FakeTest, Outcome, fake_profile
+from ioi_eval.engines.piston import Patience, PistonEngine
+from ioi_eval.journal import Fingerprint, Journal, read_failures, read_rows
+from ioi_eval.judge import Scorer
+from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
+from ioi_eval.runner import RunSummary, run
+from ioi_eval.store import Store
+
+NUMBER = 300
+ALL_FAULTS = {
+    fault.__name__
+    for fault in (
+        box_broken, busy_503, cut_off, error_500, half_of_it, hung_up, never, no_json, nothing, slowly,
+    )
+}  # fmt: skip
+FAILING = 0.45  # of the requests that reach a server; those that reach none come on top
+TESTS = tuple(f"{subtask}-{test}" for subtask in "123" for test in "ab")
+PROBLEM = Problem(
+    id="chaos",
+    limits=Limits(cpu_time=0.05, wall_time=0.1, memory=1 << 26),
+    tests=tuple(Test(name=name, input=Blob.of(name), answer=Blob.of(f"{name}!")) for name in TESTS),
+    subtasks=tuple(
+        Subtask(name=name, points=30, tests=tuple(test for test in TESTS if test[0] <= name))
+        for name in "123"
+    ),
+)
+OUTCOMES: Sequence[Outcome] = (*(1.0,) * 16, 0.5, 0.0, "cpu", "memory", "signal", "exit", "output")
+PROFILE = msgspec.structs.replace(
+    fake_profile(), name="piston", takes_paths=False, runtimes=("ioi_eval",), max_compile_time=500,
+    max_run_time=2100,
+)  # fmt: skip
+# What never comes is given up after two seconds, not after the minutes that a real job may take.
+PATIENCE = Patience(
+    margin=0.5, connect=2.0, health=2.0, drought=60.0, first_wait=0.002, longest_wait=0.02, first_rest=0.02,
+    longest_rest=0.1,
+)  # fmt: skip
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """In memory where that is possible: thousands of small files are not what is tried here."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-chaos-", dir=memory) as folder:
+        yield Path(folder)
+
+
+def outcome(test: FakeTest) -> Outcome:
+    """By what is judged alone, so that whoever judges it finds the same."""
+    digest = hashlib.sha256(f"{test.source} {test.index}".encode()).digest()
+    return OUTCOMES[digest[0] % len(OUTCOMES)]
+
+
+def compile_error(source: str) -> str | None:
+    return "error: expected ';'" if hashlib.sha256(source.encode()).digest()[1] < 16 else None
+
+
+def engine_behind() -> FakeEngine:
+    return FakeEngine(outcome, slots=1000, compile_errors=compile_error)
+
+
+def submissions(count: int) -> Iterator[Submission]:
+    for number in range(count):
+        yield Submission(
+            key=f"row-{number:03}", problem_id="chaos", code=f"int main() {{ return {number}; }}"
+        )
+
+
+class Found:
+    every = 0.01
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self._servers = servers
+
+    async def find(self) -> frozenset[str]:
+        return frozenset(server.url for server in self._servers)
+
+
+async def scored(
+    servers: Sequence[Server], folder: Path, *, attempts: int, count: int = NUMBER
+) -> RunSummary:
+    engine = PistonEngine(
+        Found(servers), per_endpoint=4, attempts=attempts, patience=PATIENCE, profile=PROFILE
+    )
+    limits = BuildLimits(wall_time=0.5, cpu_time=0.5)
+    fingerprint = Fingerprint(dump="d", problems={"chaos": "p"}, options={}, versions={})
+    with Journal.open(folder, fingerprint) as journal:
+        store = Store(folder.with_suffix(".store"))
+        async with Scorer(engine, store=store, builds=BuildOptions(limits=limits)) as scorer:
+            return await run(
+                scorer.judge, {"chaos": PROBLEM}, list(submissions(count)), journal, workers=64,
+                prepare=scorer.prepare,
+            )  # fmt: skip
+
+
+def verdicts(folder: Path) -> dict[str, Any]:
+    """All of a row but times, keyed; a key that is there twice fails here."""
+    rows: dict[str, Any] = {}
+    for row in read_rows(folder):
+        assert row["key"] not in rows, row["key"]
+        rows[row["key"]] = {
+            "compiles": row["code_compiles"],
+            "points": row["all_subtasks_points"],
+            "tests": [
+                (test["test_name"], test["score"], test["status"])
+                for subtask in row["all_subtasks_results"]
+                for test in subtask["test_results"]
+            ],
+        }
+    return rows
+
+
+async def dies_and_comes_back(server: Server) -> None:
+    while True:
+        await asyncio.sleep(0.2)
+        await server.die()
+        await asyncio.sleep(0.1)
+        await server.start()
+
+
+async def moves(server: Server) -> None:
+    while True:
+        await asyncio.sleep(0.2)
+        await server.die()
+        await server.start(elsewhere=True)
+
+
+@asynccontextmanager
+async def eight(engine: FakeEngine) -> AsyncIterator[list[Server]]:
+    kinds = (
+        (slowly, error_500),
+        (error_500,),
+        (busy_503,),
+        (nothing, no_json, half_of_it),
+        (cut_off, hung_up),
+        (never, box_broken, error_500, cut_off, no_json, nothing),
+        (error_500, hung_up),
+        (cut_off, busy_503),
+    )
+    async with AsyncExitStack() as stack:
+        servers = [
+            await stack.enter_async_context(Server(engine, faults, FAILING, seed))
+            for seed, faults in enumerate(kinds)
+        ]
+        restless = [
+            asyncio.create_task(dies_and_comes_back(servers[6])),
+            asyncio.create_task(moves(servers[7])),
+        ]
+        try:
+            yield servers
+        finally:
+            for task in restless:
+                task.cancel()
+            await asyncio.gather(*restless, return_exceptions=True)
+
+
+async def test_every_submission_is_scored_once_and_as_on_a_quiet_day(scratch: Path) -> None:
+    async with engine_behind() as engine:
+        async with Server(engine) as quiet:
+            await scored([quiet], scratch / "quiet", attempts=1)
+        async with eight(engine) as servers:
+            summary = await scored(servers, scratch / "chaos", attempts=30)
+    requests, failed = (sum(getattr(each, name) for each in servers) for name in ("requests", "failed"))
+    assert failed / requests >= 0.30, (failed, requests)
+    assert {name for server in servers for name in server.met} == ALL_FAULTS
+    assert (summary.judged, summary.failed) == (NUMBER, 0)
+    expected, got = verdicts(scratch / "quiet"), verdicts(scratch / "chaos")
+    assert got == expected and len(got) == NUMBER
+    assert len({tuple(row["tests"]) for row in expected.values()}) > 40  # there is something to get wrong
+
+
+async def test_what_never_gets_through_is_a_failure_and_the_run_goes_on(scratch: Path) -> None:
+    """One submission that no server can answer; the others are scored."""
+
+    class Poisoned(Server):
+        async def answer(self, body: bytes) -> bytes:
+            if b"return 7;" in body:
+                raise web.HTTPInternalServerError
+            return await super().answer(body)
+
+    async with engine_behind() as engine, Poisoned(engine) as one, Poisoned(engine) as two:
+        summary = await scored([one, two], scratch / "run", attempts=3, count=30)
+    assert (summary.judged, summary.failed) == (29, 1)
+    [failure] = read_failures(scratch / "run").values()
+    assert failure["key"] == "row-007" and "3 attempts failed" in failure["reason"]
