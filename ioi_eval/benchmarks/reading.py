@@ -101,7 +101,7 @@ class Reader:
             self.left_out[reason] += 1
             return False
         self.taken[entry.key] = None
-        if entry.year is None and entry.problem is not None and entry.problem.year is not None:
+        if entry.year is None and entry.problem is not None and _is_of_a_year(entry.problem):
             self.noted[_NO_YEAR] += 1
         return True
 
@@ -168,3 +168,8 @@ def _id(problems: Finder, name: str) -> tuple[str, ...]:
         return (problems.find(name).id,)
     except InputError:
         return ()
+
+
+def _is_of_a_year(problem: Problem) -> bool:
+    """Olympiads call problems by short names, which may come again; what has no subtasks is of no olympiad."""
+    return problem.year is not None and bool(problem.subtasks)

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dump_rows import write_jsonl
 from hub_rows import ADD, contents, lcb_tests, livecodebench, loaded, packed, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioi_eval.benchmarks import open_dump
 from ioi_eval.benchmarks.packed import pickled_text, unpacked
 from ioi_eval.cases import CasesError
 from ioi_eval.errors import InputError, JudgeFailure
@@ -89,6 +91,12 @@ def test_problems_by_date_platform_and_difficulty(tmp_path: Path) -> None:
     assert names(difficulty=frozenset({"easy"}), years=frozenset({2024})) == ["a"]
     with pytest.raises(InputError, match="no problem with the tag 'topcoder'"):
         names(tags=frozenset({"topcoder"}))
+
+
+def test_rows_need_no_year(tmp_path: Path) -> None:
+    dump = write_jsonl(tmp_path / "d.jsonl", [{"problem_id": "a", "code": ADD}])
+    info = open_dump([dump], problems=loaded(tmp_path, "livecodebench", [livecodebench("a")])).info
+    assert (len(info.keys), info.noted) == (1, {})
 
 
 def test_releases_lie_in_files_with_numbers(tmp_path: Path) -> None:
