@@ -171,5 +171,5 @@ def _id(problems: Finder, name: str) -> tuple[str, ...]:
 
 
 def _is_of_a_year(problem: Problem) -> bool:
-    """Olympiads call problems by short names, which may come again; what has no subtasks is of no olympiad."""
+    """Olympiads use short names, which may come again; a problem without subtasks is of no olympiad."""
     return problem.year is not None and bool(problem.subtasks)
