@@ -8,6 +8,7 @@ namespace {
 constexpr int64_t version = 1;
 constexpr int64_t backstop = 4LL << 30;
 constexpr int64_t most_processes = 100;
+constexpr int64_t most_echo = 1 << 16;
 
 int64_t micro(const json::Value& milliseconds, const char* what) {
   return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(what) * 1000;
@@ -65,6 +66,12 @@ int read_processes(const json::Value& value) {
   const int64_t processes = value.whole_or(1, "processes");
   if (processes < 1 || processes > most_processes) sys::fail("processes: a number from 1 to " + std::to_string(most_processes) + " expected");
   return static_cast<int>(processes);
+}
+
+size_t read_echo(const json::Value& value) {
+  const int64_t bytes = value.whole_or(0, "echo");
+  if (bytes < 0 || bytes > most_echo) sys::fail("echo: a number from 0 to " + std::to_string(most_echo) + " expected");
+  return static_cast<size_t>(bytes);
 }
 
 Group read_group(const json::Value& value) {
@@ -130,6 +137,7 @@ Plan parse(const std::string& source) {
   for (const json::Value& test : value.at("tests").as_list("tests")) plan.tests.push_back(read_test(test, plan.groups.size()));
   plan.layers = room::Layers::of(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
+  plan.echo = read_echo(value.at("echo"));
   return plan;
 }
 

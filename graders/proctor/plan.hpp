@@ -55,6 +55,7 @@ struct Plan {
   std::vector<Test> tests;
   room::Layers layers;
   bool allow_unconfined = false;
+  size_t echo = 0;  // bytes of a wrong output that its line repeats
 };
 
 // Both fail (sys::Failure) with the field that is wrong.

@@ -50,6 +50,7 @@ void Task::check(verdict::Verdict& verdict, const plan::Test& test, int output, 
   const opinion::Opinion opinion = checker_.check(opened_.of(test.input), answer_of(test), output, mode);
   verdict.score = opinion.score;
   verdict.feedback = opinion.feedback;
+  if (plan_.echo > 0 && opinion.score < 1) verdict.output = files::read_text(output, plan_.echo);
 }
 
 std::string last_words(int error) {

@@ -1,6 +1,7 @@
 #include "text.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 namespace text {
 namespace {
@@ -35,16 +36,14 @@ bool is_misleading(uint32_t code) {
   return (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-}  // namespace
-
-std::string printable(const std::string& raw, size_t most) {
+std::string cleaned(const std::string& raw, size_t most, const char* kept) {
   std::string clean;
   for (size_t at = 0; at < raw.size();) {
     const Decoded found = decode(raw, at);
     std::string piece;
     if (found.length == 0 || is_misleading(found.code))
       piece = replacement;
-    else if (is_control(found.code))
+    else if (is_control(found.code) && !(found.code && found.code < 0x20 && std::strchr(kept, static_cast<int>(found.code))))
       piece = " ";
     else
       piece = raw.substr(at, found.length);
@@ -52,9 +51,18 @@ std::string printable(const std::string& raw, size_t most) {
     clean += piece;
     at += found.length ? found.length : 1;
   }
+  return clean;
+}
+
+}  // namespace
+
+std::string printable(const std::string& raw, size_t most) {
+  std::string clean = cleaned(raw, most, "");
   while (!clean.empty() && clean.back() == ' ') clean.pop_back();
   return clean;
 }
+
+std::string printable_lines(const std::string& raw, size_t most) { return cleaned(raw, most, "\n\t"); }
 
 std::string first_line(const std::string& raw) { return raw.substr(0, raw.find('\n')); }
 

@@ -9,6 +9,9 @@ namespace text {
 // controls become U+FFFD, so that feedback can neither forge lines nor drive a terminal.
 std::string printable(const std::string& raw, size_t most);
 
+// The same with line breaks and tabs as they are, for what goes on as a whole and not onto a terminal.
+std::string printable_lines(const std::string& raw, size_t most);
+
 // Up to the first line break.
 std::string first_line(const std::string& raw);
 

@@ -55,7 +55,8 @@ void Lines::judged(int64_t test, const Verdict& verdict) {
   const process::Outcome& used = verdict.used;
   line(",\"test\":" + std::to_string(test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
        ",\"feedback\":" + words(verdict.feedback) + ",\"cpu_us\":" + std::to_string(used.cpu_us) + ",\"wall_us\":" + std::to_string(used.wall_us) +
-       ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal));
+       ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal) +
+       (verdict.output.empty() ? "" : ",\"output\":" + json::quote(text::printable_lines(verdict.output, verdict.output.size() * 3))));
 }
 
 }  // namespace verdict

@@ -15,6 +15,7 @@ struct Verdict {
   End end = End::ok;
   double score = 0;
   std::string feedback;
+  std::string output;  // what a wrong output began with, where the plan asks for it
   process::Outcome used;
 };
 

@@ -120,6 +120,7 @@ void fuzz_verdict(const std::string& input) {
   lines.set_nonce("n0nce");
   verdict::Verdict verdict;
   verdict.feedback = piece(input, 0);
+  verdict.output = piece(input, 2);
   lines.judged(7, verdict);
   lines.failed(8, piece(input, 1));
   const std::string said = content_of(look.get());
@@ -138,6 +139,9 @@ void fuzz_printable(const std::string& input) {
     const std::string shown = text::printable(input, most);
     hold(shown.size() <= most, "no more than was asked for");
     hold(is_utf8(shown), "printable text is UTF-8");
+    const std::string lines = text::printable_lines(input, most);
+    hold(lines.size() <= most && is_utf8(lines), "printable lines are UTF-8, and no more than was asked for");
+    for (const char c : lines) hold(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t', "line breaks and tabs are the only controls");
     for (const char c : shown) hold(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "printable text has no control character");
   }
 }

@@ -116,3 +116,12 @@ def test_a_plan_that_is_wrong_is_fatal(bench: Bench) -> None:
     judged = bench.judge(SUM, [("1 2", "3")], input_file="../x")
     assert judged.lines == []  # no nonce was read
     assert '"fatal":"input_file: a file name expected"' in judged.boxed.stdout
+
+
+def test_a_wrong_output_is_repeated_where_it_is_asked_for(bench: Bench) -> None:
+    says = '#include <cstdio>\nint main() { std::printf("one\\n\\ttwo \\x1b[31m \\xff%0999d", 3); }'
+    assert bench.one(says, answer="1").output == ""
+    echo = bench.one(says, answer="1", echo=20).output
+    assert echo == "one\n\ttwo  [31m \ufffd0000"
+    right = bench.judge(says.replace("%0999d", "%d"), [("", b"one\n\ttwo \x1b[31m \xff3")], echo=20)
+    assert (right.tests[0].score, right.tests[0].output) == (1, "")
