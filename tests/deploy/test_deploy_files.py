@@ -140,6 +140,28 @@ def test_what_is_deployed_is_known_to_the_worker() -> None:
     assert {word for word in words if word.startswith("--")} <= known
 
 
+def commands(text: str) -> list[list[str]]:
+    """Those of ours in a page's blocks, word by word."""
+    blocks = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    lines = [line.partition("--command -- ")[2] or line for line in blocks.splitlines()]
+    return [line.split() for line in lines if line.startswith("ioi-eval ")]
+
+
+def test_the_page_gives_commands_that_there_are() -> None:
+    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    found = commands((PISTON / "README.md").read_text())
+    assert {words[1] for words in found} == {"doctor", "score", "package"}
+    for _, name, *words in found:
+        options = {option for each in known[name].params for option in each.opts}
+        assert {word for word in words if word.startswith("--")} <= options
+    launch = subprocess.run(
+        [PISTON / "slurm" / "launch", "--help"], capture_output=True, text=True, check=True
+    )
+    used = re.findall(r"slurm/launch (.*?)(?: -- .*)?$", (PISTON / "README.md").read_text(), re.MULTILINE)
+    assert len(used) == 2
+    assert all(word in launch.stdout for line in used for word in line.split() if word.startswith("--"))
+
+
 # --- kubernetes --------------------------------------------------------------------------------------
 
 
