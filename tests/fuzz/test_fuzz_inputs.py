@@ -32,6 +32,7 @@ NAMES = st.one_of(
     st.sampled_from(
         ["a", "a/b", "../a", "/etc/a", "a/../../b", "C:a", "a\\b", ".", "..", "", "a\x00b", "a\nb", "x" * 300]
     ),
+    st.integers(1, 6).map(lambda levels: "../" * levels + "out"),
     st.text(max_size=12),
 )
 KINDS = st.sampled_from([0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, stat.S_IFCHR, stat.S_IFIFO])
