@@ -25,7 +25,6 @@ from ioi_eval.errors import (
     JobRejected,
 )
 from ioi_eval.models import Job, JobResult, Profile, StageStatus
-from ioi_eval.protocol.piston import check_sendable
 
 _ATTEMPTS = 8
 _SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
@@ -89,7 +88,6 @@ class PistonEngine:
 
     async def execute(self, job: Job) -> JobResult:
         running = self._entered()
-        check_sendable(job)
         tries = _Tries(self._attempts, self._patience)
         while True:
             endpoint = await self._slot(running, tries)

@@ -21,7 +21,6 @@ from ioi_eval.protocol.piston.replies import decode_reply, encode_result
 from ioi_eval.protocol.piston.requests import (
     LIMITS,
     check_limits,
-    check_sendable,
     decode_request,
     encode_request,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "Runtime",
     "check_content_type",
     "check_limits",
-    "check_sendable",
     "decode_package",
     "decode_packages",
     "decode_reply",

@@ -49,7 +49,7 @@ def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
 
     A server says nothing but 500 to a name that leaves the box, so that is refused here.
     """
-    check_sendable(job)
+    _check_sendable(job)
     files = tuple(_file(file) for file in job.files)
     if not any(file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
@@ -66,7 +66,7 @@ def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
     )
 
 
-def check_sendable(job: Job) -> None:
+def _check_sendable(job: Job) -> None:
     if job.keep:
         raise JobRejected("a Piston server hands over no files by path")
     seen = set[str]()

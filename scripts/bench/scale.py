@@ -1,0 +1,184 @@
+"""Many simulated servers that answer after a second, one client. What it costs, and whether it stays so.
+
+The servers are addresses of 127.0.0.0/8 behind one listening process, one slot each: connections, slots and
+choices are those of as many machines. Their answers are canned, so nothing is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from ioi_eval.engines.piston import PistonEngine
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Value
+from ioi_eval.protocol.piston import Runtime, encode_result, encode_runtimes
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+_LINE = (
+    '{"v":1,"nonce":"6f1c0b5e9a","test":%d,"end":"ok","score":1,"cpu_us":1200,"wall_us":17,"memory":1310}\n'
+)
+_RUNTIMES = encode_runtimes([Runtime(language="ioi_eval", version="1.0.0")])
+
+
+# --- the servers, in a process of their own ----------------------------------------------------------
+
+
+class Connection(asyncio.Protocol):
+    """As little of HTTP as there can be, so that the machine's cores are left to the client."""
+
+    def __init__(self, reply: bytes, seconds: float) -> None:
+        self._reply, self._seconds = reply, seconds
+        self._read = bytearray()
+        self._missing = 0  # bytes of the body that is coming in
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._missing:
+            self._missing -= len(data)
+        else:
+            self._read += data
+            head, found, rest = self._read.partition(b"\r\n\r\n")
+            if not found:
+                return
+            self._read = bytearray()
+            if head.startswith(b"GET"):
+                self._transport.write(_HEAD % (len(_RUNTIMES), _RUNTIMES))
+                return
+            length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+            self._missing = int(length) - len(rest)
+        if self._missing <= 0:
+            self._missing = 0
+            asyncio.get_running_loop().call_later(self._seconds, self._answer)
+
+    def _answer(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(self._reply)
+
+
+async def serve(seconds: float, tests: int) -> None:
+    run = Stage(stdout="".join(_LINE % index for index in range(tests)), code=0, cpu_time=1, wall_time=2)
+    body = encode_result(JobResult(run=run, language="ioi_eval", version="1.0.0"))
+    reply = _HEAD % (len(body), body)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(reply, seconds), "0.0.0.0", 0, backlog=4096)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the client is gone
+
+
+@asynccontextmanager
+async def servers(seconds: float, tests: int) -> AsyncIterator[int]:
+    """The port of all of them."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, "--serve", "--seconds", str(seconds), "--tests", str(tests),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield int(await process.stdout.readline())
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+# --- the client --------------------------------------------------------------------------------------
+
+
+class Known:
+    every: float | None = None
+
+    def __init__(self, count: int, port: int) -> None:
+        self._urls = frozenset(f"http://127.0.{n // 250 + 1}.{n % 250 + 1}:{port}" for n in range(count))
+
+    async def find(self) -> frozenset[str]:
+        return self._urls
+
+
+class Moment(Value):
+    done: int
+    clock: float
+    cpu: float
+    memory: float  # MiB
+
+
+def now(done: int) -> Moment:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    memory = pages * os.sysconf("SC_PAGESIZE") / 2**20
+    return Moment(done=done, clock=time.perf_counter(), cpu=time.process_time(), memory=memory)
+
+
+class Load:
+    """So many jobs, each another one, by as many workers as a run would have."""
+
+    def __init__(self, engine: PistonEngine, count: int, size: int, every: int) -> None:
+        self._engine, self._left, self._every = engine, count, every
+        self._text = "true # " + "x" * size
+        self.done = 0
+        self.moments = [now(0)]
+
+    async def work(self) -> None:
+        while self._left > 0:
+            self._left -= 1
+            script = Blob.of(f"{self._text} {self._left}")
+            result = await self._engine.execute(Job(files=(JobFile(name="run", content=script),)))
+            assert result.run.code == 0
+            self.done += 1
+            if self.done % self._every == 0:
+                self.moments.append(now(self.done))
+                tell(self.moments[-2], self.moments[-1])
+
+
+def tell(before: Moment, after: Moment) -> None:
+    seconds = after.clock - before.clock
+    rate, cores = (after.done - before.done) / seconds, (after.cpu - before.cpu) / seconds
+    print(
+        f"{after.done:>9,} jobs {rate:>8,.0f} jobs/s {cores:>6.2f} cores {after.memory:>7.1f} MiB", flush=True
+    )
+
+
+async def measure(given: argparse.Namespace) -> None:
+    profile = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
+    async with servers(given.seconds, given.tests) as port:
+        started = time.perf_counter()
+        known = Known(given.slots, port)
+        async with PistonEngine(known, per_endpoint=1, attempts=1, profile=profile) as engine:
+            print(f"{engine.slots:,} slots found in {time.perf_counter() - started:.1f} s")
+            load = Load(engine, given.jobs, given.body, max(1, given.jobs // 10))
+            await asyncio.gather(*(load.work() for _ in range(2 * given.slots)))
+            first, last = load.moments[1], load.moments[-1]  # the first tenth opens the connections
+            print("after the first tenth:")
+            tell(first, last)
+            tell_growth(first, last)
+
+
+def tell_growth(first: Moment, last: Moment) -> None:
+    jobs, cpu = last.done - first.done, last.cpu - first.cpu
+    print(f"{cpu / jobs * 1e6:.0f} us of a core for a job; over {jobs:,} jobs memory grew by "
+          f"{last.memory - first.memory:.1f} MiB")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--slots", type=int, default=1500)
+    parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=1.0, help="that a job takes")
+    parser.add_argument("--body", type=int, default=4000, help="bytes of a job's files")
+    parser.add_argument("--tests", type=int, default=20, help="lines in a job's reply")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asyncio.run(serve(given.seconds, given.tests) if given.serve else measure(given))
+
+
+if __name__ == "__main__":
+    main()
