@@ -134,6 +134,7 @@ async def test_every_task_type_over_http(ground: Ground) -> None:
         await ground.compare(client)
 
 
+@pytest.mark.once
 async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
     tools = other((await ground.engine.profile()).toolchains, "bash")
     server = Pathless(ground.engine, "bash", toolchains=tools)

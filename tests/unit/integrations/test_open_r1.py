@@ -388,7 +388,7 @@ def test_the_example_of_the_docs_runs(tmp_path: Path) -> None:
     example = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/open_r1.md").read_text(), re.M | re.S)[-1]
     done = subprocess.run(
         [sys.executable, "-c", example],
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": ":".join([str(ROOT), *sys.path])},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("AC 100.0\n", 0), done.stderr
