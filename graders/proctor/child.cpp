@@ -42,7 +42,9 @@ void set_limits(const room::Room& room, const Limits& limits) {
   if (layers.on("rlimit-msgqueue")) limit(RLIMIT_MSGQUEUE, 0);
   if (layers.on("rlimit-nofile")) limit(RLIMIT_NOFILE, limits.open_files);
   if (layers.on("rlimit-fsize")) limit(RLIMIT_FSIZE, limits.file_size);
+#ifndef __SANITIZE_ADDRESS__  // its shadow takes terabytes of addresses
   if (layers.on("rlimit-as")) limit(RLIMIT_AS, limits.address_space);
+#endif
   // A backstop for a supervisor that is starved: two seconds later than it would have killed.
   if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
   // Counted per user: elsewhere than in a namespace of its own it would count the user's other work too.

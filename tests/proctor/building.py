@@ -10,6 +10,16 @@ from pathlib import Path
 from ioi_eval.resources import proctor_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
+SANITIZERS = (
+    "-g",
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-static-libasan",
+    "-static-libubsan",
+    "-include",
+    str(Path(__file__).parent / "sanitizers.cpp"),
+)
 
 
 def built_once(binary: Path, build: Callable[[Path], None]) -> Path:
@@ -26,6 +36,13 @@ def built_once(binary: Path, build: Callable[[Path], None]) -> Path:
 def build_proctor(flags: Sequence[str], output: Path) -> None:
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
     subprocess.run(["g++", *arguments, *flags], check=True, cwd=SOURCES)  # later flags win
+
+
+def build_sanitized(flags: Sequence[str], output: Path) -> None:
+    """With AddressSanitizer and UndefinedBehaviorSanitizer, which do not go with a static program."""
+    arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
+    kept = [word for word in arguments if word not in ("-static", "-s", "-O2")]
+    subprocess.run(["g++", *SANITIZERS, *kept, *flags], check=True, cwd=SOURCES)
 
 
 def build_program(code: str, output: Path) -> None:

@@ -11,18 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import build_proctor, build_program, built_once
+from building import build_proctor, build_program, build_sanitized, built_once
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
-
-# With --sanitize. Leaks are not looked for: the one who looks traces the process, which the proctor does not allow.
-SANITIZERS = (
-    "-g",
-    "-O1",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-    "-static-libasan",
-    "-static-libubsan",
-)
 
 
 @pytest.fixture(scope="session")
@@ -45,8 +35,8 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, request: pytest.FixtureRequest) -> Path:
-    flags = ["-Wall", "-Wextra", "-Werror", *(SANITIZERS if request.config.getoption("--sanitize") else ())]
-    built = built_once(binaries / "proctor", partial(build_proctor, flags))
+    build = build_sanitized if request.config.getoption("--sanitize") else build_proctor
+    built = built_once(binaries / "proctor", partial(build, ["-Wall", "-Wextra", "-Werror"]))
     return Path(shutil.copy(built, workshop / "proctor"))
 
 
