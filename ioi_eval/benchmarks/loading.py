@@ -144,6 +144,8 @@ def _make(
         return Kept(problem=benchmark.problem(candidate, tables, keep, options))
     except Unusable as flaw:
         return Kept(unusable=flaw.reason)
+    finally:
+        tables.release()
 
 
 def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:

@@ -16,19 +16,21 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.benchmarks.copies import SUFFIXES, TableSource, called, find_files, one_file
+from ioi_eval.benchmarks.copies import TableSource, find_files, one_file
+from ioi_eval.benchmarks.opening import Mapped, arrow_files, where
 from ioi_eval.errors import InputError
 
 _T = TypeVar("_T")
-_BATCH = 64  # rows that are made Arrow at a time: some have a gigabyte in a hundred rows
+_MOST_READ = 64 << 20  # bytes
 
 
 class Table:
     """Rows by number, from 0. Made by `open_table`."""
 
-    def __init__(self, data: Any, where: str, fingerprint: str) -> None:
-        self._data, self.where, self.fingerprint = data, where, fingerprint
-        self.names: tuple[str, ...] = tuple(data.column_names)
+    def __init__(self, mapped: Mapped, where: str, fingerprint: str) -> None:
+        self._mapped, self._data, self.where, self.fingerprint = mapped, mapped.data, where, fingerprint
+        self.names: tuple[str, ...] = tuple(self._data.column_names)
+        self._read = 0  # bytes since the last release
         self._columns: dict[str, Any] = {}
         self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
 
@@ -55,6 +57,16 @@ class Table:
                 found.setdefault(row.name(name), []).append(row.index)
             self._groups[name] = {value: tuple(rows) for value, rows in found.items()}
         return self._groups[name]
+
+    def was_read(self, size: int) -> None:
+        """Called for what is long, so that a mapped file does not come to lie in memory as a whole."""
+        self._read += size
+        if self._read > _MOST_READ:
+            self.release()
+
+    def release(self) -> None:
+        self._read = 0
+        self._mapped.release()
 
     def require(self, columns: Sequence[str]) -> None:
         missing = [name for name in columns if name not in self.names]
@@ -151,6 +163,7 @@ class Row:
         buffer = scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
         if buffer is None:
             raise self._not(field, self.value(field), "a text")
+        self.table.was_read(len(buffer))
         return memoryview(buffer)
 
     def _default(self, field: str, value: Any, default: _T | None, expected: str) -> _T:
@@ -222,6 +235,11 @@ class Tables:
             return ""
         return f"{found.st_size} {found.st_mtime_ns}"
 
+    def release(self) -> None:
+        """Lets go of what was read of any of them."""
+        for table in (self.main, *self._others.values()):
+            table.release()
+
     def _open(self, source: TableSource) -> Table:
         if self._data_dir and not source.files:
             files = tuple(map(str, find_files(Path(self._data_dir), source)))
@@ -230,51 +248,12 @@ class Tables:
 
 
 def open_table(source: TableSource, *, cache: Path) -> Table:
-    """The table as memory-mapped Arrow. What datasets makes of files on disk is kept in `cache`."""
-    import datasets
-
-    where = source.label or (source.files[0] if len(source.files) == 1 else called(source))
-    datasets.disable_progress_bars()
-    try:
-        loaded = _from_files(source, cache) if source.files else _from_hub(source)
-    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError) as error:
-        raise _cannot_load(where, source, error) from error
-    return Table(loaded.data, where, _fingerprint(loaded))
+    """The table as mapped Arrow files, which are kept in `cache`."""
+    files = arrow_files(source, cache)
+    return Table(Mapped(files), where(source), _fingerprint(files))
 
 
-def _from_files(source: TableSource, cache: Path) -> Any:
-    import datasets
-
-    builder = SUFFIXES[Path(source.files[0]).suffix.lower()]
-    options = {"batch_size": _BATCH} if builder == "parquet" else {}
-    return datasets.load_dataset(
-        builder, data_files=list(source.files), split="train", cache_dir=str(cache / "tables"), **options
-    )
-
-
-def _from_hub(source: TableSource) -> Any:
-    import datasets
-
-    return datasets.load_dataset(
-        source.dataset,
-        source.config or None,
-        data_files=source.path or None,
-        split=source.split,
-        revision=source.revision or None,
-    )
-
-
-def _cannot_load(where: str, source: TableSource, error: Exception) -> InputError:
-    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    cause = error.__cause__
-    if cause is not None and (detail := next(iter(str(cause).splitlines()), "")):
-        reason = f"{reason}: {detail}"
-    remedy = "Is the file damaged?" if source.files else "Without a network, name a copy with --data-dir"
-    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where, remedy=remedy)
-
-
-def _fingerprint(loaded: Any) -> str:
-    """Of the files that Arrow maps: datasets makes new ones when what they are made of changes."""
-    stats = [(file["filename"], Path(file["filename"]).stat()) for file in loaded.cache_files]
-    parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
-    return hashlib.sha256("\n".join([*parts, str(loaded.num_rows)]).encode()).hexdigest()
+def _fingerprint(files: Sequence[Path]) -> str:
+    """Of Arrow files: others are made, under other names, when what they are made of changes."""
+    parts = [f"{file} {file.stat().st_size}" for file in files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

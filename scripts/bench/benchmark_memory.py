@@ -1,0 +1,138 @@
+"""Memory of `ioi-eval score DUMP --problems ioi` over gigabytes of tests, the first time and again.
+
+The datasets are written to parquet files as the hub has them. A run is a process of its own, looked at every
+20 ms: what it holds itself (anonymous memory), and all that is mapped into it. Mapped files are the kernel's
+cache and go when somebody needs the room; they are counted all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TESTS = 100
+ROW_GROUP = 5  # tests: a hundred megabytes, as datasets writes files
+YEAR = 2024
+LIMIT = 500  # MiB
+CODE = """#include <cstdio>
+int main() {
+    static char part[1 << 16];
+    unsigned long long bytes = 0;
+    while (size_t got = fread(part, 1, sizeof part, stdin)) bytes += got;
+    printf("%llu\\n", bytes);
+}
+"""
+
+
+def contents(total: int) -> Iterator[str]:
+    """Texts of digits, no two alike."""
+    line = " ".join(str(n * 7919 % 1_000_003) for n in range(4000)) + "\n"
+    for test in range(TESTS):
+        yield f"{test}\n" + line * (total // TESTS // len(line))
+
+
+def write_datasets(folder: Path, total: int) -> int:
+    names = [f"1-{test:03}" for test in range(TESTS)]
+    config = {"task_type": "Batch", "code": "bytes", "task_type_parameters_Batch_compilation": "alone"}
+    row = {
+        "year": YEAR,
+        "id": "bytes",
+        "name": "Bytes",
+        "subtask": "01-all",
+        "score": 100,
+        "score_precision": 2,
+        "time_limit": 10.0,
+        "memory_limit": 64 << 20,
+        "task_type": "Batch",
+        "test_names": names,
+        "grader_files": [["graders/grader_config.json", json.dumps(config)]],
+        "problem": "How many bytes?",
+    }
+    rows, tests = folder / "ioi" / "test.parquet", folder / "ioi-test-cases" / str(YEAR) / "train.parquet"
+    for path in (rows, tests):
+        path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([row]), rows)
+    text = pa.string()
+    columns = {"problem_id": text, "test_name": text, "test_input": text, "test_output": text}
+    written, group = 0, list[dict[str, str]]()
+    with pq.ParquetWriter(tests, pa.schema(list(columns.items()))) as writer:
+        for name, given in zip(names, contents(total), strict=True):
+            written += len(given)
+            group.append(
+                {
+                    "problem_id": "bytes",
+                    "test_name": name,
+                    "test_input": given,
+                    "test_output": f"{len(given)}\n",
+                }
+            )
+            if len(group) == ROW_GROUP:
+                writer.write_table(pa.Table.from_pylist(group, schema=writer.schema))
+                group.clear()
+    return written
+
+
+def watched(process: subprocess.Popen[bytes]) -> tuple[int, int]:
+    """Peaks in KiB until it ends: its own memory, and all that is mapped."""
+    own = mapped = 0
+    while process.poll() is None:
+        try:
+            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            break
+        found = {line.split(":")[0]: line.split() for line in lines}
+        if "RssAnon" in found:
+            own = max(own, int(found["RssAnon"][1]) + int(found["RssShmem"][1]))
+            mapped = max(mapped, int(found["VmHWM"][1]))
+        time.sleep(0.02)
+    return own, mapped
+
+
+def run(folder: Path, out: str) -> tuple[float, float]:
+    """MiB: its own, and with everything mapped."""
+    command = [sys.executable, "-m", "ioi_eval.cli", "score", "dump.jsonl", "--problems", "ioi"]
+    arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
+    environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
+        own, mapped = watched(process)
+    if process.returncode:
+        raise SystemExit(f"the run ended with {process.returncode}")
+    return own / 1024, mapped / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gigabytes", type=float, default=2.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        total = write_datasets(folder / "copies", int(given.gigabytes * (1 << 30)))
+        (folder / "dump.jsonl").write_text(json.dumps({"problem_id": "bytes", "code": CODE}) + "\n")
+        print(f"{total / (1 << 30):.2f} GiB of tests", flush=True)
+        peaks = []
+        for out in ("first", "again"):
+            begin = time.monotonic()
+            own, mapped = run(folder, out)
+            peaks.append(mapped)
+            seconds = time.monotonic() - begin
+            print(
+                f"{out}: {own:.0f} MiB own, {mapped:.0f} MiB with mapped files, {seconds:.0f} s", flush=True
+            )
+            points = json.loads((folder / out / "results.jsonl").read_text())["all_subtasks_points"]
+            assert points == 100, points
+    if max(peaks) > LIMIT:
+        raise SystemExit(f"more than {LIMIT} MiB")
+
+
+if __name__ == "__main__":
+    main()
