@@ -386,11 +386,11 @@ async def test_a_sandbox_gets_files_and_limits() -> None:
 
 def test_the_example_of_the_docs_runs(tmp_path: Path) -> None:
     example = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/open_r1.md").read_text(), re.M | re.S)[-1]
+    places = ":".join([str(ROOT), *sys.path])
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": places}
     done = subprocess.run(
-        [sys.executable, "-c", example],
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": ":".join([str(ROOT), *sys.path])},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", example], env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.returncode) == ("AC 100.0\n", 0), done.stderr
 
 
