@@ -38,7 +38,8 @@ class Language(Value, frozen=True, kw_only=True):
     artifact_name: str = "submission"
     helper: str = ""  # a file below graders/ that a build needs beside the sources, under that name
     control: str = ""  # a program that any working compiler takes
-    links_grader: bool = False  # can be built together with a grader's source
+    links_grader: bool = False  # can be built together with a grader's source in the same language
+    refusals: tuple[int, ...] = (1,)  # exit codes by which the compiler says that the source is wrong
     threads: int = 1  # of its programs; 1 forbids more. A few where programs start one for a deeper stack
     heap: tuple[str, ...] = ()  # arguments that tell a runtime the memory limit, `{megabytes}`
     # How limits of a problem become those of its programs. The contest system gives all languages the same.
@@ -159,6 +160,7 @@ _C = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}", "-lm"),
     run_template=("{artifact}",),
     default_standard="gnu11",
+    links_grader=True,
     control="int main(void) { return 0; }\n",
     syntax="braces",
     marks=("#include", "main(", "main ("),
@@ -293,6 +295,7 @@ _GO = Language(
     build_template=("{tool}", "build", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="package main\n\nfunc main() {}\n",
+    refusals=(1, 2),  # 2 before version 1.20
     threads=64,
     address_space=False,
     syntax="braces",

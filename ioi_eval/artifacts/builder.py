@@ -171,7 +171,7 @@ class Artifacts:
             return found
         header = await self._header(maker, recipe)
         made = await maker.make(recipe, tool, header)
-        if ending(made.stage) is Ending.CRASHED:
+        if ending(made.stage, recipe.refusals) is Ending.CRASHED:
             made.discard()
             return await self._second_build(maker, key, recipe, tool)
         return await self._take(key, recipe, made, lasting=True)
@@ -181,7 +181,7 @@ class Artifacts:
         return await self._take(key, recipe, await maker.make(recipe, tool, None), lasting=False)
 
     async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built:
-        end = ending(made.stage)
+        end = ending(made.stage, recipe.refusals)
         try:
             if end is Ending.MACHINE:
                 raise _machine_at_fault(recipe, made)

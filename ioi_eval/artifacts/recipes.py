@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from ioi_eval.artifacts.values import BuildLimits, Recipe
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.languages import Language, find
+from ioi_eval.languages import LANGUAGES, Language, find
 from ioi_eval.models import Blob, Checker, CheckerKind, Manager, NamedBlob, Problem, Submission, TaskType
 from ioi_eval.resources import proctor_arguments
 
@@ -34,7 +34,7 @@ _JUDGES_OWN = frozenset({"manager.cpp", "checker.cpp", "interactor.cpp"})
 def submission_recipe(
     problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
 ) -> Recipe:
-    """The grader first, then the submission, headers beside them. No test of the problem is in it.
+    """The grader in its language first, then the submission, headers beside them. No test is in it.
 
     `helpers`: the language's own, see `Language.helper`.
     """
@@ -54,6 +54,7 @@ def submission_recipe(
         sources=(*helpers, *beside, source),
         control=_control(language),
         limits=limits,
+        refusals=language.refusals,
         header=language.header,
         precompile=language.precompile(_WRAPPER, HEADER, standard) if language.precompile_template else (),
     )
@@ -115,7 +116,7 @@ def header_recipe(recipe: Recipe) -> Recipe:
 
 
 def _standard(problem: Problem, language: Language) -> str:
-    return problem.cpp_standard if language.links_grader else ""
+    return problem.cpp_standard if language.command == "g++" else ""
 
 
 def _source_name(problem: Problem, language: Language) -> str:
@@ -143,12 +144,23 @@ def _grader(problem: Problem, language: Language) -> str:
     names = {file.name for file in problem.grader_files}
     found = next((stem + suffix for suffix in language.suffixes if stem + suffix in names), None)
     if found is None:
-        raise InputError(
-            f"the problem's grader is missing: there is no {stem}{language.suffixes[0]}",
-            where=problem.source or problem.id,
-            remedy="Add it to the package",
-        )
+        raise _no_grader(problem, stem, language, names)
     return found
+
+
+def _no_grader(problem: Problem, stem: str, language: Language, names: Collection[str]) -> Exception:
+    """A package without any is wrong; one that has it for another language can judge others."""
+    missing = f"there is no {stem}{language.suffixes[0]}"
+    others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
+    if any(stem + suffix in names for other in others for suffix in other.suffixes):
+        return JudgeFailure(
+            f"problem {problem.id} has no grader in {language.name}: {missing}", phase="compiling"
+        )
+    return InputError(
+        f"the problem's grader is missing: {missing}",
+        where=problem.source or problem.id,
+        remedy="Add it to the package",
+    )
 
 
 def _control(language: Language) -> NamedBlob:

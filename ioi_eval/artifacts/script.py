@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Collection
 from enum import StrEnum
 
 from ioi_eval.artifacts.values import Recipe
@@ -62,14 +63,15 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     return (*kept[:place], recipe.control.name, *kept[place:])
 
 
-def ending(stage: Stage) -> Ending:
+def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
+    """`refusals`: the exit codes by which this compiler says that the source is wrong."""
     if stage.status is None and stage.code == 0:
         return Ending.BUILT
     if stage.code is None or stage.status not in (None, StageStatus.RE):
         return Ending.CUT_SHORT
     if stage.code == MACHINE_AT_FAULT:
         return Ending.MACHINE
-    if stage.code != 1 or _SIGNS_OF_A_CRASH.search(stage.stdout):
+    if stage.code not in refusals or _SIGNS_OF_A_CRASH.search(stage.stdout):
         return Ending.CRASHED
     return Ending.REFUSED
 

@@ -60,6 +60,7 @@ class Recipe(Value):
     sources: tuple[NamedBlob, ...]  # what the build is about comes last
     control: NamedBlob  # a program that any working compiler takes: tells broken machines from broken sources
     limits: BuildLimits
+    refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
     header: str = ""  # the language's big header, worth having precompiled; empty: there is none
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
 

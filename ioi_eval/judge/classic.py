@@ -97,7 +97,7 @@ def _check(problem: Problem, submission: Submission) -> None:
     language = find(submission.language, where=problem.source or problem.id)
     if problem.task_type not in _TASK_TYPES:
         raise JudgeFailure(f"task type {problem.task_type.value} has no classic job")
-    if not language.links_grader:
+    if language.command != "g++":
         raise JudgeFailure(f"the classic job is for C++ submissions, not for {language.name}")
     if problem.task_type is TaskType.COMMUNICATION and not problem.options.with_grader:
         raise JudgeFailure("the classic job of a Communication task compiles submissions with a stub")

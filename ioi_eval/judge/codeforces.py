@@ -54,7 +54,7 @@ def objection(problem: Problem, submission: Submission) -> str:
         return f"a {problem.task_type.value} task, or one with a grader, has no classic Codeforces job"
     if (problem.options.input_file, problem.options.output_file) not in _FILES:
         return "the classic Codeforces job knows no other files than input.txt and output.txt"
-    if not (language.links_grader or language.command == "python3"):
+    if language.command not in ("g++", "python3"):
         return f"the classic Codeforces job is for C++ and Python, not for {language.name}"
     if checker.kind is CheckerKind.CODEFORCES:
         return "" if checker.language == "python" else "the classic Codeforces job takes checkers in Python"

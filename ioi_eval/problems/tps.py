@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ioi_eval.models import (
+    Blob,
     Checker,
     CheckerKind,
     Limits,
@@ -130,22 +131,27 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
 
 
 def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, ...]:
-    """The files of grader/cpp and those beside that folder, such as the manager and its headers."""
+    """The files of grader/cpp, of grader/c, and those beside these folders, such as the manager's."""
     files = files_below(folder, "grader")
-    beside = {file.name.removeprefix("grader/"): file.content for file in files if _is_beside(file)}
     inside = {
-        file.name.removeprefix("grader/cpp/"): file.content
+        f"graders/{file.name.removeprefix(place)}": file.content
+        for place in ("grader/", "grader/c/", "grader/cpp/")  # what comes later wins
         for file in files
-        if file.name.startswith("grader/cpp/")
+        if file.name.startswith(place) and (place != "grader/" or _is_beside(file))
     }
-    found = {f"graders/{name}": content for name, content in (beside | inside).items()}
-    grader = found.pop(f"graders/{_grader_name(folder, header, task)}.cpp", None)
-    known_as = f"graders/{_COMPILED_WITH.get(task, 'grader')}.cpp"
+    for suffix in (".cpp", ".c"):
+        _call_grader(inside, suffix, _grader_name(folder, header, task), header, task)
+    return tuple(NamedBlob(name=name, content=inside[name]) for name in sorted(inside))
+
+
+def _call_grader(found: dict[str, Blob], suffix: str, name: str, header: Fields, task: TaskType) -> None:
+    """Gives the grader that the package names the name by which submissions are compiled with it."""
+    grader = found.pop(f"graders/{name}{suffix}", None)
+    known_as = f"graders/{_COMPILED_WITH.get(task, 'grader')}{suffix}"
     if grader is not None:
         found[known_as] = grader
     elif header.has("grader_name"):
         found.pop(known_as, None)  # another one than the package asks for
-    return tuple(NamedBlob(name=name, content=found[name]) for name in sorted(found))
 
 
 def _is_beside(file: NamedBlob) -> bool:

@@ -63,7 +63,7 @@ def cpp_solutions(problem: Problem) -> Iterator[Solution]:
     return (
         solution
         for solution in sources
-        if find(solution.language).links_grader and not (talks and solution.expected == "output_limit")
+        if find(solution.language).command == "g++" and not (talks and solution.expected == "output_limit")
     )
 
 

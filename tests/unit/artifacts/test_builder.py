@@ -21,7 +21,7 @@ from ioi_eval.errors import (
     JobRejected,
     JudgeFailure,
 )
-from ioi_eval.models import Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus
+from ioi_eval.models import Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.store import Store
 
 
@@ -103,6 +103,16 @@ async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> No
     async with opened(tmp_path, engine) as artifacts:
         assert (await artifacts.submission(plain_problem(), submitted())).ok
     assert len(engine.builds) == 2
+
+
+async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> None:
+    go = Toolchain(command="go", path="/usr/bin/go", version="1.19", identity="go 1.19")
+    profile = msgspec.structs.replace(fake_profile(), toolchains={"go": go})
+    refused = Stage(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
+    engine = FakeEngine(profile=profile, faults=[refused])
+    async with opened(tmp_path, engine) as artifacts:
+        assert not (await artifacts.submission(plain_problem(), submitted("x", "go"))).ok
+    assert len(engine.builds) == 1
 
 
 async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_path: Path) -> None:

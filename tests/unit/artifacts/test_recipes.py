@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 import msgspec
 import pytest
@@ -34,6 +35,27 @@ def test_the_grader_comes_first_and_headers_lie_beside() -> None:
         "graders/sum.cpp",
     }
     assert recipe.main.name == "graders/sum.cpp", "what the build is about comes last"
+
+
+C_GRADER = named("graders/grader.c", '#include "sum.h"\nint main(void) { return add(1, 2) - 3; }\n')
+
+
+def test_each_language_is_compiled_with_its_own_grader() -> None:
+    problem = graded_problem()
+    both = msgspec.structs.replace(problem, grader_files=(*problem.grader_files, C_GRADER))
+    in_c = submission_recipe(both, submitted("int add(int a, int b);", "c"), LIMITS).command
+    assert in_c[0] == "gcc"
+    assert "-std=gnu11" in in_c
+    assert in_c[-3:] == ("graders/grader.c", "graders/sum.c", "-lm")
+    in_cpp = submission_recipe(both, submitted(), LIMITS).command
+    assert in_cpp[-2:] == ("graders/grader.cpp", "graders/sum.cpp")
+
+
+@pytest.mark.parametrize(("there", "asked"), [("grader.c", "c++"), ("grader.cpp", "c")])
+def test_a_grader_in_another_language_is_no_fault_of_the_package(there: str, asked: str) -> None:
+    problem = graded_problem(grader_files=(named(f"graders/{there}"),))
+    with pytest.raises(JudgeFailure, match=f"problem sum has no grader in {re.escape(asked)}"):
+        submission_recipe(problem, submitted("", asked), LIMITS)
 
 
 def test_a_submission_takes_the_place_of_a_grader_file_of_its_name() -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from artifact_samples import HELLO, named, plain_problem, submitted
 
@@ -99,7 +100,7 @@ def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
     assert "No space left" in stage.stderr
 
 
-WORKS_FOR_CONTROL = "for name; do case $name in *control.cpp) exit 0;; esac; done"
+WORKS_FOR_CONTROL = "for name; do case $name in *control.*) exit 0;; esac; done"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,17 @@ WORKS_FOR_CONTROL = "for name; do case $name in *control.cpp) exit 0;; esac; don
 def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: Ending) -> None:
     tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
     assert ending(build(tmp_path, recipe_of(), tool)) is end
+
+
+@pytest.mark.parametrize(
+    ("code", "end"), [(1, Ending.REFUSED), (2, Ending.REFUSED), (3, Ending.CRASHED), (0, Ending.BUILT)]
+)
+def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Ending) -> None:
+    """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
+    recipe = recipe_of("package main", language="go")
+    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\nexit {code}")
+    stage = build(tmp_path, recipe, msgspec.structs.replace(tool, command="go"))
+    assert ending(stage, recipe.refusals) is end
 
 
 def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:

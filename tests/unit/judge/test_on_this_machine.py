@@ -109,6 +109,21 @@ async def test_with_a_grader(scorer: Scorer) -> None:
     assert await statuses(scorer, "int ad(int a, int b) { return a + b; }", of=graded) == {V.CE}
 
 
+async def test_with_a_grader_in_c(scorer: Scorer) -> None:
+    """The same header for both; C++ submissions have no grader here, which is not their fault."""
+    main = '#include <stdio.h>\n#include "sum.h"\nint main(void) { int a, b;\n'
+    main += 'if (scanf("%d %d", &a, &b) == 2) printf("%d\\n", add(a, b)); return 0; }\n'
+    files = (
+        NamedBlob(name="graders/grader.c", content=Blob.of(main)),
+        NamedBlob(name="graders/sum.h", content=Blob.of("int add(int a, int b);\n")),
+    )
+    graded = summing(grader_files=files, options=TaskOptions(with_grader=True))
+    good = '#include "sum.h"\nint add(int a, int b) { int class = a; return class + b; }\n'
+    assert await statuses(scorer, good, "c", of=graded) == {V.AC}
+    with pytest.raises(JudgeFailure, match=r"no grader in c\+\+"):
+        await statuses(scorer, good, "c++", of=graded)
+
+
 def checked(source: str, kind: CheckerKind = CheckerKind.CMS) -> Problem:
     files = (NamedBlob(name="checker/checker.cpp", content=Blob.of(source)),)
     return summing(checker=Checker(kind=kind, sources=files))

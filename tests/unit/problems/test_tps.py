@@ -135,6 +135,17 @@ def test_a_manager_and_a_checker(tmp_path: Path) -> None:
     assert problem.checker.sources[0].name == "checker/checker.cpp"
 
 
+def test_graders_in_c_lie_beside_those_in_cpp(tmp_path: Path) -> None:
+    in_c = {"grader/c/main.c": "int main(void) {}\n", "grader/c/hills.h": "// not this one\n"}
+    named = {**in_c, "grader/cpp/main.cpp": "int main() { return 2; }\n"}
+    problem = sound(write(tmp_path, named, grader_name="main"))
+    files = {file.name: file.content.read().decode() for file in problem.grader_files}
+    assert files["graders/grader.c"] == in_c["grader/c/main.c"]
+    assert files["graders/grader.cpp"] == named["grader/cpp/main.cpp"]
+    assert files["graders/hills.h"] == FILES["grader/cpp/hills.h"]
+    assert "graders/main.c" not in files
+
+
 def test_the_grader_of_two_steps_is_their_manager(tmp_path: Path) -> None:
     problem = sound(write(tmp_path, type="TwoSteps"))
     assert problem.manager is None
