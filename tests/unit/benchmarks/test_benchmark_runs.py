@@ -84,6 +84,22 @@ def put(hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revisi
     (place / "README.md").write_text("\n".join([*lines, "---", ""]))
 
 
+def put_codeforces(hub: Hub, *problems: dict[str, Any]) -> None:
+    """The benchmark's own dataset with generated tests, and one of the same schema that is no parquet."""
+    place = hub.root / "open-r1" / "codeforces" / "main"
+    for path in write(hub.root / "written", problems).rglob("*.parquet"):
+        (place / "data").mkdir(parents=True)
+        path.rename(place / "data" / path.name)
+    tests = [{"problem_id": "1/A", "input": "5 5\n", "output": "10\n"}]
+    write_table(place / "generated_tests" / "test_cases_0001.parquet", tests)
+    lines = ["---", "configs:", "- config_name: default", "  data_files:"]
+    lines += ["  - split: test", "    path: data/test-*", "---", ""]
+    (place / "README.md").write_text("\n".join(lines))
+    plain = hub.root / "org" / "plain" / "main"
+    plain.mkdir(parents=True)
+    write_jsonl(plain / "test.jsonl", [{**one, "generated_tests": 0} for one in problems])
+
+
 def rows(name: str, *codes: str) -> list[dict[str, Any]]:
     return [
         {"uuid": f"{name}{n}", "problem_id": "1/A", "code": code, "language": "python"}
@@ -92,7 +108,7 @@ def rows(name: str, *codes: str) -> list[dict[str, Any]]:
 
 
 def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
-    copies = write(tmp_path / "copies", [codeforces(), codeforces("1/B", interaction_format="Ask.")])
+    put_codeforces(hub, codeforces(generated_tests=1), codeforces("1/B", interaction_format="Ask."))
     put(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
     put(hub, "org/models-b", {"large": rows("b", ADD)})
     put(hub, "org/models-b", {"large": rows("old", "1", "2", "3")}, "v1")
@@ -100,7 +116,7 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
     connected = on_the_hub(cli, hub, HF_TOKEN="hf_secret")
     scored = connected(
         *("score", "org/models-*/large", "org/models-a/small", "--problems", "codeforces"),
-        *("--data-dir", copies, "--out", "run", "--push-to-hub", "me/scores"),
+        *("--out", "run", "--push-to-hub", "me/scores"),
     )
     assert scored.returncode == 0, scored.stderr
     found = results(tmp_path / "run")
@@ -110,6 +126,7 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
         "b0": ("models-b/large", True),
         "s0": ("small", False),
     }
+    assert found["b0"]["total"] == 3, "an example, an official and a generated test"
     assert (found["b0"]["difficulty"], found["b0"]["tags"]) == ("800", ["math", "implementation"])
     assert "Pushed to me/scores" in scored.stdout
 
@@ -124,12 +141,19 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
     everything = b"".join(contents(pushed).values()) + scored.stdout.encode() + scored.stderr.encode()
     assert b"hf_secret" not in everything + b"".join(contents(tmp_path / "run").values())
 
-    older = connected("score", "org/models-b@v1", *("--problems", "codeforces", "--data-dir", copies))
+    older = connected("score", "org/models-b@v1", "--problems", "codeforces", "--dataset", "org/plain")
     assert older.returncode == 0, older.stderr
-    assert len(results(tmp_path / "runs" / "org-models-b-v1")) == 3
-    nobody = connected("score", "org/nobody", "--problems", "codeforces", "--data-dir", copies)
+    assert {row["total"] for row in results(tmp_path / "runs" / "org-models-b-v1").values()} == {2}
+    nobody = connected("score", "org/nobody", "--problems", "codeforces")
     assert (nobody.returncode, nobody.stdout) == (2, "")
     assert "org/nobody: no such dataset on the hub" in nobody.stderr
+
+    dump = write_dump(tmp_path / "d.jsonl", rows("d", ADD))
+    hub.asked.clear()
+    offline = cli("score", dump, "--problems", "codeforces")
+    assert offline.returncode == 0, offline.stderr
+    assert results(tmp_path / "runs" / "d")["d0"]["total"] == 3, "what was fetched once needs no network"
+    assert hub.asked == []
 
 
 def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
