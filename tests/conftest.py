@@ -31,6 +31,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
 
 
+# What neither starts programs nor cares whose files it reads: the same for everybody, and run once.
+SAME_FOR_EVERYBODY = tuple(
+    f"tests/unit/{name}"
+    for name in (
+        "benchmarks/",
+        "generate/",
+        "problems/",
+        "protocol/",
+        "reports/",
+        "test_cases",
+        "test_expectations",
+        "test_extraction",
+        "test_languages",
+        "test_layers",
+        "test_metrics",
+        "test_plan",
+        "test_rows",
+        "test_runner",
+        "test_scoring",
+        "test_selection",
+        "test_validation",
+        "test_verdicts",
+    )
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(SAME_FOR_EVERYBODY):
+            item.add_marker("once")
+
+
 def pytest_configure() -> None:
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
     if threading.current_thread() is threading.main_thread():

@@ -37,6 +37,12 @@ class RunOptions(Value):
     quiet: bool = False
     command: str = ""
 
+    @property
+    def matter(self) -> Mapping[str, Any]:
+        """What of it can change results. Classic jobs limit programs as the seed's scripts do."""
+        job = self.engine.job
+        return {"all_tests": self.all_tests, **({"job": job} if job == "classic" else {})}
+
 
 class Work(Value):
     """What is to be judged, and what it was made of."""
@@ -93,8 +99,7 @@ async def _judge_stream(
 
 def judge_all(work: Work, options: RunOptions, store: Store) -> RunSummary:
     """Judges what the run's folder has no result of. KeyboardInterrupt comes when all is cleaned up."""
-    all_tests = {**work.options, "all_tests": options.all_tests}
-    made_of = fingerprint_of(work.sha256, work.made_of, all_tests)
+    made_of = fingerprint_of(work.sha256, work.made_of, {**work.options, **options.matter})
     settings = {"command": options.command, **work.settings, **options.engine.settings}
     with (
         Journal.open(Path(options.out), made_of, settings=settings, fresh=options.fresh) as journal,
