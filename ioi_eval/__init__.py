@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from ioi_eval.engines import Engine
     from ioi_eval.engines.embedded import EmbeddedEngine
     from ioi_eval.engines.fake import Broken, FakeEngine, FakeTest, Fatal, Killed
+    from ioi_eval.engines.piston import PistonEngine
+    from ioi_eval.engines.piston.discovery import discovery
     from ioi_eval.errors import (
+        AttemptsUsedUp,
         BrokenReply,
         EngineError,
         EngineOverloaded,
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
     from ioi_eval.store import Store, private_folder
 
 __all__ = [
+    "AttemptsUsedUp",
     "Blob",
     "Broken",
     "BrokenReply",
@@ -107,6 +111,7 @@ __all__ = [
     "ManagerBroken",
     "ManagerLimits",
     "NamedBlob",
+    "PistonEngine",
     "Problem",
     "Profile",
     "ProgramBroken",
@@ -128,6 +133,7 @@ __all__ = [
     "Toolchain",
     "Verdict",
     "classic_job",
+    "discovery",
     "load_problems",
     "private_folder",
     "run_classic",
@@ -162,4 +168,6 @@ _MODULES = (
     "problems",
     "engines.embedded",
     "reports",
+    "engines.piston.discovery",
+    "engines.piston",
 )

@@ -25,8 +25,7 @@ _KEEP_ALIVE: Mapping[str, int] = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_
 _WORTH_A_THREAD = 1 << 16  # bytes of files or of a reply
 _WORTH_COMPRESSING = 1 << 15  # bytes of a body that leaves this machine
 _SAMPLE = 1 << 16
-# To this part of its size at most, or it is not worth the time of a core. What was packed before shrinks to 0.76:
-# is what base64 adds to them.
+# To this part of its size at most, or it is not worth a core's time. What was packed before shrinks to 0.76.
 _SHRINKS = 0.7
 _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
