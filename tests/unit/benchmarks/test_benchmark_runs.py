@@ -183,3 +183,22 @@ def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
         assert words in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_official_solutions_of_the_ioi(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_ioi(tmp_path / "copies", {"garland": 2023})
+    right = next((EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")).read_text()
+    solutions = [
+        {"label": "model", "year": 2023, "problem_id": "garland", "code": right, "total": 100.0},
+        {"label": "empty", "year": 2023, "problem_id": "garland", "code": NOTHING, "total": 20.0},
+    ]
+    path = write_table(tmp_path / "solutions.parquet", solutions)
+    judged = cli(
+        *("validate", path, "--problems", "ioi", "--data-dir", copies),
+        *("--expected-column", "total", "--out", "run"),
+    )
+    assert judged.returncode == 1, judged.stderr
+    assert "1 difference, in 1 of 2 solutions" in judged.stdout
+    assert [
+        words for words in ("solutions.parquet:2 empty", "expected 20") if words not in judged.stdout
+    ] == []
