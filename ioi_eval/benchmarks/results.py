@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -30,18 +31,17 @@ def check_results_path(path: Path) -> None:
 def write_results(run: Path, path: Path) -> None:
     """The rows of a run's folder. The file at `path` is whole, or it is not there."""
     check_results_path(path)
-    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix.lower() == ".jsonl":
-            shutil.copyfile(run / RESULTS, part)
-        else:
-            _write_parquet(run, part)
-        part.replace(path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+            part = Path(folder) / path.name
+            if path.suffix.lower() == ".jsonl":
+                shutil.copyfile(run / RESULTS, part)
+            else:
+                _write_parquet(run, part)
+            part.replace(path)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _write_parquet(run: Path, path: Path) -> None:

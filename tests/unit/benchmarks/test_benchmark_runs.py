@@ -199,6 +199,4 @@ def test_official_solutions_of_the_ioi(cli: CommandLine, tmp_path: Path) -> None
     )
     assert judged.returncode == 1, judged.stderr
     assert "1 difference, in 1 of 2 solutions" in judged.stdout
-    assert [
-        words for words in ("solutions.parquet:2 empty", "expected 20") if words not in judged.stdout
-    ] == []
+    assert "solutions.parquet:2 empty" in judged.stdout and "expected 20" in judged.stdout

@@ -1,0 +1,85 @@
+"""A run's rows in a file of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioi_eval.benchmarks import results
+from ioi_eval.benchmarks.results import write_results
+from ioi_eval.errors import InputError
+
+
+def run_of(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"key": str(number), **row}) + "\n" for number, row in enumerate(rows)]
+    (folder / "results.jsonl").write_text("".join(lines))
+    return folder
+
+
+def table(folder: Path, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    path = folder / "deep" / "x.parquet"
+    write_results(run_of(folder / "run", rows), path)
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found
+
+
+def test_lines_are_copied_as_they_are(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [{"a": 1}, {"b": [None, {}]}])
+    write_results(run, tmp_path / "x.jsonl")
+    assert (tmp_path / "x.jsonl").read_bytes() == (run / "results.jsonl").read_bytes()
+
+
+def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
+    rows = [
+        {"n": 1, "part": {"x": 1}, "list": ["a"]},
+        {"n": 2.5, "part": {"y": "b"}, "list": []},
+        {"n": None},
+    ]
+    assert table(tmp_path, rows) == [
+        {"key": "0", "n": 1.0, "part": {"x": 1, "y": None}, "list": ["a"]},
+        {"key": "1", "n": 2.5, "part": {"x": None, "y": "b"}, "list": []},
+        {"key": "2", "n": None, "part": None, "list": None},
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 500])
+def test_what_no_type_holds_becomes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(results, "_BATCH", size)
+    rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
+    found = table(tmp_path, rows)
+    assert [row["id"] for row in found] == ["1", "b", "[3]"]
+    assert [row["empty"] for row in found] == ["{}", "{}", None]
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=60)
+@given(rows=st.lists(st.dictionaries(st.sampled_from("abc"), values), min_size=1, max_size=5))
+def test_any_rows_can_be_written(
+    rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    found = table(tmp_path_factory.mktemp("any"), rows)
+    assert [row["key"] for row in found] == [str(number) for number in range(len(rows))]
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [{"a": 1}])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_results(run, tmp_path / "file" / "x.parquet")
+    with pytest.raises(InputError, match=r"Expected one of \.parquet, \.jsonl"):
+        write_results(run, tmp_path / "x.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "run"], "nothing half-written"

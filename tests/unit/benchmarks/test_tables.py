@@ -1,0 +1,157 @@
+"""Tables of datasets: opened, mapped, and read field by field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from benchmark_tables import write_table
+
+from ioi_eval.benchmarks import tables as tables_module
+from ioi_eval.benchmarks.copies import TableSource, find_files
+from ioi_eval.benchmarks.tables import Row, Table, open_table
+from ioi_eval.errors import InputError
+
+
+def opened(folder: Path, *files: Path) -> Table:
+    return open_table(TableSource(dataset="org/x", files=tuple(map(str, files))), cache=folder / "cache")
+
+
+def row(folder: Path, **columns: Any) -> Row:
+    return opened(folder, write_table(folder / "x.parquet", [columns]))[0]
+
+
+def test_parquet_files_of_other_columns_become_one_table(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "1.parquet", [{"a": n, "b": "x" * n} for n in range(5)])
+    second = write_table(tmp_path / "2.parquet", [{"b": "last", "c": [1.5]}])
+    table = opened(tmp_path, first, second)
+    assert (len(table), table.names) == (6, ("a", "b", "c"))
+    assert [one.value("a") for one in table] == [0, 1, 2, 3, 4, None]
+    assert [bytes(one.content("b")).decode() for one in table] == ["", "x", "xx", "xxx", "xxxx", "last"]
+    assert table[5].value("c") == [1.5]
+
+
+def test_lines_become_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1, "b": {"c": "d"}}\n{"a": 2, "b": null}\n')
+    table = opened(tmp_path, path)
+    assert [(one.value("a"), one.value("b")) for one in table] == [(1, {"c": "d"}), (2, None)]
+
+
+def test_what_was_read_is_there_after_its_pages_were_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "_MOST_READ", 5000)
+    texts = [str(n) * 3000 for n in range(8)]
+    table = opened(tmp_path, write_table(tmp_path / "x.parquet", [{"a": text} for text in texts]))
+    views = [one.content("a") for one in table]  # the first ones were let go by now
+    assert [bytes(view).decode() for view in views] == texts
+    table.release()
+    assert bytes(views[3]).decode() == table[3].text("a") == texts[3]
+
+
+def test_a_table_is_known_by_what_it_is_made_of(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "x.parquet", [{"a": 1}])
+    first = opened(tmp_path, path).fingerprint
+    assert opened(tmp_path, path).fingerprint == first
+    write_table(path, [{"a": 1}, {"a": 2}])
+    assert opened(tmp_path, path).fingerprint != first
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.jsonl"])
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"a": ')
+    with pytest.raises(InputError, match="Is the file damaged") as caught:
+        opened(tmp_path, tmp_path / name)
+    assert name in caught.value.where
+
+
+def test_fields_are_read_with_types(tmp_path: Path) -> None:
+    one = row(
+        tmp_path,
+        **{"text": "x", "number": 3, "float": 2.0, "written": "2.5", "flag": True, "names": ["a"]},
+        **{
+            "pairs": [{"in": "1", "out": None}],
+            "json": json.dumps({"a": [1]}),
+            "columns": {"in": ["1", "2"]},
+        },
+    )
+    assert (one.text("text"), one.name("number"), one.number("written")) == ("x", "3", 2.5)
+    assert (one.whole("float"), one.flag("flag"), one.texts("names")) == (2, True, ("a",))
+    assert one.items("pairs") == ({"in": "1", "out": None},)
+    assert one.items("columns") == ({"in": "1"}, {"in": "2"})
+    assert one.json("json") == {"a": [1]}
+    assert (one.text("no", "d"), one.number("no", 7), one.has("no"), one.value("no")) == ("d", 7, False, None)
+
+
+@pytest.mark.parametrize(
+    ("read", "words"),
+    [
+        (lambda one: one.text("number"), "3 is not a text"),
+        (lambda one: one.text("long"), "is not a text"),
+        (lambda one: one.name("blank"), "' ' is not a text or a whole number"),
+        (lambda one: one.number("text"), "'x' is not a number"),
+        (lambda one: one.number("number", above=3), "3 is not a number above 3"),
+        (lambda one: one.whole("half"), "2.5 is not a whole number"),
+        (lambda one: one.flag("text"), "'x' is not true or false"),
+        (lambda one: one.texts("numbers"), "[1] is not a list of texts"),
+        (lambda one: one.items("numbers"), "[1] is not a list of objects"),
+        (lambda one: one.json("text"), "broken JSON"),
+        (lambda one: one.content("number"), "3 is not a text"),
+        (lambda one: one.text("absent"), "missing column. Is it the right dataset? The columns are: number"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path: Path, read: Any, words: str) -> None:
+    columns = {"number": 3, "text": "x", "blank": " ", "half": 2.5, "numbers": [1], "long": [1] * 99}
+    with pytest.raises(InputError) as caught:
+        read(row(tmp_path, **columns))
+    assert words in str(caught.value) and len(str(caught.value)) < 300
+    assert (caught.value.row, caught.value.where) == (1, str(tmp_path / "x.parquet"))
+
+
+# --- copies on disk ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "source", "found"),
+    [
+        (["x/train.parquet", "x/test.parquet"], {"split": "test"}, ["x/test.parquet"]),
+        (
+            ["x/train.parquet", "x/test.parquet"],
+            {"split": "train+test"},
+            ["x/test.parquet", "x/train.parquet"],
+        ),
+        (["x/data/train-00000-of-00002.parquet"], {}, ["x/data/train-00000-of-00002.parquet"]),
+        (["train/0.parquet", "test/0.parquet"], {}, ["train/0.parquet"]),
+        (["all.jsonl", "all.parquet"], {}, ["all.parquet"]),
+        (["x/2024/train.parquet", "x/2023/train.parquet"], {"config": "2024"}, ["x/2024/train.parquet"]),
+        (["x/data/2024/a.parquet"], {"config": "2024"}, ["x/data/2024/a.parquet"]),
+        (["x/rows.parquet", "x/tests/cases_1.parquet"], {"without": "cases_*"}, ["x/rows.parquet"]),
+        (["x/.cache/train.parquet", "x/train.parquet"], {}, ["x/train.parquet"]),
+        (["x/deep/er/one.parquet"], {"path": "tests/one.parquet"}, ["x/deep/er/one.parquet"]),
+    ],
+)
+def test_files_of_a_table(tmp_path: Path, files: list[str], source: dict[str, str], found: list[str]) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    paths = find_files(tmp_path, TableSource(dataset="org/x", **source))
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == found
+
+
+@pytest.mark.parametrize("source", [{"split": "test"}, {"config": "2020"}, {"path": "a/b.parquet"}])
+def test_files_that_are_not_there(tmp_path: Path, source: dict[str, str]) -> None:
+    (tmp_path / "train.parquet").touch()
+    with pytest.raises(InputError) as caught:
+        find_files(tmp_path, TableSource(dataset="org/x", **source))
+    assert str(tmp_path) in caught.value.where and caught.value.remedy
+
+
+def test_a_schema_that_differs_between_files(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "1.parquet", [{"a": 1}])
+    second = write_table(tmp_path / "2.parquet", [{"a": [1]}], pa.schema([("a", pa.list_(pa.int64()))]))
+    with pytest.raises(InputError, match="cannot be loaded"):
+        opened(tmp_path, first, second)
