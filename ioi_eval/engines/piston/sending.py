@@ -7,15 +7,16 @@ import socket
 import zlib
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
-
-import aiohttp
 
 from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.errors import BrokenReply, EngineUnavailable, JobRejected
 from ioi_eval.models import Job, JobResult, Value
 from ioi_eval.protocol.piston import decode_reply, encode_request
+
+if TYPE_CHECKING:
+    import aiohttp
 
 API = "/api/v2"
 # Node closes a connection that was idle for five seconds: ours are closed before, not while one is sending.
@@ -69,6 +70,8 @@ class Wire:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        import aiohttp  # only who sends loads it: the engine is a public name
+
         # The pool bounds what is under way; limits of the connector would only hide where jobs wait.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket)
         self._session = aiohttp.ClientSession(
@@ -101,6 +104,8 @@ class Wire:
         return await self._ask("POST", url + API + path, time, request)
 
     async def _ask(self, method: str, address: str, time: float, request: Request | None = None) -> Answer:
+        import aiohttp
+
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
         timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)

@@ -311,7 +311,8 @@ async def test_leaving_tells_who_still_waits() -> None:
             waiting = asyncio.create_task(engine.execute(job()))
             await until(lambda: len(server.executed) == 1)
             pool = pool_of(engine)
-        ended = await asyncio.gather(running, waiting, return_exceptions=True)
+        both = asyncio.gather(running, waiting, return_exceptions=True)
+        ended = await asyncio.wait_for(both, 20)  # not for as long as a drought may last
         assert all(isinstance(end, AttemptsUsedUp) for end in ended)
         assert pool.busy == 0
 
@@ -360,6 +361,13 @@ def test_the_time_for_a_job_is_that_of_the_job() -> None:
     longer = job(runtime="cms_ioi", compile_timeout=30_000, run_timeout=300_000)
     assert time_for(longer, 0, times, patience) == pytest.approx(390)
     assert time_for(job(), 100 << 20, times, patience) - base == pytest.approx(100)
+
+
+async def test_a_reply_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "_LARGEST_REPLY", 5000)
+    async with Loopback(always(200, b"x" * 5001)) as server, engine_on(server, attempts=1) as engine:
+        with pytest.raises(AttemptsUsedUp, match="a reply of more than 5000 bytes"):
+            await engine.execute(job())
 
 
 async def test_a_message_has_the_address_and_never_the_token() -> None:

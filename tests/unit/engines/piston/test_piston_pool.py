@@ -162,7 +162,7 @@ async def test_a_slot_that_comes_with_the_cancellation_is_not_lost() -> None:
     first.cancel()
     await asyncio.wait({first})
     assert first.cancelled()
-    assert await second is a and pool.busy == 1
+    assert await asyncio.wait_for(second, 60) is a and pool.busy == 1
 
 
 async def test_a_failure_that_comes_with_the_cancellation() -> None:
