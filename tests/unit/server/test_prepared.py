@@ -17,6 +17,8 @@ from ioi_eval.server.kept import KeptBuilds
 from ioi_eval.server.prepared import Prepared
 from ioi_eval.store import Store
 
+pytestmark = pytest.mark.once
+
 HALF = """
 #include <fstream>
 #include <iostream>
