@@ -39,6 +39,8 @@ process::Limits read_limits(const json::Value& value) {
   limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
   limits.file_size = value.at("file_size").whole_or(process::unlimited, "limits.file_size");
   limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
+  limits.disk = value.at("disk").whole_or(process::unlimited, "limits.disk");
+  limits.names = value.at("names").whole_or(process::unlimited, "limits.names");
   limits.open_files = value.at("open_files").whole_or(process::unlimited, "limits.open_files");
   return limits;
 }
@@ -104,6 +106,7 @@ const char* name(process::Killed killed) {
     case process::Killed::memory: return "memory";
     case process::Killed::processes: return "processes";
     case process::Killed::threads: return "threads";
+    case process::Killed::disk: return "disk";
     case process::Killed::leash: return "leash";
   }
   return "";

@@ -79,7 +79,7 @@ void arrange_mounts(const room::Room& room, const Program& program, bool own_pro
     bind_file(folder, work_folder, program.folder_writable);
     for (const std::string& name : program.writable) bind_file(folder + "/" + name, std::string(work_folder) + "/" + name, true);
   }
-  if (!program.tmp_size.empty()) mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=" + program.tmp_size);
+  if (!program.tmp_size.empty()) mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + program.tmp_size);
   // The job's folder stays below ours for the supervisor's sake only until here.
   if (umount2("/job", MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
   if (!program.proc && own_proc) umount2("/proc", MNT_DETACH);

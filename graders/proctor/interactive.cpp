@@ -33,6 +33,7 @@ class Interactive : public Task {
     to_user.close();
     opinion::Statement statement;
     statement.who = manager_->who();
+    statement.full = plan_.manager.full;
     statement.outcome = interactor.wait();
     statement.told = files::read_text(told.get(), opinion::longest);
     manager_->collect_feedback(statement);

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <string>
 #include <unistd.h>
 
@@ -40,6 +41,13 @@ std::vector<std::string> tasks_of(int proc, pid_t pid) {
     if (entry->d_name[0] != '.') tasks.push_back(path + "/" + entry->d_name);
   closedir(folder);
   return tasks;
+}
+
+// Page tables. A process may have far more of them than of memory: all pages that were only ever read are one and the same.
+int64_t page_tables(int proc, pid_t pid) {
+  const std::string status = read_small(proc, std::to_string(pid) + "/status");
+  const size_t at = status.find("\nVmPTE:");
+  return at == std::string::npos ? 0 : std::strtoll(status.c_str() + at + 7, nullptr, 10) * 1024;
 }
 
 // A process whose first thread has ended shows no memory, though the other threads still use it.
@@ -80,7 +88,35 @@ void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
   }
 }
 
+constexpr int deepest = 100;
+
+// Whether all of it was seen.
+bool add_contents(int folder, int depth, int64_t most, Contents& found) {
+  DIR* listing = fdopendir(folder);
+  if (!listing) return close(folder), true;
+  bool all = true;
+  while (const dirent* entry = all ? readdir(listing) : nullptr) {
+    struct stat status;
+    if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
+    if (fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    found.bytes += status.st_blocks * 512LL;
+    all = ++found.names <= most && depth < deepest;
+    if (!all || !S_ISDIR(status.st_mode)) continue;
+    const int inner = openat(dirfd(listing), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner >= 0) all = add_contents(inner, depth + 1, most, found);
+  }
+  closedir(listing);
+  return all;
+}
+
 }  // namespace
+
+Contents contents_of(int folder, int64_t most) {
+  Contents found;
+  const int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (listed >= 0 && !add_contents(listed, 0, most, found)) found.names = most + 1;
+  return found;
+}
 
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   Usage usage;
@@ -88,7 +124,7 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   timespec time;
   if (clock_getcpuclockid(pid_here, &clock) == 0 && clock_gettime(clock, &time) == 0)
     usage.cpu_us = time.tv_sec * 1000000LL + time.tv_nsec / 1000;
-  usage.memory = resident(proc, pid_there);
+  usage.memory = resident(proc, pid_there) + page_tables(proc, pid_there);
   usage.processes = 1;
   usage.largest = pid_there;
   return usage;
@@ -110,7 +146,7 @@ Usage of_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t most = -1;
   for (const pid_t pid : descendants(proc, self)) {
-    const int64_t memory = resident(proc, pid);
+    const int64_t memory = resident(proc, pid) + page_tables(proc, pid);
     usage.cpu_us += ticks_us(proc, pid);
     usage.memory += memory;
     usage.processes += 1;

@@ -9,7 +9,7 @@ namespace meter {
 
 struct Usage {
   int64_t cpu_us = 0;
-  int64_t memory = 0;
+  int64_t memory = 0;  // page tables included: reading memory that was never written costs nothing else
   int processes = 0;
   pid_t largest = 0;  // the process that holds most memory
 };
@@ -22,6 +22,13 @@ int64_t threads_of(int proc, pid_t pid);
 
 // All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
 Usage of_descendants(int proc, pid_t self);
+
+struct Contents {
+  int64_t bytes = 0, names = 0;
+};
+
+// What lies in a folder and below it. Ends early when there are more names than `most`, or folders too deep to be honest.
+Contents contents_of(int folder, int64_t most);
 
 // Their pids as the /proc behind `proc` counts them.
 std::vector<pid_t> descendants(int proc, pid_t self);

@@ -65,6 +65,7 @@ void refuse_bad_end(const Statement& statement) {
     case process::Killed::memory: sys::fail(statement.who + " ran out of memory");
     case process::Killed::processes: sys::fail(statement.who + " started too many processes");
     case process::Killed::threads: sys::fail(statement.who + " started too many threads");
+    case process::Killed::disk: sys::fail(statement.who + " wrote too much");
     case process::Killed::leash: sys::fail(statement.who + " was stopped");
     case process::Killed::no: break;
   }

@@ -23,6 +23,12 @@ process::Limits read_limits(const json::Value& value) {
   return limits;
 }
 
+double read_full(const json::Value& value, const char* what) {
+  const double full = value.at("full").is_null() ? 1 : value.at("full").as_number(what);
+  if (!(full > 0)) sys::fail(std::string(what) + ": a number above 0 expected");
+  return full;
+}
+
 Submission read_submission(const json::Value& value) {
   Submission submission;
   submission.argv = value.at("argv").texts("submission.argv");
@@ -39,6 +45,7 @@ Manager read_manager(const json::Value& value) {
   manager.argv = value.at("argv").texts("manager.argv");
   manager.kind = value.at("kind").text_or("cms", "manager.kind");
   manager.limits = read_limits(value.at("limits"));
+  manager.full = read_full(value, "manager.full");
   return manager;
 }
 
@@ -51,8 +58,7 @@ Checker read_checker(const json::Value& value) {
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
   checker.absolute = value.at("absolute").is_null() ? -1 : value.at("absolute").as_number("checker.absolute");
   checker.relative = value.at("relative").is_null() ? -1 : value.at("relative").as_number("checker.relative");
-  if (!value.at("full").is_null()) checker.full = value.at("full").as_number("checker.full");
-  if (!(checker.full > 0)) sys::fail("checker.full: a number above 0 expected");
+  checker.full = read_full(value, "checker.full");
   return checker;
 }
 

@@ -28,6 +28,7 @@ struct Manager {
   std::vector<std::string> argv;  // empty: there is none
   std::string kind;               // how it says what the submission is worth, in the words of checkers
   process::Limits limits;
+  double full = 1;                // icpc: the number in score.txt that is worth everything
 };
 
 struct Group {

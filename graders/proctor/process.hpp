@@ -22,6 +22,7 @@ struct Limits {
   int64_t processes = unlimited;
   int64_t threads = unlimited;        // of a submission, which is one process
   int64_t open_files = 256;
+  int64_t disk = unlimited, names = unlimited;  // of all that lies in its folder
 };
 
 struct Program {
@@ -40,7 +41,7 @@ struct Program {
   Limits limits;
 };
 
-enum class Killed { no, cpu, wall, memory, processes, threads, leash };
+enum class Killed { no, cpu, wall, memory, processes, threads, leash, disk };
 
 struct Outcome {
   Killed killed = Killed::no;

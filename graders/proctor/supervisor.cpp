@@ -18,6 +18,7 @@ namespace {
 
 constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are exact to this
 constexpr long poll_tree_ns = 50 * 1000 * 1000;  // looking at a tree of processes costs a hundred times as much, and its limits are generous
+constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
 // A thread that was joined is counted for a moment longer.
 constexpr int64_t threads_about_to_end = 8;
 
@@ -71,6 +72,9 @@ class Supervisor {
       proc_ = own_proc_.get();
     }
     self_there_ = own_pid(proc_);
+    // The folder cannot be found by its name later: the program hides it.
+    if (program_.limits.disk != unlimited || program_.limits.names != unlimited)
+      folder_ = sys::Fd(open((room_.job + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
 
   void start() {
@@ -101,7 +105,7 @@ class Supervisor {
 
   // The program's own descriptors are its own from here on.
   void forget_its_files() const {
-    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get()});
+    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get()});
   }
 
   void wait_for_news() {
@@ -141,6 +145,8 @@ class Supervisor {
       finish(Killed::processes);
     else if (too_many_threads())
       finish(Killed::threads);
+    else if (wrote_too_much())
+      finish(Killed::disk);
     else if (limits.memory != unlimited && usage.memory > limits.memory)
       relieve(usage);
   }
@@ -149,6 +155,18 @@ class Supervisor {
   bool too_many_threads() const {
     const int64_t limit = program_.limits.threads;
     return limit != unlimited && meter::threads_of(proc_, child_there_) > limit + threads_about_to_end;
+  }
+
+  // Looking at a large folder takes long, so that it is done the less often the longer it takes.
+  bool wrote_too_much() {
+    const int64_t now = now_us();
+    if (!folder_.valid() || now < look_again_) return false;
+    const Limits& limits = program_.limits;
+    const int64_t most = limits.names == unlimited ? INT64_MAX - 1 : limits.names;
+    const meter::Contents contents = meter::contents_of(folder_.get(), most);
+    const int64_t end = now_us();
+    look_again_ = end + std::max<int64_t>(look_us, 50 * (end - now));
+    return contents.names > most || (limits.disk != unlimited && contents.bytes > limits.disk);
   }
 
   // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say so.
@@ -198,12 +216,12 @@ class Supervisor {
   const room::Room& room_;
   const Program& program_;
   int proc_, report_fd_;
-  sys::Fd own_proc_;
+  sys::Fd own_proc_, folder_;
   sigset_t watched_;
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
   bool ended_ = false;
-  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0;
 };
 
 }  // namespace

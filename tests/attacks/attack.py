@@ -62,7 +62,7 @@ class Attack:
 WA, RE, TLE, MLE, OLE = "WA", "RE", "TLE", "MLE", "OLE"
 ANY = (WA, RE, TLE, MLE, OLE)
 
-_PRELUDE = """#include <cerrno>
+PRELUDE = """#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -148,7 +148,7 @@ def cpp_program(attacks: Iterable[Attack]) -> str:
     )
     rows = ", ".join(f'{{"{attack.name}", attack_{index}}}' for index, attack in enumerate(chosen))
     return (
-        _PRELUDE
+        PRELUDE
         + bodies
         + f"static const struct {{ const char* name; void (*run)(); }} attacks[] = {{{rows}}};"
         + _MAIN

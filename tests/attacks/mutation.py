@@ -14,11 +14,15 @@ from pathlib import Path
 
 import msgspec
 from attack import CHECKER, FORGED, SECRET, Attack, Win, cpp_program, python_program
+from attacks_compiling import SourceAttack
+from attacks_files import HandedIn
+from attacks_scripts import Script
+from attacks_tasks import MANAGER, Pair, pairs_program
 from catalogue import PROGRAMS
 from ground import called, prepared
 from harness import Bench, Judged
 
-from ioi_eval.protocol.proctor import Line, PlanChecker, PlanLimits
+from ioi_eval.protocol.proctor import Line, PlanChecker, PlanLimits, PlanManager
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
@@ -26,6 +30,9 @@ UID = 65534  # has a name and a password, unlike the uids of boxes
 _CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
 _PR_SET_CHILD_SUBREAPER = 36
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
+
+
+AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,84 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         while left := _children() - before:
             _end_all(left)
         return _outcome(attack, judged, survivors)
+
+
+def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, ...]) -> Outcome:
+    """One attack at compile time, in a box as a build has it. It wins by the secret, or by being built."""
+    uid = 0 if "uid" in layers_away else UID
+    environment = {"API_KEY": f"x;{SECRET}", "PATH": "/usr/bin:/bin"}
+    boxed = replace(bench, uid=uid, environment=environment, without=[x for x in layers_away if x != "build"])
+    with prepared(bench.workshop) as ground:
+        paths = {name: getattr(ground, name) for name in ("answer", "home", "neighbour")}
+        contents = {"a.cpp": attack.source.format(**paths).encode()}
+        if "build" in layers_away:
+            contents["answer"] = SECRET.encode()
+        done = boxed.box(
+            "mkdir t; mv answer t/0.out; g++ -std=gnu++20 -c a.cpp -o a.o 2>&1 && echo BUILT; cat a.o",
+            contents=contents,
+            limits={"cpu_ms": 500, "memory": 300 << 20, "file_size": 64 << 20, "wall_ms": 60000},
+            allow_unconfined=True,
+        )
+    if "failure" in done.report:
+        return Outcome(False, f"no box: {done.report['failure']}")
+    won = "BUILT" in done.stdout if attack.bomb else attack.sign.lower() in done.stdout.lower()
+    return Outcome(won, f"{done.report} {done.stdout[:300]!r}")
+
+
+def attempt_pair(bench: Bench, pair: Pair, layers_away: tuple[str, ...]) -> Outcome:
+    """One pair of processes on a Communication task."""
+    own = replace(bench, without=layers_away, uid=UID)
+    with prepared(bench.workshop) as ground:
+        judged = own.judge(
+            pairs_program(),
+            [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
+            task_type="Communication",
+            manager_source=MANAGER,
+            manager=PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000)),
+            processes=2,
+            limits=_LIMITS,
+            spec={"limits": {"wall_ms": 60000}, "allow_unconfined": True},
+            allow_unconfined=True,
+        )
+    line = judged.tests.get(0)
+    return Outcome(line is not None and line.score == 1, f"{judged}")
+
+
+def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -> Outcome:
+    """One script in a box as a job's stage has it."""
+    uid = 0 if "uid" in layers_away else UID
+    environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
+    own = replace(bench, without=layers_away, uid=uid, environment=environment)
+    with prepared(bench.workshop) as ground:
+        before = _children()
+        names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
+        text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + script.body
+        done = own.box(
+            text,
+            profile="stage",
+            limits={"wall_ms": 30000, "processes": 256, "disk": 32 << 20, "names": 3000},
+            allow_unconfined=True,
+        )
+        stays = list(called(ground.mark))
+        while left := _children() - before:
+            _end_all(left)
+    if done.report.get("failure", "").startswith(("seccomp", "landlock", "neither")):
+        return Outcome(False, f"no box: {done.report['failure']}")
+    killed = not done.report or "failure" in done.report
+    won = SECRET in done.stdout or "won" in done.stdout.split() or bool(stays) or killed
+    return Outcome(won, f"{done}")
+
+
+def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Outcome:
+    """Whatever kind of attack it is."""
+    if isinstance(attack, SourceAttack):
+        return attempt_source(bench, attack, layers_away)
+    if isinstance(attack, Pair):
+        return attempt_pair(bench, attack, layers_away)
+    if isinstance(attack, Script):
+        return attempt_script(bench, attack, layers_away)
+    assert isinstance(attack, Attack)
+    return attempt(bench, attack, layers_away)
 
 
 def _outcome(attack: Attack, judged: Judged, survivors: list[int]) -> Outcome:

@@ -6,50 +6,101 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from attack import HEADINGS, SECRET, Attack
-from catalogue import PROGRAMS
-from ground import attacked, faults, prepared
+from attack import HEADINGS, SECRET
+from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
+from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
+from rounds import Round, files, functions, pairs, programs, scripts, sources
 
+from ioi_eval.artifacts import BuildLimits, BuildOptions
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import TaskType
 from ioi_eval.store import Store
 
-_CPP = [attack for attack in PROGRAMS if attack.language == "c++"]
+CPP = [attack for attack in PROGRAMS if attack.language == "c++"]
 PARTS = {
-    "c++ one": _CPP[::2],
-    "c++ two": _CPP[1::2],
+    "c++ one": CPP[::2],
+    "c++ two": CPP[1::2],
     "python": [attack for attack in PROGRAMS if attack.language == "python"],
 }
+BUILDS = BuildOptions(
+    limits=BuildLimits(cpu_time=1.0, wall_time=60.0, memory=300 << 20), precompile_after=None
+)
 
 
 @pytest.fixture(
     params=[EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE], ids=["everything", "landlock", "namespaces"]
 )
-async def scorer(request: pytest.FixtureRequest, shared_cache: Path) -> AsyncIterator[Scorer]:
-    store, layers = Store(shared_cache), request.param
+def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    chosen: tuple[str, ...] = request.param
+    return chosen
+
+
+@pytest.fixture
+async def scorer(layers: tuple[str, ...], shared_cache: Path) -> AsyncIterator[Scorer]:
+    store = Store(shared_cache)
     engine = EmbeddedEngine(store=store, slots=1, layers=layers)
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True, layers=layers)) as opened:
         yield opened
 
 
-@pytest.mark.parametrize("part", PARTS)
-async def test_no_attack_succeeds(
-    scorer: Scorer, workshop: Path, part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ground]:
     monkeypatch.setenv("API_KEY", SECRET)
-    with prepared(workshop) as ground:
-        result = await attacked(scorer, ground, PARTS[part])
-        assert result.compiles, result.compile_output
-        assert not faults(ground, PARTS[part], result)
+    with prepared(workshop) as made:
+        yield made
+
+
+def faults(found: Round) -> list[str]:
+    assert found
+    return [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
+    assert not faults(await programs(scorer, ground, PARTS[part]))
+
+
+@pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
+async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
+    assert not faults(await pairs(scorer, ground, task_type))
+
+
+async def test_no_function_and_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
+    assert not faults({**await functions(scorer, ground), **await files(scorer, ground)})
+
+
+async def test_no_source_succeeds(
+    layers: tuple[str, ...], shared_cache: Path, tmp_path: Path, ground: Ground
+) -> None:
+    """With a store of its own: what another mixture has built, or refused, is built again."""
+    engine = EmbeddedEngine(store=Store(shared_cache), slots=1, layers=layers)
+    options = JudgeOptions(all_tests=True, layers=layers)
+    built = tmp_path / "built"
+    async with Scorer(engine, store=Store(built), options=options, builds=BUILDS) as scorer:
+        assert not faults(await sources(scorer, ground, COMPILING))
+    kept = [path for path in built.rglob("*") if path.is_file()]
+    assert kept
+    assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
+
+
+async def test_no_script_succeeds(
+    layers: tuple[str, ...], shared_cache: Path, workshop: Path, ground: Ground
+) -> None:
+    boxes = workshop / f"boxes-{ground.mark}"
+    boxes.mkdir(mode=0o711)
+    engine = EmbeddedEngine(
+        store=Store(shared_cache), slots=1, layers=layers, boxes=boxes, max_disk=32 << 20, max_names=3000
+    )
+    async with engine:
+        assert not faults(await scripts(engine, ground, SCRIPTS, boxes))
+    assert not list(boxes.iterdir())
 
 
 def test_the_catalogue() -> None:
-    names = [attack.name for attack in PROGRAMS]
+    names = [attack.name for attack in ATTACKS]
     assert len(names) == len(set(names)) >= 80
-    assert {attack.heading for attack in PROGRAMS} == set(HEADINGS)
-    assert all(stopped(attack) for attack in PROGRAMS), "what stops it is said"
-
-
-def stopped(attack: Attack) -> bool:
-    return bool(attack.layers) != bool(attack.inherent)
+    assert {attack.heading for attack in ATTACKS} == set(HEADINGS)
+    for attack in ATTACKS:
+        assert bool(attack.layers) != bool(attack.inherent), f"what stops {attack.name} is said"

@@ -123,3 +123,24 @@ def command_lines() -> list[str]:
         except OSError:
             continue  # it ended in between
     return found
+
+
+def test_the_disk_is_limited(bench: Bench) -> None:
+    script = "mkdir d; for i in $(seq 100); do head -c 4000000 /dev/zero > d/$i; sleep 0.02; done; sleep 20"
+    assert bench.box(script, limits={"disk": 20 << 20}).report["killed"] == "disk"
+
+
+def test_the_number_of_files_is_limited(bench: Bench) -> None:
+    script = "mkdir a; touch a/$(seq -s ' a/' 600); sleep 20"
+    assert bench.box(script, limits={"names": 500}).report["killed"] == "disk"
+
+
+def test_folders_too_deep_to_be_counted_are_too_many(bench: Bench) -> None:
+    script = "for i in $(seq 150); do mkdir d; cd d; done; sleep 20"
+    assert bench.box(script, limits={"names": 10000}).report["killed"] == "disk"
+
+
+def test_who_stays_below_the_limits_may_write(bench: Bench) -> None:
+    script = "mkdir a; touch a/$(seq -s ' a/' 200); head -c 4000000 /dev/zero > b; sleep 0.6; echo done"
+    boxed = bench.box(script, limits={"disk": 20 << 20, "names": 500})
+    assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")

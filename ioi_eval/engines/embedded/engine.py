@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.engines.embedded.box import Caps
 from ioi_eval.engines.embedded.boxes import Boxes
-from ioi_eval.engines.embedded.job import ENDPOINT, Ground, drop, run_job
+from ioi_eval.engines.embedded.job import ENDPOINT, Ground, Room, drop, run_job
 from ioi_eval.engines.embedded.leash import Leash
 from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary
@@ -65,6 +65,8 @@ class EmbeddedEngine:
         max_stderr: int = 16 << 20,
         max_file: int = 1 << 30,
         max_processes: int = 256,
+        max_disk: int = 4 << 30,
+        max_names: int = 100_000,
         packages: Iterable[Path] = (),
     ) -> None:
         """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
@@ -77,6 +79,7 @@ class EmbeddedEngine:
         self._layers, self._allow_unconfined = layers, allow_unconfined
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
+        self._room = Room(disk=max_disk, names=max_names)
         self._packages = tuple(packages)
         self._held = AsyncExitStack()
         self._running: _Running | None = None
@@ -154,7 +157,7 @@ class EmbeddedEngine:
             free.put_nowait(uid)
         threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
-        ground = Ground(boxes, proctor, self._caps, Lock(), self._layers, self._allow_unconfined)
+        ground = Ground(boxes, proctor, self._caps, self._room, Lock(), self._layers, self._allow_unconfined)
         profile = self._profile(tools, proctor, packages)
         return _Running(ground, profile, packages, threads, free, set())
 

@@ -24,12 +24,20 @@ _ENVIRONMENT = {"PATH": STAGE_PATH, "HOME": "/tmp", "LANG": "C.UTF-8"}
 ENDPOINT = "embedded"
 
 
+class Room(msgspec.Struct, frozen=True):
+    """What may lie in one box."""
+
+    disk: int  # bytes
+    names: int  # of files, folders and links
+
+
 class Ground(msgspec.Struct, frozen=True):
     """What all jobs of an engine stand on."""
 
     boxes: Boxes
     proctor: Path
     caps: Caps
+    room: Room
     starting: Lock  # held while a process is started or a program is written, see placing.fill
     layers: tuple[str, ...] | None
     allow_unconfined: bool
@@ -82,7 +90,8 @@ def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> t
 
 
 def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> Stage:
-    own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=stage.limits)
+    limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
+    own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
     return run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
 
 

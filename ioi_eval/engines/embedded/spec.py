@@ -24,6 +24,8 @@ class BoxLimits(Message):
     memory: int | None = None
     file_size: int | None = None
     processes: int | None = None
+    disk: int | None = None  # bytes of all files in the box
+    names: int | None = None  # files, folders and links in the box
 
 
 class BoxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited
@@ -46,7 +48,7 @@ class BoxReport(Message):
     v: int
     code: int = 0
     signal: int = 0
-    killed: str = ""  # wall, cpu, memory, processes, leash
+    killed: str = ""  # wall, cpu, memory, processes, disk, leash
     cpu_us: int = 0
     wall_us: int = 0
     memory: int = 0

@@ -14,6 +14,7 @@ _KILLED = {
     "cpu": (StageStatus.TO, "Time limit exceeded"),
     "memory": (StageStatus.SG, "Memory limit exceeded"),
     "processes": (StageStatus.SG, "Too many processes"),
+    "disk": (StageStatus.SG, "Too many or too large files"),
     "stdout": (StageStatus.OL, "stdout length exceeded"),
     "stderr": (StageStatus.EL, "stderr length exceeded"),
 }

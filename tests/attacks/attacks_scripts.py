@@ -1,0 +1,44 @@
+"""Attacks by whole jobs: scripts for the engine, as a client of a worker may send them. They may do more than a submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    name: str
+    heading: str
+    body: str  # $home, $neighbour, $mark; prints the secret, or `won`
+    language: str = "bash"
+    verdicts: tuple[str, ...] = ("-",)
+    layers: tuple[str, ...] = ()
+    inherent: str = ""
+    keep: tuple[str, ...] = ()  # files that the job wants to have kept
+
+
+_CLEAN = "what is in a box goes with the box, whatever its names and modes"
+
+
+def _script(
+    name: str, heading: str, layers: str, body: str, inherent: str = "", keep: tuple[str, ...] = ()
+) -> Script:
+    return Script(
+        name=name, heading=heading, body=body, layers=tuple(layers.split()), inherent=inherent, keep=keep
+    )
+
+
+SCRIPTS = (
+    _script("a-script-that-reads-secrets", "stealing", "landlock namespaces", 'cat "$home" "$neighbour" 2>/dev/null; true'),
+    _script("a-script-that-reads-environments", "stealing", "environment", "env; cat /proc/self/environ"),
+    _script("a-script-that-writes-outside", "forging", "landlock namespaces", 'for d in /tmp /dev/shm /var/tmp; do echo x > "$d/$mark" && [ "$d" != /tmp ] && echo won; rm -f "$d/$mark"; done 2>/dev/null; true'),
+    _script("links-out-of-a-box", "forging", "", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', _CLEAN, ("kept", "other", "d/up")),
+    _script("a-script-that-daemonises", "stopping", "reaping namespaces", 'setsid bash -c "echo $mark > /proc/self/comm; sleep 9; true" > /dev/null 2>&1 < /dev/null & sleep 0.2'),
+    _script("a-fork-bomb-of-a-script", "stopping", "polling rlimit-nproc", 'for i in $(seq 400); do sleep 1 & done 2>/dev/null; [ $(jobs -r | wc -l) -gt 350 ] && echo won'),
+    _script("files-without-end", "stopping", "polling", "for i in $(seq 40); do head -c 8000000 /dev/zero > f$i; done; sleep 0.5; echo won"),
+    _script("names-without-end", "stopping", "polling", "mkdir d; cd d; touch $(seq 9000); sleep 0.5; echo won"),
+    _script("names-that-confuse", "confusing", "", "touch $'a\\nb' $'\\xff\\xfe' $'\\033[2J' -- -rf ' ' '*'; mkdir $'d\\n'; true", _CLEAN),
+    _script("folders-that-are-closed", "confusing", "", 'mkdir -p a/b/c; touch a/b/c/x; chmod 000 a/b/c a/b a; mkdir r; touch r/x; chmod 500 r; true', _CLEAN),
+    _script("folders-without-end", "confusing", "", 'python3 -c "import os\nfor i in range(900): os.mkdir(\'d\'*200); os.chdir(\'d\'*200)"; true', _CLEAN),
+    _script("a-script-that-kills", "stopping", "landlock namespaces uid", 'kill -9 $PPID; for p in 2 3 4; do up=$(awk "{print \\$4}" /proc/$PPID/stat 2>/dev/null); [ -n "$up" ] && kill -9 $up; done; true'),
+)  # fmt: skip

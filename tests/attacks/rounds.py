@@ -1,0 +1,215 @@
+"""Attacks from end to end: each kind a round of submissions or jobs on an engine, and what must come of them.
+
+A round gives a verdict for every attack; what is not as it must be stands behind it in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from attack import CHECKER, SECRET, Attack, cpp_program, python_program
+from attacks_compiling import SourceAttack
+from attacks_functions import functions_program
+from attacks_scripts import Script
+from attacks_tasks import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
+from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
+from ground import Ground, called
+
+from ioi_eval.engines import Engine
+from ioi_eval.judge import Scorer
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Job,
+    JobFile,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    Submission,
+    SubmissionResult,
+    TaskOptions,
+    TaskType,
+    Test,
+)
+
+LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an attack came to: a verdict, and what is wrong with that."""
+
+    verdict: str
+    fault: str = ""
+
+
+Round = Mapping[str, Found]
+
+
+# --- programs on a Batch task ---
+
+
+async def programs(scorer: Scorer, ground: Ground, attacks: Sequence[Attack]) -> Round:
+    """Attacks in one language are one submission; after each of them it behaves once."""
+    language = attacks[0].language
+    code = (cpp_program if language == "c++" else python_program)(PROGRAMS)
+    orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
+    checker = Checker(kind=CheckerKind.CMS, sources=(_named("checker.cpp", CHECKER),))
+    problem = Problem(id="attacked", tests=_tests(ground, orders), limits=LIMITS, checker=checker)
+    return _round(attacks, await _score(scorer, problem, code, language), ground)
+
+
+# --- tasks of other types ---
+
+
+async def pairs(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
+    """The same pairs of programs on tasks where more than one process plays."""
+    orders = [(name, f"{order} {ground.mark} 7\n") for name, order in _in_turn(PAIRS)]
+    steps = task_type is TaskType.TWO_STEPS
+    managers = {
+        TaskType.COMMUNICATION: Manager(sources=(_named("graders/manager.cpp", MANAGER),)),
+        TaskType.INTERACTIVE: Manager(
+            sources=(_named("interactor.cpp", INTERACTOR),), kind=CheckerKind.TESTLIB
+        ),
+    }
+    problem = Problem(
+        id="pairs",
+        task_type=task_type,
+        options=TaskOptions(processes=2),
+        tests=_tests(ground, orders, "7\n"),
+        limits=LIMITS,
+        manager=managers.get(task_type),
+        grader_files=(_named("graders/manager.cpp", STEPS),) if steps else (),
+    )
+    return _round(PAIRS, await _score(scorer, problem, pairs_program(steps=steps)), ground)
+
+
+async def functions(scorer: Scorer, ground: Ground) -> Round:
+    orders = [(name, f'["{order}"]') for name, order in _in_turn(FUNCTIONS)]
+    problem = Problem(
+        id="called",
+        task_type=TaskType.FUNCTION,
+        options=TaskOptions(function="solve"),
+        tests=_tests(ground, orders, f'"{SECRET}"', '"fine"'),
+        limits=LIMITS,
+        checker=Checker(kind=CheckerKind.JSON),
+    )
+    return _round(FUNCTIONS, await _score(scorer, problem, functions_program(), "python"), ground)
+
+
+async def files(scorer: Scorer, ground: Ground) -> Round:
+    orders = [(name, order) for name, order in _in_turn(FILES)]
+    problem = Problem(
+        id="handed-in",
+        task_type=TaskType.OUTPUT_ONLY,
+        tests=_tests(ground, orders, SECRET, "fine\n"),
+        limits=LIMITS,
+    )
+    contents = {file.name: file.content for file in FILES}
+    outputs = tuple(
+        NamedBlob(name=name, content=Blob.of(contents.get(name, b"fine\n"))) for name, _ in orders
+    )
+    submission = Submission(key="1", problem_id=problem.id, code=None, outputs=outputs)
+    return _round(FILES, await scorer.score(problem, submission), ground)
+
+
+# --- builds, whole jobs ---
+
+
+async def sources(scorer: Scorer, ground: Ground, attacks: Iterable[SourceAttack]) -> Round:
+    found = {}
+    problem = Problem(id="compiled", tests=_tests(ground, [("only", "1\n")]), limits=LIMITS)
+    for attack in attacks:
+        code = attack.source.format(answer=ground.answer, home=ground.home, neighbour=ground.neighbour)
+        result = await _score(scorer, problem, code, attack.language)
+        verdict = result.tests[0].status.value if result.compiles else "CE"
+        found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result))
+    return found
+
+
+async def scripts(engine: Engine, ground: Ground, attacks: Iterable[Script], boxes: Path) -> Round:
+    """Nothing of a job may be there when it has ended. `boxes` is where the engine has its boxes."""
+    found = {}
+    for attack in attacks:
+        names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
+        text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
+        file = JobFile(name="main.sh", content=Blob.of(text))
+        ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=attack.keep))
+        said = ran.run.stdout + ran.run.stderr
+        left = _boxes(boxes)
+        faults = [
+            "it knows the secret" if SECRET in said else "",
+            "it won" if "won" in ran.run.stdout.split() else "",
+            f"it left {left}" if left else "",
+            f"it is still there: {list(called(ground.mark))}" if list(called(ground.mark)) else "",
+            f"it kept {ran.kept}" if ran.kept else "",
+        ]
+        status = ran.run.status.value if ran.run.status is not None else "ok"
+        found[attack.name] = Found(status, ", ".join(fault for fault in faults if fault))
+    return found
+
+
+def _boxes(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("box-*")]
+
+
+# --- what they have in common ---
+
+
+def _named(name: str, text: str) -> NamedBlob:
+    return NamedBlob(name=name, content=Blob.of(text))
+
+
+def _in_turn(attacks: Iterable[Attack] | Iterable[Pair]) -> list[tuple[str, str]]:
+    """Names of tests, and what is ordered there."""
+    return [
+        pair
+        for attack in attacks
+        for pair in ((attack.name, attack.name), (f"after {attack.name}", "behave"))
+    ]
+
+
+def _tests(
+    ground: Ground, orders: Iterable[tuple[str, str]], answer: str = SECRET, fine: str | None = None
+) -> tuple[Test, ...]:
+    """The files lie on the host, from where the embedded engine takes them."""
+    tests = []
+    for number, (name, order) in enumerate(orders):
+        given, expected = ground.place / f"{number}.in", ground.place / f"{number}.out"
+        given.write_text(order)
+        expected.write_text(fine if fine is not None and name.startswith("after ") else answer)
+        tests.append(Test(name=name, input=Blob.of_file(given), answer=Blob.of_file(expected)))
+    return tuple(tests)
+
+
+async def _score(scorer: Scorer, problem: Problem, code: str, language: str = "c++") -> SubmissionResult:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
+    return await scorer.score(problem, submission)
+
+
+def _round(attacks: Iterable[Attack] | Iterable[Pair], result: SubmissionResult, ground: Ground) -> Round:
+    found = {test.test_name: test for test in result.tests}
+    assert found, result.compile_output
+    judged = {}
+    for attack in attacks:
+        hostile, behaving = found[attack.name], found[f"after {attack.name}"]
+        fault = _fault(attack.verdicts, hostile.status.value, result)
+        if hostile.score != 0:
+            fault += f" it got points: {hostile}"
+        if behaving.status != "AC":
+            fault += f" what came after it got {behaving}"
+        judged[attack.name] = Found(hostile.status.value, fault)
+    for pid in called(ground.mark):
+        judged[f"process {pid}"] = Found("", "it is still there")
+    return judged
+
+
+def _fault(verdicts: Iterable[str], verdict: str, result: SubmissionResult) -> str:
+    if verdict not in verdicts:
+        return f"a verdict of {verdict} {result.compile_output[:300]}"
+    return "the secret is in the result" if SECRET.encode() in msgspec.json.encode(result) else ""
