@@ -191,8 +191,10 @@ class _Running:
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-        await self.wire.__aexit__(None, None, None)
+        try:
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            await self.wire.__aexit__(None, None, None)
         for end in ended:
             if isinstance(end, Exception):
                 raise end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from aiohttp import web
@@ -150,8 +150,17 @@ async def test_many_at_once_at_any_moment() -> None:
         await works(engine)
 
 
-async def test_at_every_await_of_entering() -> None:
+async def test_at_every_await_of_entering_and_leaving(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections are closed and tasks ended; who enters next finds nothing of it."""
+    sessions = []
+
+    class Seen(sending.Wire):
+        async def __aenter__(self) -> Self:
+            entered = await super().__aenter__()
+            sessions.append(self._session)
+            return entered
+
+    monkeypatch.setattr("ioi_eval.engines.piston.engine.Wire", Seen)
     async with Loopback() as server:
 
         async def one() -> None:
@@ -161,6 +170,7 @@ async def test_at_every_await_of_entering() -> None:
         def check() -> None:
             names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
             assert not [name for name in names if name.startswith(("Members", "Health"))]
+            assert all(session is not None and session.closed for session in sessions)
 
         assert await every_await(one, check) >= 3
         async with engine_on(server) as engine:
