@@ -41,7 +41,7 @@ def contents(total: int) -> Iterator[str]:
         yield f"{test}\n" + line * (total // TESTS // len(line))
 
 
-def write_datasets(folder: Path, total: int) -> int:
+def write_datasets(folder: Path, total: int, row_group: int) -> int:
     names = [f"1-{test:03}" for test in range(TESTS)]
     config = {"task_type": "Batch", "code": "bytes", "task_type_parameters_Batch_compilation": "alone"}
     row = {
@@ -76,7 +76,7 @@ def write_datasets(folder: Path, total: int) -> int:
                     "test_output": f"{len(given)}\n",
                 }
             )
-            if len(group) == ROW_GROUP:
+            if len(group) == row_group:
                 writer.write_table(pa.Table.from_pylist(group, schema=writer.schema))
                 group.clear()
     return written
@@ -113,10 +113,11 @@ def run(folder: Path, out: str) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=2.0)
+    parser.add_argument("--row-group", type=int, default=ROW_GROUP, help=f"tests, a divisor of {TESTS}")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        total = write_datasets(folder / "copies", int(given.gigabytes * (1 << 30)))
+        total = write_datasets(folder / "copies", int(given.gigabytes * (1 << 30)), given.row_group)
         (folder / "dump.jsonl").write_text(json.dumps({"problem_id": "bytes", "code": CODE}) + "\n")
         print(f"{total / (1 << 30):.2f} GiB of tests", flush=True)
         peaks = []
