@@ -45,17 +45,17 @@ class OutputEval(StrEnum):
     COMPARATOR = "comparator"
 
 
-def read_params(header: Fields, task: TaskType, faults: Faults) -> Fields:
+def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FIELD) -> Fields:
     """The parameters under their plain names: compilation, inputfile, output_eval, num_processes, ..."""
-    value = _parsed(header)
+    value = _parsed(header, field)
     if isinstance(value, list):
         named = _from_list(value, task)
     elif isinstance(value, dict):
         named = _from_object(value, task)
     else:
-        header.fault(_FIELD, "neither an object nor a list", "Give it as the contest system exports it")
+        header.fault(field, "neither an object nor a list", "Give it as the contest system exports it")
         named = {}
-    return Fields(named, header.file, faults, prefix=f"{_FIELD}.")
+    return Fields(named, header.file, faults, prefix=f"{field}.")
 
 
 def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
@@ -98,14 +98,14 @@ def read_output_eval(params: Fields) -> OutputEval | None:
     return params.word("output_eval", OutputEval) if params.has("output_eval") else None
 
 
-def _parsed(header: Fields) -> Any:
-    value = header.values.get(_FIELD)
+def _parsed(header: Fields, field: str) -> Any:
+    value = header.values.get(field)
     if not isinstance(value, str):
         return {} if value is None else value
     try:
         return parse_json(value) if value.strip() else {}
     except (ValueError, RecursionError) as error:
-        header.fault(_FIELD, f"broken JSON in the text: {error}", "Correct it in the file")
+        header.fault(field, f"broken JSON in the text: {error}", "Correct it in the file")
         return {}
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
+
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -36,10 +38,11 @@ from ioi_eval.problems.package import (
     source_text,
     tests_of,
 )
-from ioi_eval.problems.params import UserIo
+from ioi_eval.problems.params import UserIo, read_options, read_params
 
 FORMAT = "TPS"
 HEADER = "problem.json"
+_PARAMS = "type_params"  # what the export for the contest system calls task_type_params
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 20  # above it the number is not meant in MB
@@ -118,12 +121,19 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
     if with_grader and first_named(graders, [f"graders/{name}"]) is None:
         missing = f"grader/cpp/{header.text('grader_name', 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
-    if task is not TaskType.COMMUNICATION:
-        return TaskOptions(with_grader=with_grader)
-    return TaskOptions(
-        with_grader=with_grader,
-        processes=header.whole("num_processes", 1, least=1, most=100),
-        user_io=header.word("user_io", UserIo, UserIo.STD_IO).value,
+    if task not in _TASK_TYPES:
+        return TaskOptions(with_grader=with_grader)  # it is noted
+    options = read_options(read_params(header, task, faults, _PARAMS), task, with_grader)
+    options = msgspec.structs.replace(options, with_grader=with_grader)
+    return _with_own_fields(options, header) if task is TaskType.COMMUNICATION else options
+
+
+def _with_own_fields(options: TaskOptions, header: Fields) -> TaskOptions:
+    """What problem.json says itself wins over the parameters, as in the export."""
+    return msgspec.structs.replace(
+        options,
+        processes=header.whole("num_processes", options.processes, least=1, most=100),
+        user_io=header.word("user_io", UserIo, UserIo(options.user_io)).value,
     )
 
 

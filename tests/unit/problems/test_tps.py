@@ -135,6 +135,29 @@ def test_a_manager_and_a_checker(tmp_path: Path) -> None:
     assert problem.checker.sources[0].name == "checker/checker.cpp"
 
 
+PARAMS = {
+    "task_type_parameters_Communication_user_io": "fifo_io",
+    "task_type_parameters_Communication_num_processes": 2,
+    "manager_args": "--most 300",
+}
+
+
+@pytest.mark.parametrize("params", [PARAMS, json.dumps(PARAMS)])
+def test_parameters_hold_unless_a_field_says_otherwise(tmp_path: Path, params: Any) -> None:
+    options = sound(write(tmp_path, MANAGER, type="Communication", type_params=params)).options
+    assert (options.processes, options.user_io, options.manager_args) == (2, "fifo_io", ("--most", "300"))
+    assert options.with_grader
+    own = {"num_processes": 3, "user_io": "std_io"}
+    options = sound(write(tmp_path, MANAGER, type="Communication", type_params=params, **own)).options
+    assert (options.processes, options.user_io) == (3, "std_io")
+
+
+def test_files_that_a_batch_task_reads_and_writes(tmp_path: Path) -> None:
+    params = {"task_type_parameters_Batch_io_0_inputfile": "hills.in", "output_filename": "hills.out"}
+    options = sound(write(tmp_path, type_params=params, has_grader=False)).options
+    assert (options.input_file, options.output_file, options.with_grader) == ("hills.in", "hills.out", False)
+
+
 def test_graders_in_c_lie_beside_those_in_cpp(tmp_path: Path) -> None:
     in_c = {"grader/c/main.c": "int main(void) {}\n", "grader/c/hills.h": "// not this one\n"}
     named = {**in_c, "grader/cpp/main.cpp": "int main() { return 2; }\n"}
@@ -206,6 +229,13 @@ KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
         ({"memory_limit": 256 << 20}, "problem.json", "memory_limit", "MB, not bytes"),
         ({"type": "Communication"}, "grader/manager.cpp", "", "missing file"),
         ({"grader_name": "main"}, "grader/cpp/main.cpp", "", "missing file"),
+        ({"type_params": "{"}, "problem.json", "type_params", "broken JSON"),
+        (
+            {"type_params": {"input_filename": "a/b"}},
+            "problem.json",
+            "type_params.inputfile",
+            "plain file name",
+        ),
         ({"has_checker": "yes"}, "problem.json", "has_checker", "true or false"),
         ({"subtasks": []}, "subtasks.json", "", "not a JSON object"),
         ({"subtasks": {"subtasks": 5}}, "subtasks.json", "subtasks", "not an object"),
