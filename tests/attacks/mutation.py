@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from attacks_compiling import SourceAttack
 from attacks_files import HandedIn
 from attacks_scripts import Script
 from attacks_tasks import MANAGER, Pair, pairs_program
-from catalogue import PROGRAMS
+from catalogue import ATTACKS, PROGRAMS
 from ground import called, prepared
 from harness import Bench, Judged
 
@@ -28,6 +28,7 @@ _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
 UID = 65534  # has a name and a password, unlike the uids of boxes
 _CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
+TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 _PR_SET_CHILD_SUBREAPER = 36
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
 
@@ -43,9 +44,46 @@ class Outcome:
     why: str
 
 
-def adopt_orphans() -> None:
+@dataclass(frozen=True)
+class Trial:
+    """An attack on a proctor that lacks some layers, and whether it must succeed there."""
+
+    attack: AnyAttack
+    away: tuple[str, ...]
+    succeeds: bool
+
+    def fault(self, bench: Bench) -> str:
+        outcome = try_it(bench, self.attack, self.away)
+        return "" if outcome.succeeded == self.succeeds else outcome.why
+
+
+def trials(names: Collection[str] = ()) -> Iterator[Trial]:
+    """Without all of its layers an attack succeeds; with any single one of them it fails."""
+    for attack in ATTACKS:
+        if not attack.layers or (names and attack.name not in names) or not _can_succeed(attack):
+            continue
+        yield Trial(attack, attack.layers, True)
+        for layer in attack.layers:
+            alone = layer not in getattr(attack, "not_alone", ()) and (layer != "uid" or os.geteuid() == 0)
+            if alone:
+                yield Trial(attack, tuple(other for other in attack.layers if other != layer), False)
+
+
+def _can_succeed(attack: AnyAttack) -> bool:
+    """Some need rights to lose, or a compiler that is younger than ours."""
+    needs = getattr(attack, "needs", "")
+    return not needs or (needs == "root" and os.geteuid() == 0)
+
+
+@contextmanager
+def adopt_orphans() -> Iterator[None]:
     """Whatever an attempt leaves behind becomes a child of ours: so it can be found, and ended."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def _children() -> set[int]:

@@ -7,26 +7,24 @@ from pathlib import Path
 
 import pytest
 from attack import HEADINGS, SECRET
+from campaign import BUILDS, SUCCEEDED, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from rounds import Round, files, functions, pairs, programs, scripts, sources
 
-from ioi_eval.artifacts import BuildLimits, BuildOptions
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.models import TaskType
 from ioi_eval.store import Store
 
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 CPP = [attack for attack in PROGRAMS if attack.language == "c++"]
 PARTS = {
     "c++ one": CPP[::2],
     "c++ two": CPP[1::2],
     "python": [attack for attack in PROGRAMS if attack.language == "python"],
 }
-BUILDS = BuildOptions(
-    limits=BuildLimits(cpu_time=1.0, wall_time=60.0, memory=300 << 20), precompile_after=None
-)
 
 
 @pytest.fixture(
@@ -90,10 +88,7 @@ async def test_no_script_succeeds(
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
-    engine = EmbeddedEngine(
-        store=Store(shared_cache), slots=1, layers=layers, boxes=boxes, max_disk=32 << 20, max_names=3000
-    )
-    async with engine:
+    async with engine_of("embedded", Store(shared_cache), layers, boxes) as engine, engine:
         assert not faults(await scripts(engine, ground, SCRIPTS, boxes))
     assert not list(boxes.iterdir())
 
@@ -104,3 +99,14 @@ def test_the_catalogue() -> None:
     assert {attack.heading for attack in ATTACKS} == set(HEADINGS)
     for attack in ATTACKS:
         assert bool(attack.layers) != bool(attack.inherent), f"what stops {attack.name} is said"
+
+
+def test_the_table_of_the_documents_is_of_these_attacks() -> None:
+    """scripts/attacks writes it. What a layer is called is said there, too."""
+    rows = rows_of(SECURITY)
+    assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"
+    assert not [name for name, cells in rows.items() if SUCCEEDED in cells or "not tried" in cells]
+    for attack in ATTACKS:
+        assert rows[attack.name][-1] == (", ".join(attack.layers) or f"*{attack.inherent}*")
+    text = SECURITY.read_text()
+    assert not [layer for attack in ATTACKS for layer in attack.layers if f"`{layer}`" not in text]

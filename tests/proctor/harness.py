@@ -147,6 +147,7 @@ class Bench:
         extra: Mapping[str, bytes] | None = None,
         by_path: Path | None = None,
         spec: Mapping[str, Any] | None = None,
+        script: str = "exec ./proctor run plan.json",
         **plan: Any,
     ) -> Judged:
         """Judges a submission on the tests, inside a box as the engine makes it.
@@ -200,9 +201,7 @@ class Bench:
             **plan,
         )
         contents["plan.json"] = self._taken_away(encode_plan(whole))
-        boxed = self.box(
-            "exec ./proctor run plan.json", files=files, contents=contents, profile="stage", **(spec or {})
-        )
+        boxed = self.box(script, files=files, contents=contents, profile="stage", **(spec or {}))
         return Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
 
     def _taken_away(self, plan: bytes) -> bytes:

@@ -1,0 +1,132 @@
+"""All attacks on all engines: what scripts/attacks runs, and the table that docs/security.md has of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from attack import SECRET
+from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
+from ground import Ground
+from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
+from rounds import Found, files, functions, pairs, programs, scripts, sources
+
+from ioi_eval.artifacts import BuildLimits, BuildOptions
+from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.piston import PistonEngine
+from ioi_eval.engines.piston.discovery import discovery
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import TaskType
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.store import Store
+
+ENGINES = ("embedded", "worker")
+MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}
+BUILDS = BuildOptions(
+    limits=BuildLimits(cpu_time=1.0, wall_time=60.0, memory=300 << 20), precompile_after=None
+)
+BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
+SUCCEEDED = "**succeeded**"
+
+Column = dict[str, list[Found]]  # what each attack came to, on every task that it was tried on
+
+
+@asynccontextmanager
+async def engine_of(kind: str, store: Store, layers: tuple[str, ...], boxes: Path) -> AsyncIterator[Engine]:
+    """An engine that is not open yet, and whoever it needs."""
+    here = EmbeddedEngine(store=store, slots=1, layers=layers, boxes=boxes, max_disk=64 << 20, max_names=3000)
+    async with AsyncExitStack() as held:
+        if kind == "embedded":
+            yield here
+            return
+        await held.enter_async_context(here)
+        server = await held.enter_async_context(Server(here, ServerOptions(port=0, token=SECRET)))
+        yield PistonEngine(discovery(server.url), token=SECRET)
+
+
+async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground, workshop: Path) -> Column:
+    """All attacks on one engine under one mixture of layers."""
+    boxes = workshop / f"boxes-{ground.mark}"
+    boxes.mkdir(mode=0o711)
+    options = JudgeOptions(all_tests=True, layers=layers)
+    with tempfile.TemporaryDirectory() as built:
+        async with (
+            engine_of(kind, Store(cache), layers, boxes) as engine,
+            Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer,
+        ):
+            found = [
+                *[await programs(scorer, ground, each) for each in _BY_LANGUAGE],
+                *[await pairs(scorer, ground, task_type) for task_type in _PAIRED],
+                await functions(scorer, ground),
+                await files(scorer, ground),
+                await sources(scorer, ground, COMPILING),
+                await scripts(engine, ground, SCRIPTS, boxes),
+            ]
+    whole: Column = {}
+    for round_ in found:
+        for name, result in round_.items():
+            whole.setdefault(name, []).append(result)
+    return whole
+
+
+_PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
+_BY_LANGUAGE = [[each for each in PROGRAMS if each.language == language] for language in ("c++", "python")]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by their titles."""
+
+    columns: dict[str, Column]
+    user: str
+
+    @property
+    def faults(self) -> list[str]:
+        return [
+            f"{title}: {name}: {found.fault}"
+            for title, column in self.columns.items()
+            for name, all_found in column.items()
+            for found in all_found
+            if found.fault
+        ]
+
+    def markdown(self) -> str:
+        titles = list(self.columns)
+        attempts = sum(len(found) for column in self.columns.values() for found in column.values())
+        lines = [
+            f"{len(ATTACKS)} attacks, {attempts} attempts as {self.user}, {len(self.faults)} successful.",
+            "",
+            "| attack | what it is after | written in | " + " | ".join(titles) + " | what stops it |",
+            "|---|---|---|" + "---|" * len(titles) + "---|",
+        ]
+        for attack in ATTACKS:
+            cells = [_cell(column.get(attack.name, [])) for column in self.columns.values()]
+            stops = ", ".join(attack.layers) or f"*{attack.inherent}*"
+            lines.append(
+                f"| {attack.name} | {attack.heading} | {attack.language} | {' | '.join(cells)} | {stops} |"
+            )
+        return "\n".join(lines) + "\n"
+
+
+def _cell(found: list[Found]) -> str:
+    if any(each.fault for each in found):
+        return SUCCEEDED
+    return " ".join(dict.fromkeys(each.verdict for each in found)) or "not tried"
+
+
+def put_into(document: Path, table: str) -> None:
+    text = document.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    document.write_text(f"{before}{BEGIN}\n{table}{END}{after}")
+
+
+def rows_of(document: Path) -> dict[str, list[str]]:
+    """The table's cells by the attack's name."""
+    table = document.read_text().partition(BEGIN)[2].partition(END)[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")][2:]
+    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}

@@ -1,0 +1,87 @@
+"""No layer is decoration: what is said to stop an attack does. A sample; `scripts/attacks mutate` tries all of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from building import SOURCES, build_proctor, built_once
+from catalogue import ATTACKS
+from harness import EVERYTHING, Bench
+from mutation import TEST_BUILD, Trial, adopt_orphans, trials
+
+# Between them they have nearly every layer, and none of them takes long.
+SAMPLE = (
+    "answer-by-its-names",
+    "size-of-the-answer",
+    "environment",
+    "inherited-descriptors",
+    "descriptors-of-others",
+    "verdict-on-standard-output",
+    "an-editor-that-stays",
+    "a-process-that-stays",
+    "a-dump-for-the-next",
+    "kill-the-group",
+    "touching-memory",
+    "reserving-memory",
+    "locking-memory",
+    "lifting-its-limits",
+    "many-descriptors",
+    "message-queues",
+    "terminal-escapes",
+    "word-by-a-lock",
+)
+# Not of the proctor: what a build job holds.
+ELSEWHERE = {"build"}
+
+
+@pytest.fixture
+def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path]) -> Iterator[Bench]:
+    """Drives a proctor that can be told to do without layers."""
+    proctor = built_once(binaries / "proctor-of-tests", partial(build_proctor, TEST_BUILD))
+    with adopt_orphans():
+        yield Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) -> None:
+    found = list(trials([name]))
+    assert any(trial.succeeds for trial in found)
+    assert not [why for trial in found if (why := _told(trial, weakened))]
+
+
+def _told(trial: Trial, bench: Bench) -> str:
+    fault = trial.fault(bench)
+    return f"without {trial.away}, success being {trial.succeeds}: {fault}" if fault else ""
+
+
+def test_every_layer_stops_something() -> None:
+    """All that the proctor can do without is in the table, and all in the table can be done without."""
+    sources = "".join(path.read_text() for path in sorted(SOURCES.glob("*.cpp")))
+    known = set(re.findall(r'\bon\("([a-z-]+)"\)', sources)) | {"landlock", "namespaces", "seccomp"}
+    assert {layer for attack in ATTACKS for layer in attack.layers} == known | ELSEWHERE
+
+
+def test_what_is_shipped_can_do_without_nothing(proctor: Path, bench: Bench) -> None:
+    fewer = Bench(
+        workshop=bench.workshop,
+        proctor=proctor,
+        compiled=bench.compiled,
+        layers=bench.layers,
+        without=["rlimit-core"],
+    )
+    assert "test build only" in fewer.box("true").report["failure"]
+    program = proctor.read_bytes()
+    assert b"rlimit-msgqueue" not in program
+    assert b"unlinking" not in program
+
+
+def test_a_plan_cannot_ask_for_less_either(bench: Bench) -> None:
+    judged = bench.judge("int main(){}", [("", "")])
+    assert judged.lines[-1].done
+    script = """sed -i 's/"version":1/"version":1,"without":[]/' plan.json; exec ./proctor run plan.json"""
+    judged = bench.judge("int main(){}", [("", "")], script=script)
+    assert judged.lines == [] and "test build only" in judged.boxed.stdout
