@@ -148,10 +148,11 @@ def _wall(line: Line, terms: _Terms) -> str:
 
 
 def _memory(line: Line, terms: _Terms) -> str:
+    exceeded = "Memory limit exceeded (resident memory"
     limit = "" if terms.limits.memory is None else _mebibytes(terms.limits.memory)
     if terms.company.processes > 1:  # the line has what they used together, the limit is for each
-        return f"Memory limit exceeded (one of {terms.company.processes} processes more than {limit})"
-    return f"Memory limit exceeded ({_mebibytes(line.memory)}{limit and f' of {limit}'})"
+        return f"{exceeded} of one of {terms.company.processes} processes more than {limit})"
+    return f"{exceeded} {_mebibytes(line.memory)}{limit and f' of {limit}'})"
 
 
 def _output(line: Line, terms: _Terms) -> str:

@@ -85,7 +85,7 @@ def test_worst_of_nothing_is_skipped() -> None:
             {"end": "memory", "memory": 257 << 20},
             0,
             "MLE",
-            "Memory limit exceeded (257.0 MiB of 256.0 MiB)",
+            "Memory limit exceeded (resident memory 257.0 MiB of 256.0 MiB)",
         ),
         ({"end": "output"}, 0, "OLE", "Output limit exceeded (more than 64.0 MiB)"),
         ({"end": "exit", "code": 3}, 0, "RE", "Runtime error (exit code 3)"),
@@ -109,7 +109,7 @@ def test_only_a_program_that_ended_well_has_a_score(end: str) -> None:
     [
         ("cpu", "Time limit exceeded (CPU time 1.000 s)"),
         ("wall", "Time limit exceeded (wall time 2.000 s)"),
-        ("memory", "Memory limit exceeded (3.0 MiB)"),
+        ("memory", "Memory limit exceeded (resident memory 3.0 MiB)"),
         ("output", "Output limit exceeded"),
     ],
 )

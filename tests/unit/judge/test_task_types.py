@@ -152,7 +152,7 @@ async def test_limits_that_were_exceeded_together_are_told_as_such() -> None:
     result = await score(FakeEngine({0: "cpu", 1: "memory"}), communication(options=of_three))
     assert [test.feedback for test in result.tests] == [
         "Time limit exceeded (CPU time of 3 processes 0.001 s of 1.000 s)",
-        "Memory limit exceeded (one of 3 processes more than 256.0 MiB)",
+        "Memory limit exceeded (resident memory of one of 3 processes more than 256.0 MiB)",
     ]
     steps = problem(1, task_type=TaskType.TWO_STEPS, grader_files=GRADERS)
     (test,) = (await score(FakeEngine({0: "cpu"}), steps)).tests
