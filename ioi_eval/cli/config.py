@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import yaml
@@ -13,33 +13,37 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Value
 from ioi_eval.problems.fields import nearest
 
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+_Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+
 
 class ModelConfig(Value):
     name: str = ""
     base_url: str = ""
     api_key_env: str = "OPENAI_API_KEY"
     system: str = ""
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
+    temperature: _Amount | None = None
+    top_p: _Amount | None = None
+    max_tokens: _Count | None = None
     seed: int | None = None
-    attempts: int = 6
-    requests_per_minute: float | None = None
+    attempts: _Count = 6
+    requests_per_minute: _Positive | None = None
     extra: Mapping[str, Any] = {}
 
 
 class BudgetConfig(Value):
-    tokens: int | None = None
-    money: float | None = None
-    input_price: float | None = None
-    output_price: float | None = None
+    tokens: _Count | None = None
+    money: _Amount | None = None
+    input_price: _Amount | None = None
+    output_price: _Amount | None = None
 
 
 class Config(Value):
     """What a run is to do. `ioi-eval init` writes these with comments."""
 
     benchmark: str = "apps"
-    sample_size: int | None = None
+    sample_size: _Count | None = None
     seed: int = 0
     tasks: tuple[str, ...] = ()
     filter_difficulty: tuple[str, ...] = ()
@@ -49,33 +53,48 @@ class Config(Value):
     data_dir: str = ""
     model: ModelConfig = ModelConfig()
     command: str = ""
-    samples: int = 1
+    samples: _Count = 1
     language: str = ""
     prompt: str = ""
-    timeout_seconds: float = 300.0
-    concurrency: int = 8
+    timeout_seconds: _Positive = 300.0
+    concurrency: _Count = 8
     budget: BudgetConfig = BudgetConfig()
     engine: str = ""
-    time_limit: float | None = None
+    time_limit: _Positive | None = None
     out: str = ""
+
+
+_INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     """The file's values, and over them those that flags give. `model.name` names a value within `model`."""
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
-    for name, value in flags.items():
-        if value not in (None, [], ()):
-            _put(values, name.split("."), value, where)
+    given = {name: value for name, value in flags.items() if value not in (None, [], ())}
+    _choose_author(values, given)
+    for name, value in given.items():
+        _put(values, name.split("."), value, where)
     try:
-        return _checked(msgspec.convert(values, Config, strict=True), where)
+        config = msgspec.convert(values, Config, strict=True)
     except msgspec.ValidationError as error:
-        raise InputError(*_problem_of(error, where)) from error
+        raise _wrong(error, where) from error
+    _check(config, where)
+    return config
+
+
+def _choose_author(values: dict[str, Any], flags: Mapping[str, Any]) -> None:
+    """A command wins over a model, but no command in a file over a model that a flag names."""
+    named = flags.keys() & {"model.name", "model.base_url"}
+    if named and flags.get("command"):
+        raise InputError("a model or a command, not both", field="--command", remedy="Leave one of them out")
+    if named:
+        values.pop("command", None)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text())
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -84,25 +103,40 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(values, dict):
         raise InputError("expected keys and values", where=str(path), remedy="`ioi-eval init` writes one")
-    for names, fields in _keys(values):
-        _check_known(names, fields, str(path))
-    return values
+    for above, keys, known in _keys(values):
+        _check_known(above, keys, known, str(path))
+    return _said(values)
 
 
-def _keys(values: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    yield ("", *map(str, values)), Config.__struct_fields__
-    for name, kind in (("model", ModelConfig), ("budget", BudgetConfig)):
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A key without a value, as one whose lines are all comments, says nothing."""
+    said = {name: value for name, value in values.items() if value is not None}
+    return {
+        name: _said(value) if name in _INNER and isinstance(value, dict) else value
+        for name, value in said.items()
+    }
+
+
+def _keys(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
+    """What stands above keys, the keys, and those that may be there."""
+    yield "", values, Config.__struct_fields__
+    for name, kind in _INNER.items():
         if isinstance(values.get(name), Mapping):
-            yield (f"{name}.", *map(str, values[name])), kind.__struct_fields__
+            yield f"{name}.", values[name], kind.__struct_fields__
 
 
-def _check_known(names: tuple[str, ...], known: tuple[str, ...], where: str) -> None:
-    above, *keys = names
-    for key in keys:
+def _check_known(above: str, keys: Iterable[object], known: tuple[str, ...], where: str) -> None:
+    for key in map(str, keys):
         if key not in known:
-            raise InputError(
-                f"unknown key {above + key!r}", where=where, field=above + key, remedy=nearest(key, known)
-            )
+            name = above + key
+            raise InputError(f"unknown key {name!r}", where=where, field=name, remedy=_meant(key, known))
+
+
+def _meant(key: str, known: tuple[str, ...]) -> str:
+    """The key where it belongs, else the nearest one."""
+    places = [f"{name}.{key}" for name, kind in _INNER.items() if key in kind.__struct_fields__]
+    places += [key] if key in Config.__struct_fields__ else []
+    return f"Did you mean {places[0]!r}?" if places else nearest(key, known)
 
 
 def _put(values: dict[str, Any], path: list[str], value: Any, where: str) -> None:
@@ -113,26 +147,23 @@ def _put(values: dict[str, Any], path: list[str], value: Any, where: str) -> Non
     values[path[-1]] = value
 
 
-def _problem_of(error: msgspec.ValidationError, where: str) -> tuple[Any, ...]:
+def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
     text, _, place = str(error).partition(" - at `$.")
-    return (f"{place.rstrip('`') or 'the file'}: {text[:1].lower()}{text[1:]}", where)
+    return InputError(f"{text[:1].lower()}{text[1:]}", where=where, field=place.rstrip("`"))
 
 
-def _checked(config: Config, where: str) -> Config:
-    positive = {
-        "samples": config.samples,
-        "concurrency": config.concurrency,
-        "timeout_seconds": config.timeout_seconds,
-        "sample_size": config.sample_size,
-        "time_limit": config.time_limit,
-        "model.attempts": config.model.attempts,
-    }
-    for name, value in positive.items():
-        if value is not None and value <= 0:
-            raise InputError(f"{value:g} is not above 0", where=where, field=name)
-    return config
+def _check(config: Config, where: str) -> None:
+    """What types do not say."""
+    prices = config.budget.input_price, config.budget.output_price
+    if config.budget.money is not None and prices == (None, None):
+        raise InputError(
+            "money cannot be counted without prices",
+            where=where,
+            field="budget.money",
+            remedy="Give budget.input_price and budget.output_price, for a million tokens",
+        )
 
 
 def template() -> str:
     """What `ioi-eval init` writes."""
-    return (Path(__file__).parent / "config.yaml").read_text()
+    return (Path(__file__).parent / "config.yaml").read_text(encoding="utf-8")

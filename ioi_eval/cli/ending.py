@@ -14,7 +14,7 @@ _SHOWN_FAILURES = 5
 
 def command(arguments: list[str]) -> str:
     """How to go on with a run: the command as it was given, but for what would start it anew."""
-    return shlex.join(["ioi-eval", *(word for word in arguments if word != "--fresh")])
+    return shlex.join(["ioi-eval", *(word for word in arguments if word not in ("--fresh", "--rejudge"))])
 
 
 def say_how_to_go_on(run: RunOptions) -> None:

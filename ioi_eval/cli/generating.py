@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from ioi_eval.cli.config import Config
 from ioi_eval.cli.engines import EngineChoice
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.judging import RunOptions, fingerprint_of, judge_stream
-from ioi_eval.cli.sources import language_of, open_source
+from ioi_eval.cli.running import run_name
+from ioi_eval.cli.sources import benchmark_of, language_of, open_source
 from ioi_eval.errors import InputError
 from ioi_eval.extraction import extract
 from ioi_eval.generate import (
+    SOLUTIONS,
     Agent,
     AgentOptions,
     Ask,
@@ -36,8 +38,9 @@ from ioi_eval.generate import (
     Sampling,
     asks_of,
     fingerprint,
+    name_of,
 )
-from ioi_eval.journal import read_failures, read_rows
+from ioi_eval.journal import Fingerprint, read_failures, read_rows
 from ioi_eval.journal.files import replace
 from ioi_eval.languages import find
 from ioi_eval.models import Limits, Problem, Submission, Value
@@ -57,15 +60,14 @@ class Request(Value):
     config: Config
     engine: EngineChoice
     fresh: bool = False
+    rejudge: bool = False
     quiet: bool = False
     command: str = ""
 
     @property
     def out(self) -> str:
-        return (
-            self.config.out
-            or f"runs/{self.config.benchmark}-{_author_name(self.config) or 'run'}".replace(":", "-")
-        )
+        config = self.config
+        return config.out or f"runs/{run_name(config.benchmark)}-{run_name(_author_name(config))}"
 
 
 class Outcome(Value):
@@ -84,35 +86,55 @@ def prompt_of(config: Config) -> Iterator[str]:
 
 def generate_and_score(request: Request) -> Outcome:
     """Raises InputError before anything is asked, and KeyboardInterrupt when everything is cleaned up."""
-    config, store = request.config, open_store()
-    out = Path(request.out)
+    config, store, out = request.config, open_store(), Path(request.out)
+    if not config.command:
+        _model(config)
     with closing(_problems(config, store)) as problems:
         asks = _asks(config, problems)
-        author, settings = _author_name(config), _settings(config)
-        of_asks = fingerprint(asks, author, settings)
-        with Generations(out, of_asks, author, fresh=request.fresh) as generations:
-            unwritten: dict[str, str] = {}
-            call = judge_stream(
+        of_asks = fingerprint(asks, _author_name(config), _settings(config))
+        unwritten: dict[str, str] = {}
+        with Generations(out, of_asks, _author_name(config), fresh=request.fresh) as generations:
+            made = fingerprint_of(of_asks, made_of(problems), {"time_limit": config.time_limit})
+            call = _judged(
+                request,
                 lambda: _submissions(request, problems, asks, generations, unwritten),
                 problems,
                 len(asks),
-                fingerprint_of(of_asks, made_of(problems), {"time_limit": config.time_limit}),
-                RunOptions(
-                    out=request.out,
-                    engine=request.engine,
-                    fresh=request.fresh,
-                    quiet=request.quiet,
-                    command=request.command,
-                ),
+                made,
                 store,
-                {"benchmark": config.benchmark, "author": author, **settings},
             )
-        found = tuple(sorted(_instances(out, problems, asks, unwritten), key=_place))
-    replace(out / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
+            found = tuple(sorted(_instances(out, problems, asks, unwritten), key=_place))
+            replace(out / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
+            summary = write_reports(out)
     failures = {key: str(row["reason"]) for key, row in read_failures(out).items()}
-    return Outcome(
-        call=call, summary=write_reports(out), instances=found, failures=failures, unwritten=unwritten
+    return Outcome(call=call, summary=summary, instances=found, failures=failures, unwritten=unwritten)
+
+
+def _judged(
+    request: Request,
+    submissions: Callable[[], AsyncIterator[Submission]],
+    problems: Problems,
+    total: int,
+    made: Fingerprint,
+    store: Store,
+) -> RunSummary:
+    config = request.config
+    options = RunOptions(
+        out=request.out,
+        engine=request.engine,
+        fresh=request.fresh or request.rejudge,
+        quiet=request.quiet,
+        command=request.command,
     )
+    settings = {"benchmark": config.benchmark, "author": _author_name(config), **_settings(config)}
+    try:
+        return judge_stream(submissions, problems, total, made, options, store, settings)
+    except InputError as error:
+        # What makes results stale leaves programs as they are, and they may have been paid for.
+        remedy = error.remedy.replace("--fresh to", "--rejudge to")
+        raise InputError(
+            error.problem, where=error.where, row=error.row, field=error.field, remedy=remedy
+        ) from error
 
 
 # --- what is asked -----------------------------------------------------------------------------------
@@ -153,18 +175,29 @@ def _within(problems: Problems, seconds: float) -> Problems:
 
 
 def _asks(config: Config, problems: Problems) -> tuple[Ask, ...]:
-    language = config.language or language_of(config.benchmark)
-    prompts = Prompts(config.prompt or config.benchmark, language=language)
-    usable = [problem for problem in problems.values() if not problem.unusable]
-    return asks_of(usable, prompts, language=find(language).name, samples=config.samples)
+    language = find(config.language or language_of(config.benchmark)).name
+    benchmark = benchmark_of(config.benchmark)
+    prompts = Prompts(
+        config.prompt,
+        benchmark="" if benchmark is None else benchmark.name,
+        language=language,
+        file=_solution(language) if config.command else "",
+    )
+    usable = (problem for problem in problems.values() if not problem.unusable)
+    return asks_of(usable, prompts, language=language, samples=config.samples)
+
+
+def _solution(language: str) -> str:
+    if language not in SOLUTIONS:
+        known = " or ".join(SOLUTIONS)
+        raise InputError(
+            f"an agent cannot be asked for {language}", field="language", remedy=f"Choose {known}"
+        )
+    return SOLUTIONS[language]
 
 
 def _author_name(config: Config) -> str:
-    return (
-        config.command.split()[0]
-        if config.command.strip()
-        else config.model.name or os.environ.get(_MODEL, "")
-    )
+    return name_of(config.command) or config.model.name or os.environ.get(_MODEL, "")
 
 
 def _settings(config: Config) -> dict[str, Any]:
@@ -186,9 +219,9 @@ async def _author(request: Request, generations: Generations) -> AsyncIterator[A
         yield Agent(AgentOptions(command=config.command, folder=folder, timeout=config.timeout_seconds))
         return
     budget = Budget(msgspec.convert(msgspec.structs.asdict(config.budget), BudgetOptions))
-    for row in generations.rows.values():
+    for row in generations:
         budget.spend(row.get("metadata", {}).get("usage", {}))
-    async with ChatModel(_model(config), budget) as model:
+    async with ChatModel(_model(config), budget, key=os.environ.get(config.model.api_key_env, "")) as model:
         yield model
 
 
@@ -203,7 +236,6 @@ def _model(config: Config) -> ModelOptions:
     return ModelOptions(
         name=name,
         base_url=base_url,
-        key=os.environ.get(model.api_key_env, ""),
         system=model.system,
         sampling=Sampling(
             temperature=model.temperature,
@@ -237,7 +269,7 @@ async def _submissions(
             if isinstance(one, Failed):
                 unwritten[one.key] = one.reason
             else:
-                yield _submission(one.row, problems)
+                yield _submission(generations.row(one.key), problems)
 
 
 def _submission(row: Mapping[str, Any], problems: Problems) -> Submission:
@@ -289,7 +321,7 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
     scores = {test["test_name"]: test["score"] for test in tests}
     passed, total = sum(score >= 1 for score in scores.values()), len(scores)
     return {
-        "resolved": passed == total,
+        "resolved": 0 < total == passed,
         "passed": passed,
         "total": total,
         "pass_rate": passed / total if total else 0.0,

@@ -15,7 +15,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.config import read_config
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
-from ioi_eval.cli.engines import EngineChoice, chooses_engine
+from ioi_eval.cli.engines import EngineChoice, check_engine, chooses_engine
 from ioi_eval.cli.generating import INSTANCES, Outcome, Request, generate_and_score, prompt_of
 from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import Fresh, Quiet
@@ -54,11 +54,15 @@ _Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Requ
 _Seed = Annotated[int | None, typer.Option(metavar="S", help="Another sample of the same size.")]
 _Out = Annotated[str | None, typer.Option(metavar="DIR", help="The run's folder.")]
 _Print = Annotated[bool, typer.Option("--print-prompt", help="Show the first prompt, and ask nobody.")]
+_Rejudge = Annotated[
+    bool, typer.Option("--rejudge", help="Judge all programs again, and ask for none that is there.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON at the end, and nothing else.")]
 
 
 @chooses_engine
 def run(
+    context: typer.Context,
     engine: EngineChoice,
     config: _Config = None,
     benchmark: _Benchmark = None,
@@ -79,6 +83,7 @@ def run(
     out: _Out = None,
     print_prompt: _Print = False,
     fresh: Fresh = False,
+    rejudge: _Rejudge = False,
     quiet: Quiet = False,
     as_json: _Json = False,
 ) -> None:
@@ -121,8 +126,9 @@ def run(
         return
     request = Request(
         config=wanted,
-        engine=_engine(engine, wanted.engine),
+        engine=_engine(context, engine, wanted.engine),
         fresh=fresh,
+        rejudge=rejudge,
         quiet=quiet or as_json,
         command=command(sys.argv[1:]),
     )
@@ -137,8 +143,13 @@ def run(
         raise typer.Exit(console.UNSCORED)
 
 
-def _engine(chosen: EngineChoice, of_file: str) -> EngineChoice:
-    return msgspec.structs.replace(chosen, text=of_file) if of_file and not chosen.remote else chosen
+def _engine(context: typer.Context, chosen: EngineChoice, of_file: str) -> EngineChoice:
+    """A flag wins over the file, and the file over the environment."""
+    source = context.get_parameter_source("engine")
+    if not of_file or (source is not None and source.name == "COMMANDLINE"):
+        return chosen
+    check_engine(of_file, "engine")
+    return msgspec.structs.replace(chosen, text=of_file)
 
 
 def _show(outcome: Outcome, request: Request, seconds: float, *, quiet: bool, as_json: bool) -> None:
@@ -174,7 +185,7 @@ def _resolved(outcome: Outcome) -> str:
 
 def _say_unwritten(unwritten: Mapping[str, str]) -> None:
     for key, reason in list(unwritten.items())[:_SHOWN]:
-        console.tell(f"not written: {key}: {reason}")
+        console.tell(console.visible(f"not written: {key}: {reason}"))
     if number := len(unwritten):
         console.tell(
             f"{console.counted(number, 'program')} not written; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.generate.agents import Agent, AgentOptions
+from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
 from ioi_eval.generate.asking import Ask, Author, asks_of, fingerprint
 from ioi_eval.generate.budget import Budget, BudgetOptions
 from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling
@@ -11,6 +11,7 @@ from ioi_eval.generate.producing import Failed, Producing, Written
 from ioi_eval.generate.prompts import Prompts
 
 __all__ = [
+    "SOLUTIONS",
     "Agent",
     "AgentOptions",
     "Ask",
@@ -27,4 +28,5 @@ __all__ = [
     "Written",
     "asks_of",
     "fingerprint",
+    "name_of",
 ]

@@ -7,11 +7,12 @@ What it leaves is judged in a box like everything else.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
+import hashlib
 import re
+import shlex
 import shutil
-import signal
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from ioi_eval.errors import InputError
@@ -19,9 +20,14 @@ from ioi_eval.generate.asking import Ask, GenerationFailed, Text
 from ioi_eval.models import Value
 
 STATEMENT, LOG = "problem.md", "agent.log"
-_SOLUTIONS = (("solution.py", "python"), ("solution.cpp", "c++"))
+SOLUTIONS: Mapping[str, str] = {
+    "python": "solution.py",
+    "c++": "solution.cpp",
+}  # the first that is there counts
 _LARGEST = 10 << 20  # bytes of a solution
-_GRACE = 5.0  # seconds between asking to end and ending it
+_LARGEST_LOG = 16 << 20  # bytes
+_KEEPER = Path(__file__).with_name("keeper.py")
+_NOT_STARTED = frozenset({"exit 126", "exit 127"})  # what shells say of a command that is not there
 
 
 class AgentOptions(Value):
@@ -38,32 +44,65 @@ class Agent:
 
     @property
     def name(self) -> str:
-        return self._options.command.split()[0] if self._options.command.strip() else ""
+        return name_of(self._options.command)
 
     async def write(self, ask: Ask) -> Text:
-        folder = Path(self._options.folder) / re.sub(r"[^\w.@#-]", "_", ask.key)
+        folder = self._folder(ask)
         await asyncio.to_thread(_lay_out, folder, ask)
         ended = await self._run(folder)
         return await asyncio.to_thread(_left, folder, ended)
 
+    def _folder(self, ask: Ask) -> Path:
+        return Path(self._options.folder) / _folder_name(ask.key)
+
     async def _run(self, folder: Path) -> str:
         """How it ended: its exit code, or that it took too long. Nothing of it is left."""
         with (folder / LOG).open("wb") as log:
-            process = await asyncio.create_subprocess_shell(
-                self._options.command,
+            keeper = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(_KEEPER), str(_LARGEST_LOG), self._options.command),
                 cwd=folder,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE,
                 stdout=log,
-                stderr=asyncio.subprocess.STDOUT,
+                stderr=log,
                 start_new_session=True,
             )
         try:
             async with asyncio.timeout(self._options.timeout):
-                return f"exit {await process.wait()}"
+                return f"exit {await keeper.wait()}"
         except TimeoutError:
             return "timeout"
         finally:
-            await _end(process)
+            await _end(keeper)
+
+
+async def _end(keeper: asyncio.subprocess.Process) -> None:
+    """Closes our end of the pipe, which tells its keeper. However often we are told to stop: first this."""
+    assert keeper.stdin is not None, "it was made with one"
+    keeper.stdin.close()
+    cancelled = False
+    while keeper.returncode is None:
+        try:
+            await keeper.wait()
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+def name_of(command: str) -> str:
+    """The program's name, without its folder, and without variables set for it: they may be secret."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    programs = (word for word in words if not re.match(r"\w+=", word))
+    return Path(next(programs, "")).name
+
+
+def _folder_name(key: str) -> str:
+    """One that every file system takes, and another one for each key."""
+    plain = re.sub(r"[^\w.@#-]|^\.", "_", key, flags=re.ASCII)[:100]
+    return plain if plain == key else f"{plain}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
 def _lay_out(folder: Path, ask: Ask) -> None:
@@ -71,43 +110,35 @@ def _lay_out(folder: Path, ask: Ask) -> None:
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / STATEMENT).write_text(ask.prompt)
+        (folder / STATEMENT).write_text(ask.prompt, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"no folder for the agent: {error}", where=str(folder)) from error
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Its whole process group: asked first, then killed."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(_gone(process)), _GRACE)
-    await process.wait()
-
-
-async def _gone(process: asyncio.subprocess.Process) -> None:
-    """Until nobody of the group is left, the children of one that has ended included."""
-    await process.wait()
-    with contextlib.suppress(ProcessLookupError):
-        while True:
-            os.killpg(process.pid, 0)
-            await asyncio.sleep(0.05)
+        raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
 
 
 def _left(folder: Path, ended: str) -> Text:
-    for name, language in _SOLUTIONS:
-        file = folder / name
-        if file.is_symlink() or not file.is_file():
-            continue
-        with file.open("rb") as stream:
-            code = stream.read(_LARGEST + 1).decode(errors="replace")
-        if len(code) > _LARGEST:
-            raise GenerationFailed(f"{name} is larger than {_LARGEST >> 20} MB")
-        return Text(generation=code, code=code, language=language, stop_reason=ended)
-    names = " or ".join(name for name, _ in _SOLUTIONS)
-    if ended == "exit 0" or ended == "timeout":  # it had its chance: no program is what it handed in
+    for language, name in SOLUTIONS.items():
+        if (code := _read(folder / name)) is not None:
+            return Text(generation=code, code=code, language=language, stop_reason=ended)
+    log = folder / LOG
+    if ended in _NOT_STARTED:
+        raise InputError(
+            f"the command cannot be run ({ended})", field="command", remedy=f"What the shell says is in {log}"
+        )
+    if ended in ("exit 0", "timeout"):  # it had its chance: no program is what it handed in
         return Text(generation="", stop_reason=ended)
-    raise GenerationFailed(f"the agent left no {names} ({ended}); see {folder / LOG}")
+    names = " or ".join(SOLUTIONS.values())
+    raise GenerationFailed(f"the agent left no {names} ({ended}); see {log}")
+
+
+def _read(file: Path) -> str | None:
+    """None where there is no such file. Links are none: who follows them reads what is not the agent's."""
+    try:
+        if file.is_symlink() or not file.is_file():
+            return None
+        with file.open("rb") as stream:
+            code = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise GenerationFailed(f"{file} cannot be read: {error.strerror or error}") from error
+    if len(code) > _LARGEST:
+        raise GenerationFailed(f"{file.name} is larger than {_LARGEST >> 20} MB")
+    return code.decode(errors="replace")

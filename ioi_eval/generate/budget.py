@@ -9,6 +9,8 @@ from ioi_eval.generate.asking import OutOfBudget
 from ioi_eval.models import Value
 
 _MILLION = 1_000_000
+_CHARACTERS = 3  # of a token, at least, where a server does not say how many there were
+_GIVEN, _WRITTEN = "prompt_tokens", "completion_tokens"
 
 
 class BudgetOptions(Value):
@@ -35,22 +37,26 @@ class Budget:
         if limit.money is not None and self.money >= limit.money:
             raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
 
-    def spend(self, usage: Mapping[str, Any]) -> float | None:
-        """What a reply used; its cost, where prices are known."""
-        given, written = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        cost = self.cost(usage)
-        self.tokens += given + written
-        self.money += cost or 0.0
-        return cost
+    def usage(self, said: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
+        """What a server says of a reply. Under a limit, what it does not say is estimated, and marked."""
+        limited = (self._options.tokens, self._options.money) != (None, None)
+        if not limited or _count(said, _GIVEN) + _count(said, _WRITTEN):
+            return said
+        tokens = {_GIVEN: -(-given // _CHARACTERS), _WRITTEN: -(-written // _CHARACTERS)}
+        return {**said, **tokens, "estimated": True}
 
-    def cost(self, usage: Mapping[str, Any]) -> float | None:
+    def spend(self, usage: Mapping[str, Any]) -> float | None:
+        """Counts it; returns its cost, where prices are known."""
+        given, written = _count(usage, _GIVEN), _count(usage, _WRITTEN)
+        self.tokens += given + written
         prices = self._options.input_price, self._options.output_price
         if prices == (None, None):
             return None
-        given, written = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        return (given * (prices[0] or 0) + written * (prices[1] or 0)) / _MILLION
+        cost = (given * (prices[0] or 0) + written * (prices[1] or 0)) / _MILLION
+        self.money += cost
+        return cost
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
     value = usage.get(name)
-    return value if isinstance(value, int) else 0
+    return max(value, 0) if isinstance(value, int) else 0

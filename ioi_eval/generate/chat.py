@@ -1,19 +1,18 @@
 """Models behind OpenAI's chat completions, as most servers offer them. Nothing is streamed.
 
-A reply that is late, broken or refused for the moment is asked for again, elsewhere in time: with the pause
-that the server names, for all requests, else with one that grows. What the server will never accept is an
-InputError at once.
+What is late, broken or refused for the moment is asked for again: after the pause that the server names, for
+all requests, else after one that grows. What the server will never accept is an InputError at once, and so is
+what has not once been answered like a model; what it will not accept of one prompt is that prompt's failure.
 """
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import random
 import time
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import httpx
 import msgspec
@@ -21,11 +20,15 @@ import msgspec
 from ioi_eval.errors import InputError
 from ioi_eval.generate.asking import Ask, GenerationFailed, Text
 from ioi_eval.generate.budget import Budget
+from ioi_eval.generate.replies import Fault, Kind, Reply, read_reply
 from ioi_eval.models import Value
 
 _LONGEST_PAUSE = 120.0  # seconds; a server that names a longer one is not waited for so long
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-_CLIPPED = 300  # characters of what a server said, in messages
+_PAUSES = 10  # refusals with a named pause that weigh as much as one fault
+_UNREACHABLE = 2  # attempts where nobody has ever answered
+_HOPELESS = 100  # asks in a row that failed: nobody else is asked
+_LARGEST = 64 << 20  # bytes of a reply
+_RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a request that are ours
 
 
 class Sampling(Value):
@@ -41,7 +44,6 @@ class Sampling(Value):
 class ModelOptions(Value):
     name: str
     base_url: str  # up to and without /chat/completions
-    key: str = ""  # a secret: it goes into requests and nowhere else
     system: str = ""  # a message ahead of the prompt
     sampling: Sampling = Sampling()
     timeout: float = 600.0  # seconds for one reply
@@ -50,45 +52,24 @@ class ModelOptions(Value):
     pause: float = 1.0  # seconds before the second attempt; doubled each time
 
 
-class _Message(msgspec.Struct):
-    content: Any = None
-    reasoning_content: Any = None
-    reasoning: Any = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Reply(msgspec.Struct):
-    choices: list[_Choice]
-    usage: dict[str, Any] | None = None
-
-
-class _Passing(Exception):
-    """Worth another attempt, after `pause` seconds if the server names them."""
-
-    def __init__(self, reason: str, pause: float | None = None) -> None:
-        self.reason, self.pause = reason, pause
-        super().__init__(reason)
-
-
 class ChatModel:
-    """An author that is asked over HTTP. `async with` opens and closes its connections."""
+    """An author that is asked over HTTP. `async with` opens and closes its connections.
 
-    def __init__(
-        self, options: ModelOptions, budget: Budget, *, transport: httpx.AsyncBaseTransport | None = None
-    ):
-        self._options, self._budget = options, budget
-        headers = {"Authorization": f"Bearer {options.key}"} if options.key else {}
+    `key` is a secret: it goes into requests and nowhere else, not even where a server repeats it.
+    """
+
+    def __init__(self, options: ModelOptions, budget: Budget, *, key: str = "") -> None:
+        self._options, self._budget, self._key = options, budget, key.strip()
+        self._url = _completions(options.base_url)
         self._http = httpx.AsyncClient(
-            headers=headers,
+            headers=_headers(self._key),
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            transport=transport,
         )
         self._gate = _Gate(options.requests_per_minute)
+        self._answered = False  # once, like a model
+        self._failed = 0  # asks in a row
+        _check_extra(options.sampling.extra)
 
     @property
     def name(self) -> str:
@@ -104,19 +85,57 @@ class ChatModel:
         await self._http.__aexit__(kind, error, trace)
 
     async def write(self, ask: Ask) -> Text:
+        if self._failed >= _HOPELESS:
+            raise GenerationFailed(f"not asked: {self._failed} others in a row failed")
         body = self._request(ask)
-        for attempt in range(1, self._options.attempts + 1):
+        try:
+            reply = await self._insist(body)
+        except GenerationFailed:
+            self._failed += 1
+            raise
+        self._answered, self._failed = True, 0
+        return self._text(ask, reply, body)
+
+    # --- attempts ---
+
+    async def _insist(self, body: Mapping[str, Any]) -> Reply:
+        attempts = pauses = 0
+        while True:
             self._budget.check()
             await self._gate.passed()
             try:
-                return self._text(await self._reply(body), body)
-            except _Passing as fault:
-                if attempt == self._options.attempts:
-                    raise GenerationFailed(f"{fault.reason} ({attempt} attempts)") from fault
-                self._gate.close_for(fault.pause)
-                if fault.pause is None:
-                    await asyncio.sleep(self._growing(attempt))
-        raise AssertionError("the last attempt returns or raises")
+                return await self._reply(body)
+            except Fault as fault:
+                pauses += fault.kind is Kind.PAUSE
+                attempts += fault.kind is not Kind.PAUSE
+                self._give_up(fault, attempts + pauses // _PAUSES)
+                if fault.pause is not None:
+                    self._gate.close_for(min(fault.pause, _LONGEST_PAUSE))
+                else:
+                    await asyncio.sleep(self._growing(attempts))
+
+    def _give_up(self, fault: Fault, attempts: int) -> None:
+        """Returns where another attempt is worth it."""
+        reason = self._without_key(fault.reason)
+        unknown = not self._answered and fault.kind in (Kind.STRANGE, Kind.REFUSED)
+        if fault.kind is Kind.FINAL or (unknown and attempts >= min(_UNREACHABLE, self._options.attempts)):
+            self._refuse(reason)
+        if unknown and fault.kind is Kind.REFUSED:
+            self._refuse(reason)
+        if fault.kind in (Kind.PROMPT, Kind.REFUSED):
+            raise GenerationFailed(reason)
+        if attempts >= self._options.attempts:
+            raise GenerationFailed(f"{reason} ({attempts} attempts)")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise InputError(
+            f"no use asking: {reason}",
+            where=_shown(self._url),
+            remedy="Look at model.name, model.base_url and the key in the environment",
+        )
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "***") if self._key else text
 
     def _growing(self, attempt: int) -> float:
         longest: float = min(_LONGEST_PAUSE, self._options.pause * 2.0 ** (attempt - 1))
@@ -142,79 +161,69 @@ class ChatModel:
             **sampling.extra,
         }
 
-    async def _reply(self, body: Mapping[str, Any]) -> _Reply:
-        url = f"{self._options.base_url.rstrip('/')}/chat/completions"
+    async def _reply(self, body: Mapping[str, Any]) -> Reply:
         try:
             # httpx's own limit is for each piece of a reply, and a server may send one a minute.
             async with asyncio.timeout(self._options.timeout):
-                response = await self._http.post(url, json=body)
+                return await self._posted(msgspec.json.encode(body))
         except TimeoutError as error:
-            raise _Passing(f"no reply within {self._options.timeout:g} s") from error
-        except httpx.InvalidURL as error:
-            raise InputError(f"{url} is no URL: {error}", field="base_url") from error
-        except httpx.TransportError as error:
-            raise _Passing(f"{type(error).__name__}: {error}".rstrip(": ")) from error
-        return _decoded(response, url)
+            raise Fault(Kind.LATER, f"no reply within {self._options.timeout:g} s") from error
+        except httpx.RequestError as error:
+            kind = Kind.STRANGE if isinstance(error, httpx.ConnectError) else Kind.LATER
+            raise Fault(kind, f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
-    def _text(self, reply: _Reply, body: Mapping[str, Any]) -> Text:
-        usage = reply.usage or {}
-        cost = self._budget.spend(usage)
-        if not reply.choices:
-            raise _Passing("a reply without a choice")
-        choice = reply.choices[0]
-        reasoning = choice.message.reasoning_content or choice.message.reasoning
+    async def _posted(self, body: bytes) -> Reply:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        pieces, size = list[bytes](), 0
+        async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
+            async for piece in response.aiter_bytes():
+                size += len(piece)
+                if size > _LARGEST:
+                    raise Fault(Kind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
+                pieces.append(piece)
+        return read_reply(response.status_code, response.headers, b"".join(pieces), now=time.time())
+
+    def _text(self, ask: Ask, reply: Reply, body: Mapping[str, Any]) -> Text:
+        usage = self._budget.usage(
+            reply.usage, given=len(ask.prompt), written=len(reply.content + reply.reasoning)
+        )
         return Text(
-            generation=_plain(choice.message.content),
-            reasoning=_plain(reasoning),
-            stop_reason=choice.finish_reason or "",
+            generation=reply.content,
+            reasoning=reply.reasoning,
+            stop_reason=reply.stop_reason,
             usage=usage,
-            cost=cost,
-            settings={
-                name: value for name, value in body.items() if name not in ("messages", "model", "stream")
-            },
+            cost=self._budget.spend(usage),
+            settings={name: value for name, value in body.items() if name not in _RESERVED},
         )
 
 
-def _decoded(response: httpx.Response, url: str) -> _Reply:
-    if response.status_code in _PASSING:
-        raise _Passing(_said(response), _named_pause(response))
-    if response.status_code != 200:
-        raise InputError(
-            f"{url} refuses: {_said(response)}",
-            field="model",
-            remedy="Look at the model's name, its base URL and the key in the environment",
-        )
+def _completions(base_url: str) -> httpx.URL:
     try:
-        return msgspec.json.decode(response.content, type=_Reply)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise _Passing(f"a reply that is no chat completion: {error}") from error
+        base = httpx.URL(base_url.strip())
+        url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions")
+    except httpx.InvalidURL as error:
+        raise InputError(f"is no URL: {error}", field="model.base_url") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        remedy = "Write it as http://127.0.0.1:8000/v1"
+        raise InputError("is no address of a server", field="model.base_url", remedy=remedy)
+    return url
 
 
-def _said(response: httpx.Response) -> str:
-    words = " ".join(response.text.split())[:_CLIPPED]
-    return f"HTTP {response.status_code}{f': {words}' if words else ''}"
+def _shown(url: httpx.URL) -> str:
+    """Without what may be secret: a password, or a key behind the question mark."""
+    return str(url.copy_with(userinfo=b"", query=None))
 
 
-def _named_pause(response: httpx.Response) -> float | None:
-    """Retry-After, in seconds or as a date."""
-    named = response.headers.get("Retry-After", "")
-    try:
-        seconds = float(named)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(named).timestamp() - time.time()
-        except (TypeError, ValueError):
-            return None
-    return min(max(seconds, 0.0), _LONGEST_PAUSE) if seconds == seconds else None
+def _headers(key: str) -> dict[str, str]:
+    if not (key.isascii() and key.isprintable()):
+        raise InputError("the key has characters that no key has", field="model.api_key_env")
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _plain(content: Any) -> str:
-    """A text, or the texts of a list of parts; whatever else a server sends counts as nothing."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "".join(text for text in texts if isinstance(text, str))
+def _check_extra(extra: Mapping[str, Any]) -> None:
+    for name in sorted(_RESERVED & extra.keys()):
+        remedy = "Programs for each problem are `samples`" if name == "n" else "Leave it out"
+        raise InputError("is not for others to set", field=f"model.extra.{name}", remedy=remedy)
 
 
 class _Gate:
@@ -222,15 +231,16 @@ class _Gate:
 
     def __init__(self, per_minute: float | None) -> None:
         self._distance = 60.0 / per_minute if per_minute else 0.0
-        self._free_at = 0.0  # the loop's time
+        self._next = 0.0  # the loop's time of the next place in the row
+        self._closed_until = 0.0
 
     async def passed(self) -> None:
-        now = asyncio.get_running_loop().time()
-        begin = max(now, self._free_at)
-        self._free_at = begin + self._distance if self._distance else self._free_at
-        if begin > now:
-            await asyncio.sleep(begin - now)
+        clock = asyncio.get_running_loop().time
+        if self._distance:
+            place = self._next = max(clock(), self._next + self._distance)
+            await asyncio.sleep(place - clock())
+        while self._closed_until > clock():  # noqa: ASYNC110 - a time is waited for, and it may move
+            await asyncio.sleep(self._closed_until - clock())
 
-    def close_for(self, pause: float | None) -> None:
-        if pause is not None:
-            self._free_at = max(self._free_at, asyncio.get_running_loop().time() + pause)
+    def close_for(self, pause: float) -> None:
+        self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + pause)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,84 +13,118 @@ import msgspec
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate.asking import Ask, Text
+from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, refused, replace, sweep_drafts
 
 NAME, ASKED = "generations.jsonl", "generations.json"
+_LOCK = ".generations.lock"
 
 
 class Generations:
-    """The generations of a folder. They belong to what was asked: other asks need another folder, or `fresh`.
+    """The generations of a folder, by key: `with Generations(...) as generations`, one process at a time.
 
-    A line that was cut off when its writer died is taken away, and asked for again.
+    They belong to what was asked: other asks need another folder, or `fresh`. Old ones are given up when the
+    first new one is there, not before. Only where they stand is in memory, so there may be any number. A line
+    that was cut off when its writer died is taken away, and asked for again.
     """
 
     def __init__(self, folder: Path, fingerprint: str, author: str, *, fresh: bool = False) -> None:
-        self.path, self._author = folder / NAME, author
-        self._asked = folder / ASKED
-        if fresh:
-            self.path.unlink(missing_ok=True)
-            self._asked.unlink(missing_ok=True)
-        self._check(fingerprint)
-        self._fingerprint = fingerprint
-        self._end = 0
-        self.rows = {str(row["uuid"]): row for row in self._read()}
-        self._stream: Any = None
+        self.path, self._author, self._fingerprint = folder / NAME, author, fingerprint
+        self._asked, self._fresh = folder / ASKED, fresh
+        self._offsets: dict[str, int] = {}
+        self._file: Lines | None = None
+        self._held = ExitStack()
 
-    def _check(self, fingerprint: str) -> None:
+    def __enter__(self) -> Self:
+        folder = self.path.parent
+        made = not folder.exists()
         try:
-            known = msgspec.json.decode(self._asked.read_bytes())
-        except FileNotFoundError:
-            known = None
-        except msgspec.DecodeError:
-            known = {}
-        if known is None and self.path.exists():
-            known = {}
-        if known is not None and (not isinstance(known, dict) or known.get("fingerprint") != fingerprint):
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refused(folder, error) from error
+        lock = self._held.enter_context(Lock(folder / _LOCK))
+        self._held.callback(_unmake, folder, lock, made)
+        try:
+            self._open()
+        except BaseException:
+            self._held.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def _open(self) -> None:
+        sweep_drafts(self._asked)
+        if self._fresh:
+            return
+        cut_torn_line(self.path)
+        for offset, line in lines(self.path):
+            self._offsets[self._row(offset, line)["uuid"]] = offset
+        if self._offsets and self._known() != self._fingerprint:
             raise InputError(
                 "holds generations of other prompts, another model or other settings",
                 where=str(self.path.parent),
                 remedy="Name another folder with --out, or give them up with --fresh",
             )
 
-    def _read(self) -> Iterator[dict[str, Any]]:
-        if not self.path.exists():
-            return
-        with self.path.open("rb") as stream:
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    return
-                yield self._row(line)
-                self._end += len(line)
-
-    def _row(self, line: bytes) -> dict[str, Any]:
+    def _known(self) -> str:
         try:
-            row = msgspec.json.decode(line)
-            return {**row, "uuid": row["uuid"]}
-        except (msgspec.DecodeError, KeyError, TypeError) as error:
-            problem = f"the line at byte {self._end} is no generation: {error}"
+            return str(msgspec.json.decode(self._asked.read_bytes(), type=dict[str, Any]).get("fingerprint"))
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return ""
+
+    def _row(self, offset: int, line: bytes) -> dict[str, Any]:
+        try:
+            row = msgspec.json.decode(line, type=dict[str, Any])
+            if not isinstance(row["uuid"], str):
+                raise TypeError("uuid is no text")
+        except (msgspec.MsgspecError, KeyError, TypeError) as error:
+            problem = f"the line at byte {offset} is no generation: {error}"
             raise InputError(problem, where=str(self.path), remedy="Take the line out") from error
-
-    def __enter__(self) -> Self:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._asked.write_bytes(
-            msgspec.json.encode({"fingerprint": self._fingerprint, "author": self._author})
-        )
-        self._stream = self.path.open("r+b" if self.path.exists() else "w+b")
-        self._stream.truncate(self._end)
-        self._stream.seek(0, os.SEEK_END)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stream.close()
-
-    def add(self, ask: Ask, text: Text) -> dict[str, Any]:
-        """One whole line, in one write: whoever is killed leaves it or nothing, or a part that is cut off."""
-        row = _row(ask, text, self._author)
-        self._stream.write(msgspec.json.encode(row) + b"\n")
-        self._stream.flush()
-        self.rows[ask.key] = row
         return row
+
+    # --- what is there ---
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._offsets
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for key in list(self._offsets):
+            yield self.row(key)
+
+    def row(self, key: str) -> dict[str, Any]:
+        offset = self._offsets[key]
+        return self._row(offset, self._writer().at(offset))
+
+    # --- what comes ---
+
+    def add(self, ask: Ask, text: Text) -> None:
+        """One whole line, in one write: whoever is killed leaves it or nothing, or a part that is cut off."""
+        row = msgspec.json.encode(_row(ask, text, self._author))
+        self._offsets[ask.key] = self._writer().append(row)
+
+    def _writer(self) -> Lines:
+        """Old generations go before it is said what new ones belong to: none is ever taken for another."""
+        if self._file is None:
+            if not self._offsets:
+                self.path.unlink(missing_ok=True)
+                replace(self._asked, [msgspec.json.encode(self._about()), b"\n"])
+            self._file = Lines(self.path)
+            self._held.callback(self._file.close)
+        return self._file
+
+    def _about(self) -> dict[str, str]:
+        return {"fingerprint": self._fingerprint, "author": self._author}
+
+
+def _unmake(folder: Path, lock: Lock, made: bool) -> None:
+    """Takes away a folder that we made and that nothing came into."""
+    if made and all(path.name.endswith(_LOCK) for path in folder.iterdir()):
+        lock.remove()
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _row(ask: Ask, text: Text, author: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from ioi_eval.generate.asking import Ask, Author, GenerationFailed, OutOfBudget
 from ioi_eval.generate.keeping import Generations
@@ -14,8 +14,8 @@ from ioi_eval.models import Value
 
 
 class Written(Value):
-    row: dict[str, Any]
-    kept: bool = False  # it is from an earlier call
+    key: str  # its row is in the dump
+    kept: bool = False  # since an earlier call
 
 
 class Failed(Value):
@@ -35,16 +35,17 @@ class Producing:
         async with Producing(asks, author, generations, at_once=8) as news:
             async for one in news: ...
 
-    Whoever leaves the block ends what is under way. Any task may take the next piece of news.
+    Whoever leaves the block ends what is under way. Any task may take the next piece of news. Nobody waits
+    for who takes them slowly: the dump is on disk, and news are short.
     """
 
     def __init__(
         self, asks: Sequence[Ask], author: Author, generations: Generations, *, at_once: int
     ) -> None:
         self._author, self._generations, self._at_once = author, generations, at_once
-        self._kept = deque(ask.key for ask in asks if ask.key in generations.rows)
-        self._waiting = deque(ask for ask in asks if ask.key not in generations.rows)
-        self._news = asyncio.Queue[Written | Failed | _End](2 * at_once)  # who judges slowly is waited for
+        self._kept = deque(ask.key for ask in asks if ask.key in generations)
+        self._waiting = deque(ask for ask in asks if ask.key not in generations)
+        self._news = asyncio.Queue[Written | Failed | _End]()
         self._crew: list[asyncio.Task[None]] = []
         self._writing = 0
 
@@ -65,7 +66,7 @@ class Producing:
 
     async def __anext__(self) -> Written | Failed:
         if self._kept:
-            return Written(row=self._generations.rows[self._kept.popleft()], kept=True)
+            return Written(key=self._kept.popleft(), kept=True)
         while self._writing:
             one = await self._news.get()
             if not isinstance(one, _End):
@@ -79,16 +80,17 @@ class Producing:
         """One writer. What no other attempt can mend, it gives to whoever takes the news."""
         try:
             while self._waiting:
-                await self._news.put(await self._written(self._waiting.popleft()))
+                self._news.put_nowait(await self._written(self._waiting.popleft()))
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError):
-                await self._news.put(_End(error=error))
+                self._news.put_nowait(_End(error=error))
             raise
-        await self._news.put(_End())
+        self._news.put_nowait(_End())
 
     async def _written(self, ask: Ask) -> Written | Failed:
         try:
             text = await self._author.write(ask)
         except (GenerationFailed, OutOfBudget) as error:
             return Failed(key=ask.key, reason=str(error))
-        return Written(row=self._generations.add(ask, text))
+        self._generations.add(ask, text)
+        return Written(key=ask.key)

@@ -13,27 +13,34 @@ from ioi_eval.models import Problem, TaskType
 
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"
+_FOLDER = Path(__file__).parent / "templates"
+# What a template that asks for what is not there, or for what cannot be done, ends in.
+_UNFILLED = (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
 class Prompts:
-    """Fills one template. `template` is a benchmark's name or a file; unknown names get the general one."""
+    """Fills one template: the user's (a file, or one of ours), else the benchmark's, else the general one.
 
-    def __init__(self, template: str = _DEFAULT, *, language: str = "c++") -> None:
-        self._language = find(language)
-        folder = Path(__file__).parent / "templates"
+    `file`: where an agent is to leave its program. A model is asked for a fenced block.
+    """
+
+    def __init__(
+        self, template: str = "", *, benchmark: str = "", language: str = "c++", file: str = ""
+    ) -> None:
+        self._language, self._file = find(language), file
         environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder),
+            loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
             undefined=jinja2.StrictUndefined,
             autoescape=False,  # what a model reads is no HTML
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        own = Path(template)
-        if own.suffix or own.is_file():
-            self._where, self._template = str(own), _own(environment, own)
-        else:
-            name = template if (folder / f"{template}{_SUFFIX}").is_file() else _DEFAULT
+        ours = sorted(path.name.removesuffix(_SUFFIX) for path in _FOLDER.glob(f"[!_]*{_SUFFIX}"))
+        if template in ours or not template:
+            name = template or (benchmark if benchmark in ours else _DEFAULT)
             self._where, self._template = name, environment.get_template(f"{name}{_SUFFIX}")
+        else:
+            self._where, self._template = template, _own(environment, Path(template), ours)
 
     def __call__(self, problem: Problem) -> str:
         if problem.statement is None:
@@ -44,7 +51,7 @@ class Prompts:
             )
         try:
             return self._template.render(self._words(problem)).strip() + "\n"
-        except jinja2.TemplateError as error:
+        except _UNFILLED as error:
             raise InputError(f"the template cannot be filled: {error}", where=self._where) from error
 
     def _words(self, problem: Problem) -> dict[str, Any]:
@@ -54,6 +61,7 @@ class Prompts:
             "problem": problem,
             "statement": problem.statement.read().decode(errors="replace").strip(),
             "language": self._language.name,
+            "file": self._file,
             "tag": "python" if self._language.syntax == "python" else "cpp",
             "seconds": limits.cpu_time,
             "megabytes": None if limits.memory is None else limits.memory >> 20,
@@ -65,10 +73,13 @@ class Prompts:
         }
 
 
-def _own(environment: jinja2.Environment, path: Path) -> jinja2.Template:
+def _own(environment: jinja2.Environment, path: Path, ours: list[str]) -> jinja2.Template:
     try:
-        return environment.from_string(path.read_text())
+        return environment.from_string(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
+        remedy = f"Name a file, or one of {', '.join(ours)}"
+        raise InputError(
+            f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
+        ) from error
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
         raise InputError(f"is no template: {error}", where=str(path)) from error

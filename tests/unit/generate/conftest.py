@@ -1,0 +1,1 @@
+"""Being here lets the tests import the modules beside this file."""

@@ -1,0 +1,172 @@
+"""Agents that leave programs, nothing, or much more than that. They are shell commands here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from generate_helpers import ask
+
+from ioi_eval.errors import InputError
+from ioi_eval.generate import Agent, AgentOptions
+from ioi_eval.generate.agents import LOG, STATEMENT, name_of
+from ioi_eval.generate.asking import GenerationFailed, Text
+
+FOR_EVER = "while :; do sleep 30; done"
+
+
+def agent(folder: Path, command: str, limit: float = 60.0) -> Agent:
+    return Agent(AgentOptions(command=command, folder=str(folder), timeout=limit))
+
+
+async def left(folder: Path, command: str, limit: float = 60.0) -> Text:
+    return await agent(folder, command, limit).write(ask())
+
+
+def is_alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for_number(file: Path) -> int:
+    while not (file.exists() and file.read_text().endswith("\n")):
+        time.sleep(0.01)
+    return int(file.read_text())
+
+
+def wait_until_dead(number: int) -> None:
+    for _ in range(3000):
+        if not is_alive(number):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {number} is left behind")
+
+
+async def test_a_program_of_either_language(tmp_path: Path) -> None:
+    text = await left(tmp_path / "a", "cp problem.md solution.py; echo hello; echo oops >&2")
+    assert (text.code, text.language, text.stop_reason) == ("Solve it.", "python", "exit 0")
+    folder = tmp_path / "a" / "p#0"
+    assert (folder / STATEMENT).read_text() == "Solve it."
+    assert (folder / LOG).read_text() == "hello\noops\n"
+    text = await left(tmp_path / "b", "echo 'int main() {}' > solution.cpp; exit 3")
+    assert (text.code, text.language, text.stop_reason) == ("int main() {}\n", "c++", "exit 3")
+
+
+async def test_nothing_that_was_there_before_counts(tmp_path: Path) -> None:
+    await left(tmp_path, "echo old > solution.py; mkdir -p deep/er")
+    text = await left(tmp_path, "ls -A > listing; true")
+    assert (text.code, text.generation) == (None, "")
+    assert set((tmp_path / "p#0" / "listing").read_text().split()) == {LOG, "listing", STATEMENT}
+
+
+async def test_who_ends_well_without_a_program_has_handed_in_nothing(tmp_path: Path) -> None:
+    text = await left(tmp_path, "true")
+    assert (text.code, text.generation, text.stop_reason) == (None, "", "exit 0")
+
+
+async def test_who_ends_badly_without_a_program_is_asked_again(tmp_path: Path) -> None:
+    with pytest.raises(GenerationFailed, match=r"left no solution.py or solution.cpp \(exit 5\)"):
+        await left(tmp_path, "exit 5")
+    with pytest.raises(GenerationFailed, match=r"exit 137"):
+        await left(tmp_path, "kill -9 $$")
+
+
+async def test_a_command_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be run") as caught:
+        await left(tmp_path, "no-such-agent --fast")
+    log = tmp_path / "p#0" / LOG
+    assert str(log) in str(caught.value) and "no-such-agent" in log.read_text()
+
+
+async def test_what_is_no_program(tmp_path: Path) -> None:
+    assert (await left(tmp_path / "a", "ln -s /etc/passwd solution.py")).code is None
+    assert (await left(tmp_path / "b", "mkfifo solution.py; mkdir solution.cpp")).code is None
+    with pytest.raises(GenerationFailed, match="larger"):
+        await left(tmp_path / "c", "head -c 11000000 /dev/zero > solution.py")
+    assert (await left(tmp_path / "d", r"printf '\377x' > solution.py")).code == "\ufffdx"
+
+
+async def test_one_that_runs_for_ever_is_ended_and_what_it_left_counts(tmp_path: Path) -> None:
+    command = f"trap '' TERM; echo $$ > me; echo 'print(1)' > solution.py; {FOR_EVER}"
+    text = await left(tmp_path, command, limit=0.7)
+    assert (text.code, text.stop_reason) == ("print(1)\n", "timeout")
+    assert not is_alive(wait_for_number(tmp_path / "p#0" / "me"))
+
+
+@pytest.mark.parametrize("how", ["", "setsid", "trap '' TERM; setsid", "setsid setsid env -i"])
+async def test_children_do_not_outlive_it(tmp_path: Path, how: str) -> None:
+    command = f"{how} sh -c 'echo $$ > child; {FOR_EVER}' & while ! [ -s child ]; do sleep 0.02; done"
+    await left(tmp_path, command)
+    assert not is_alive(wait_for_number(tmp_path / "p#0" / "child"))
+
+
+async def test_one_that_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
+    command = f"trap 'echo saved > solution.py; exit' TERM; {FOR_EVER.replace('30', '0.05')}"
+    assert (await left(tmp_path, command, limit=0.7)).code == "saved\n"
+
+
+async def test_one_that_prints_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.generate.agents._LARGEST_LOG", 1 << 20)
+    await left(tmp_path, "echo first; head -c 9000000 /dev/zero; echo x > solution.py")
+    log = (tmp_path / "p#0" / LOG).read_bytes()
+    assert log.startswith(b"first\n") and len(log) < (1 << 20) + 100
+    assert log.endswith(f"[{9_000_006 - (1 << 20)} more bytes are left out]\n".encode())
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_cancelled_nothing_is_left(tmp_path: Path, times: int) -> None:
+    task = asyncio.create_task(agent(tmp_path, f"trap '' TERM; echo $$ > me; {FOR_EVER}").write(ask()))
+    number = await asyncio.to_thread(wait_for_number, tmp_path / "p#0" / "me")
+    for _ in range(times):  # impatience does not make it leave anybody
+        task.cancel()
+        await asyncio.sleep(0.01)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not is_alive(number)
+
+
+def test_killed_itself_nothing_is_left(tmp_path: Path) -> None:
+    script = f"""
+        import asyncio
+        from ioi_eval.generate import Agent, AgentOptions, Ask
+        agent = Agent(AgentOptions(command="echo $$ > me; {FOR_EVER}", folder={str(tmp_path)!r}))
+        ask = Ask(key="p", problem_id="p", prompt="", language="python", number=0)
+        asyncio.run(agent.write(ask))
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
+    number = wait_for_number(tmp_path / "p" / "me")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_until_dead(number)
+
+
+async def test_every_ask_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    author = agent(tmp_path, "cp problem.md solution.py")
+    keys = ["a/b#0", "a_b#0", "a b#0", "../x", "é" * 300, "..", "n" * 300]
+    texts = await asyncio.gather(*(author.write(ask(key, prompt=f"{n}")) for n, key in enumerate(keys)))
+    assert [text.code for text in texts] == [str(n) for n in range(len(keys))]
+    assert len({author._folder(ask(key)) for key in keys}) == len(keys)
+
+
+@pytest.mark.parametrize(
+    "command, name",
+    [
+        ("my-agent --fast", "my-agent"),
+        ("/opt/bin/my-agent problem.md", "my-agent"),
+        ("TOKEN=secret A='b c' my-agent", "my-agent"),
+        ("'my agent' x", "my agent"),
+        ("it's", "it's"),
+        ("", ""),
+    ],
+)
+def test_its_name(command: str, name: str) -> None:
+    assert name_of(command) == name

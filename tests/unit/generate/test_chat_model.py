@@ -1,0 +1,273 @@
+"""A model's server that fails in every way that servers do, asked over the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from typing import Any
+
+import pytest
+from generate_helpers import ask, until
+from model_server import Answer, Asked, ModelServer, as_json, model_server, page, says
+
+from ioi_eval.errors import InputError
+from ioi_eval.generate import Budget, BudgetOptions, ChatModel, ModelOptions, Sampling
+from ioi_eval.generate.asking import GenerationFailed, OutOfBudget, Text
+
+KEY = "sk-very-secret"
+RIGHT = says("the program", usage={"prompt_tokens": 3, "completion_tokens": 2})
+BROKEN = Answer(200, b'{"choices": [', {"Content-Type": "application/json"}, cut=50)
+
+
+def model(
+    server: ModelServer | str, budget: Budget | None = None, key: str = "", **options: Any
+) -> ChatModel:
+    url = server if isinstance(server, str) else server.url
+    values = {"name": "m", "base_url": url, "pause": 0.001, "attempts": 3, **options}
+    return ChatModel(ModelOptions(**values), budget or Budget(), key=key)
+
+
+async def written(server: ModelServer | str, **options: Any) -> Text:
+    async with model(server, **options) as author:
+        return await author.write(ask())
+
+
+# --- what is sent and what is kept -------------------------------------------------------------------
+
+
+async def test_a_request_and_its_reply() -> None:
+    sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, seed=40, extra={"reasoning_effort": "high"})
+    with model_server(says("text", reasoning="thoughts", usage={"prompt_tokens": 3})) as server:
+        async with model(server, key=f" {KEY}\n", system="Be brief.", sampling=sampling) as author:
+            text = await author.write(ask(number=2))
+    sent = server.asked[0]
+    assert sent.path == "/v1/chat/completions"
+    assert sent.headers["Authorization"] == f"Bearer {KEY}"
+    chosen = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "seed": 42, "reasoning_effort": "high"}
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Solve it."}]
+    assert sent.body == {"model": "m", "messages": messages, "stream": False, **chosen}
+    assert (text.generation, text.reasoning, text.stop_reason) == ("text", "thoughts", "stop")
+    assert (text.settings, text.usage) == (chosen, {"prompt_tokens": 3})
+
+
+async def test_nothing_is_sent_that_was_not_chosen() -> None:
+    with model_server(RIGHT) as server:
+        await written(server)
+    assert set(server.asked[0].body) == {"model", "messages", "stream"}
+    assert "Authorization" not in server.asked[0].headers
+
+
+async def test_a_query_of_the_address_stays_behind_the_path() -> None:
+    with model_server(RIGHT) as server:
+        await written(f"{server.url}/?api-version=3")
+    assert server.asked[0].path == "/v1/chat/completions?api-version=3"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000/v1", "ftp://host/v1", "http://", "http://h:port/v1", "/v1"]
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(InputError, match="base_url"):
+        model(url)
+
+
+@pytest.mark.parametrize("name", ["n", "stream", "messages", "model"])
+def test_fields_that_are_not_the_user_s(name: str) -> None:
+    with pytest.raises(InputError, match=f"model.extra.{name}"):
+        model("http://127.0.0.1:1", sampling=Sampling(extra={name: 4}))
+
+
+@pytest.mark.parametrize("key", ["sk-a\nb", "sk-\u20ac", "sk-\x00"])
+def test_a_key_that_cannot_be_sent_is_not_repeated(key: str) -> None:
+    with pytest.raises(InputError) as caught:
+        model("http://127.0.0.1:1", key=key)
+    assert "sk-" not in str(caught.value)
+
+
+# --- what is asked for again -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        as_json({"error": {"message": "overloaded"}}, 500),
+        page(502, "Bad Gateway"),
+        as_json({}, 429),
+        as_json({}, 429, **{"Retry-After": "0.001"}),
+        as_json({}, 503, **{"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
+        as_json({"choices": []}),
+        says(None, stop=None),
+        BROKEN,
+        Answer(200, RIGHT.body, {"Content-Encoding": "gzip"}),
+    ],
+)
+async def test_a_passing_fault(fault: Answer) -> None:
+    with model_server(fault, RIGHT) as server:
+        assert (await written(server)).generation == "the program"
+    assert len(server.asked) == 2
+
+
+async def test_a_server_that_stalls() -> None:
+    def stall(asked: Asked) -> Answer:
+        server.over.wait()
+        return RIGHT
+
+    with model_server(stall, RIGHT) as server:
+        assert (await written(server, timeout=0.2)).generation == "the program"
+
+
+async def test_a_fault_that_does_not_pass() -> None:
+    with model_server(RIGHT, as_json({"error": {"message": "overloaded"}}, 500)) as server:
+        async with model(server) as author:
+            await author.write(ask())
+            with pytest.raises(GenerationFailed, match=r"HTTP 500: overloaded \(3 attempts\)"):
+                await author.write(ask("p#1"))
+    assert len(server.asked) == 4
+
+
+async def test_pauses_that_a_server_names_are_waited_for_more_often() -> None:
+    busy = as_json({}, 429, **{"Retry-After": "0.001"})
+    with model_server(*[busy] * 9, RIGHT) as server:
+        assert (await written(server, attempts=1)).generation == "the program"
+    with model_server(busy) as server, pytest.raises(GenerationFailed, match="429"):
+        await written(server, attempts=2)
+    assert len(server.asked) == 20
+
+
+async def test_a_pause_is_everybody_s() -> None:
+    times = list[float]()
+
+    def note(asked: Asked) -> Answer:
+        times.append(time.monotonic())
+        return RIGHT if asked.number else as_json({}, 429, **{"Retry-After": "0.2"})
+
+    with model_server(note) as server:
+        async with model(server) as author:
+            first = asyncio.create_task(author.write(ask()))
+            await until(lambda: author._gate._closed_until > 0)
+            await author.write(ask("p#1"))
+            await first
+    assert len(times) == 3 and min(times[1:]) - times[0] >= 0.2  # it may be later, but never earlier
+
+
+async def test_requests_keep_their_distance() -> None:
+    with model_server(RIGHT) as server:
+        async with model(server, requests_per_minute=60_000) as author:
+            gate, loop = author._gate, asyncio.get_running_loop()
+            begin = loop.time()
+            await asyncio.gather(*(gate.passed() for _ in range(20)))
+            assert loop.time() - begin >= 19 * 0.0009  # it may be later, but never earlier
+
+
+# --- what no other attempt mends -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer, word",
+    [
+        (as_json({"error": {"message": f"bad key {KEY}"}}, 401), "bad key"),
+        (as_json({"detail": "Not Found"}, 404), "Not Found"),
+        (as_json({"error": {"message": "unknown field"}}, 400), "unknown field"),
+        (Answer(307, b"", {"Location": "https://elsewhere/v1"}), "https://elsewhere/v1"),
+        (as_json({"error": {"code": "insufficient_quota", "message": "pay"}}, 429), "pay"),
+    ],
+)
+async def test_what_will_never_be_accepted(answer: Answer, word: str) -> None:
+    with model_server(answer) as server, pytest.raises(InputError) as caught:
+        await written(server, key=KEY)
+    assert word in str(caught.value) and "base_url" in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("answer", [page(), as_json(["models"]), Answer(200, b"OK")])
+async def test_what_is_no_model_s_server(answer: Answer) -> None:
+    with model_server(answer) as server, pytest.raises(InputError, match="no chat completion"):
+        await written(server, attempts=6)
+    assert len(server.asked) == 2
+
+
+async def test_nobody_there() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and it does not listen
+        url = f"http://me:password@127.0.0.1:{taken.getsockname()[1]}/v1?key=secret"
+        with pytest.raises(InputError) as caught:
+            await written(url)
+    assert "ConnectError" in str(caught.value)
+    assert "password" not in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [page(), as_json({"error": "no"}, 400), as_json({}, 403)])
+async def test_who_has_answered_once_is_a_model_s_server(answer: Answer) -> None:
+    with model_server(RIGHT, answer, answer, answer, RIGHT) as server:
+        async with model(server, attempts=1) as author:
+            await author.write(ask())
+            for number in range(3):
+                with pytest.raises(GenerationFailed):
+                    await author.write(ask(f"p#{number}"))
+            await author.write(ask("p#9"))
+
+
+async def test_a_prompt_that_is_too_long_is_no_fault_of_the_others() -> None:
+    long = as_json({"error": {"message": "This model's maximum context length is 4096 tokens"}}, 400)
+    with model_server(long, RIGHT) as server:
+        async with model(server) as author:
+            with pytest.raises(GenerationFailed, match="4096"):
+                await author.write(ask())
+            await author.write(ask("p#1"))
+    assert len(server.asked) == 2
+
+
+async def test_who_never_succeeds_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.generate.chat._HOPELESS", 3)
+    with model_server(as_json({}, 500)) as server:
+        async with model(server, attempts=1) as author:
+            for number in range(3):
+                with pytest.raises(GenerationFailed, match="HTTP 500"):
+                    await author.write(ask(f"p#{number}"))
+            with pytest.raises(GenerationFailed, match="3 others in a row"):
+                await author.write(ask())
+    assert len(server.asked) == 3
+
+
+async def test_a_reply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.generate.chat._LARGEST", 1 << 20)
+    with model_server(says("x" * (2 << 20)), RIGHT) as server:
+        assert (await written(server)).generation == "the program"
+
+
+# --- budgets -----------------------------------------------------------------------------------------
+
+
+async def test_a_budget_ends_the_asking() -> None:
+    budget = Budget(BudgetOptions(tokens=10))
+    with model_server(RIGHT) as server:
+        async with model(server, budget) as author:
+            for _ in range(2):
+                await author.write(ask())
+            with pytest.raises(OutOfBudget, match="10 tokens"):
+                await author.write(ask())
+    assert (len(server.asked), budget.tokens) == (2, 10)
+
+
+async def test_who_does_not_say_what_it_used_is_estimated() -> None:
+    budget = Budget(BudgetOptions(tokens=100))
+    with model_server(says("x" * 30)) as server:
+        text = await written(server, budget=budget)
+    assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
+    assert budget.tokens == 13
+
+
+async def test_cancelled_while_it_waits() -> None:
+    def stall(asked: Asked) -> Answer:
+        server.over.wait()
+        return RIGHT
+
+    with model_server(stall) as server:
+        async with model(server) as author:
+            task = asyncio.create_task(author.write(ask()))
+            await until(lambda: bool(server.asked))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task

@@ -1,0 +1,147 @@
+"""The dump that grows: nothing lost, nothing mixed, whoever is killed when."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from generate_helpers import ask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioi_eval.errors import InputError
+from ioi_eval.generate import Generations
+from ioi_eval.generate.asking import Text
+
+
+def keep(folder: Path, *keys: str, made_of: str = "x", fresh: bool = False) -> None:
+    with Generations(folder, made_of, "m", fresh=fresh) as generations:
+        for key in keys:
+            generations.add(ask(key), Text(generation=f"text of {key}"))
+
+
+def kept(folder: Path, made_of: str = "x") -> dict[str, str]:
+    with Generations(folder, made_of, "m") as generations:
+        return {row["uuid"]: row["generation"] for row in generations}
+
+
+def test_a_row_has_the_columns_of_published_dumps(tmp_path: Path) -> None:
+    text = Text(
+        generation="g",
+        reasoning="r",
+        code="c",
+        language="c++",
+        stop_reason="stop",
+        usage={"prompt_tokens": 1},
+        cost=0.5,
+        settings={"seed": 1},
+    )
+    with Generations(tmp_path, "x", "m") as generations:
+        generations.add(ask("p@2024#1", year=2024, number=1), text)
+        generations.add(ask("p#0"), Text(generation=""))
+    full, sparse = (json.loads(line) for line in (tmp_path / "generations.jsonl").read_text().splitlines())
+    assert full.pop("metadata").pop("timestamp")
+    assert full == {
+        "uuid": "p@2024#1",
+        "problem_id": "p",
+        "prompt": "Solve it.",
+        "generation": "g",
+        "language": "c++",
+        "solution_number": 1,
+        "model": "m",
+        "model_kwargs": {"seed": 1},
+        "year": 2024,
+        "code": "c",
+        "reasoning": "r",
+    }
+    assert not {"year", "code", "reasoning"} & sparse.keys()
+    assert sparse["language"] == "python"
+
+
+def test_it_goes_on(tmp_path: Path) -> None:
+    keep(tmp_path, "a", "b")
+    keep(tmp_path, "c")
+    assert kept(tmp_path) == {key: f"text of {key}" for key in "abc"}
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_cut_off_anywhere_it_keeps_all_whole_lines(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    keep(folder, "a", "b", "c")
+    file = folder / "generations.jsonl"
+    whole = file.read_bytes()
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    file.write_bytes(cut)
+    known = "abc"[: cut.count(b"\n")]
+    assert kept(folder) == {key: f"text of {key}" for key in known}
+    keep(folder, *sorted(set("abc") - set(known)))
+    assert kept(folder) == {key: f"text of {key}" for key in "abc"}
+
+
+def test_other_asks_need_another_folder(tmp_path: Path) -> None:
+    keep(tmp_path, "a")
+    with pytest.raises(InputError, match=r"other prompts.*--fresh"):
+        keep(tmp_path, "b", made_of="y")
+    assert kept(tmp_path) == {"a": "text of a"}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{", b"{}"])
+def test_rows_of_unknown_origin_are_not_taken_for_ours(tmp_path: Path, content: bytes | None) -> None:
+    keep(tmp_path, "a")
+    known = tmp_path / "generations.json"
+    known.unlink() if content is None else known.write_bytes(content)
+    with pytest.raises(InputError, match="other prompts"):
+        kept(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}"])
+def test_killed_before_the_first_row_it_begins_anew(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "generations.json").write_bytes(content)
+        (tmp_path / "generations.jsonl").write_bytes(b'{"uuid": "a", "gen')
+    keep(tmp_path, "a")
+    assert kept(tmp_path) == {"a": "text of a"}
+
+
+def test_fresh_gives_up_old_rows_only_for_new_ones(tmp_path: Path) -> None:
+    keep(tmp_path, "a", "b")
+    keep(tmp_path, fresh=True, made_of="y")
+    assert kept(tmp_path) == {"a": "text of a", "b": "text of b"}
+    keep(tmp_path, "c", fresh=True, made_of="y")
+    assert kept(tmp_path, made_of="y") == {"c": "text of c"}
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"[]\n", b"{}\n", b'{"uuid": 7}\n', b"\n"])
+def test_a_line_that_is_no_row(tmp_path: Path, line: bytes) -> None:
+    keep(tmp_path, "a")
+    with (tmp_path / "generations.jsonl").open("ab") as stream:
+        stream.write(line)
+    with pytest.raises(InputError, match="is no generation"):
+        kept(tmp_path)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    with Generations(tmp_path, "x", "m"), pytest.raises(InputError, match="another process"):
+        keep(tmp_path, fresh=True)
+    keep(tmp_path, "a")
+
+
+def test_a_folder_that_nothing_came_into_is_not_left(tmp_path: Path) -> None:
+    keep(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    keep(tmp_path / "old")
+    assert (tmp_path / "old").exists()
+    keep(tmp_path / "new", "a")
+    keep(tmp_path / "new")
+    assert kept(tmp_path / "new") == {"a": "text of a"}
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written"):
+        keep(tmp_path / "file" / "run")

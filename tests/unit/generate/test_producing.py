@@ -1,0 +1,125 @@
+"""Many asks at once, by an author whose answers come when the test says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from generate_helpers import ask
+
+from ioi_eval.errors import InputError
+from ioi_eval.generate import Failed, Generations, Producing, Written
+from ioi_eval.generate.asking import Ask, GenerationFailed, OutOfBudget, Text
+
+
+class Scripted:
+    """An author that holds every ask until it is let go."""
+
+    name = "m"
+
+    def __init__(self, free: bool = False) -> None:
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.most = 0
+        self.faults: dict[str, Callable[[], Exception]] = {}
+        self._free = free
+        self._held: dict[str, asyncio.Event] = {}
+
+    def let_go(self, key: str) -> None:
+        self._held[key].set()
+
+    async def write(self, one: Ask) -> Text:
+        self.begun.append(one.key)
+        self.most = max(self.most, len(self.begun) - len(self.ended))
+        held = self._held[one.key] = asyncio.Event()
+        try:
+            if not self._free:
+                await held.wait()
+            await asyncio.sleep(0)
+            if one.key in self.faults:
+                raise self.faults[one.key]()
+            return Text(generation=one.key)
+        finally:
+            self.ended.append(one.key)
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_all_of_them_so_many_at_a_time(tmp_path: Path) -> None:
+    author, keys = Scripted(free=True), [f"p#{n}" for n in range(20)]
+    with Generations(tmp_path, "x", "m") as generations:
+        async with Producing([ask(key) for key in keys], author, generations, at_once=3) as news:
+            found = [one async for one in news]
+        assert {one.key for one in found if isinstance(one, Written)} == set(keys)
+        assert {row["uuid"] for row in generations} == set(keys)
+    assert author.most == 3
+
+
+async def test_what_is_kept_comes_first_and_is_not_asked_for(tmp_path: Path) -> None:
+    with Generations(tmp_path, "x", "m") as generations:
+        generations.add(ask("b"), Text(generation="old"))
+        author = Scripted(free=True)
+        async with Producing([ask("a"), ask("b")], author, generations, at_once=2) as news:
+            found = [one async for one in news]
+        assert found == [Written(key="b", kept=True), Written(key="a")]
+        assert author.begun == ["a"] and generations.row("b")["generation"] == "old"
+
+
+async def test_in_the_order_in_which_they_come(tmp_path: Path) -> None:
+    author = Scripted()
+    with Generations(tmp_path, "x", "m") as generations:
+        async with Producing([ask(key) for key in "abc"], author, generations, at_once=3) as news:
+            await settle()
+            for key in "cab":
+                author.let_go(key)
+                assert await anext(news) == Written(key=key)
+            assert [one async for one in news] == []
+
+
+async def test_nobody_waits_for_who_takes_the_news(tmp_path: Path) -> None:
+    author = Scripted(free=True)
+    asks = [ask(f"p#{n}") for n in range(50)]
+    with Generations(tmp_path, "x", "m") as generations:
+        async with Producing(asks, author, generations, at_once=2) as news:
+            await anext(news)
+            for _ in range(500):
+                await asyncio.sleep(0)
+            assert len(author.ended) == 50
+
+
+async def test_a_failure_is_news_and_the_others_go_on(tmp_path: Path) -> None:
+    author = Scripted(free=True)
+    author.faults = {"a": lambda: GenerationFailed("lost"), "b": lambda: OutOfBudget("spent")}
+    with Generations(tmp_path, "x", "m") as generations:
+        async with Producing([ask(key) for key in "abc"], author, generations, at_once=1) as news:
+            found = [one async for one in news]
+        assert found == [Failed(key="a", reason="lost"), Failed(key="b", reason="spent"), Written(key="c")]
+        assert "a" not in generations
+
+
+@pytest.mark.parametrize("error", [InputError("no use"), RuntimeError("a bug")])
+async def test_what_nothing_mends_ends_all(tmp_path: Path, error: Exception) -> None:
+    author = Scripted()
+    author.faults = {"b": lambda: error}
+    with Generations(tmp_path, "x", "m") as generations:
+        with pytest.raises(type(error)):
+            async with Producing([ask(key) for key in "abcd"], author, generations, at_once=3) as news:
+                await settle()
+                author.let_go("b")
+                async for _ in news:
+                    pass
+        assert sorted(author.ended) == ["a", "b", "c"], "nobody is at work, and nobody else was asked"
+
+
+async def test_who_leaves_ends_what_is_under_way(tmp_path: Path) -> None:
+    author = Scripted()
+    with Generations(tmp_path, "x", "m") as generations:
+        async with Producing([ask(key) for key in "abc"], author, generations, at_once=2):
+            await settle()
+        assert sorted(author.ended) == ["a", "b"]
+    assert not (tmp_path / "generations.jsonl").exists()

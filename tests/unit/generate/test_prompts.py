@@ -1,0 +1,115 @@
+"""What a model is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ioi_eval.errors import InputError
+from ioi_eval.generate import Prompts, asks_of, fingerprint
+from ioi_eval.models import Blob, Limits, Problem, Subtask, TaskOptions, TaskType
+
+SUM = Problem(
+    id="apps_1",
+    difficulty="interview",
+    statement=Blob.of("Add {{ them }} & <print>.\n\n"),
+    limits=Limits.contest(10, 512 << 20),
+)
+BUILTIN = ["apps", "codeforces", "ioi", ""]
+
+
+def changed(**fields: object) -> Problem:
+    return msgspec.structs.replace(SUM, **fields)
+
+
+@pytest.mark.parametrize("benchmark", BUILTIN)
+@pytest.mark.parametrize("file", ["", "solution.py"])
+def test_every_template_says_what_is_asked_for(benchmark: str, file: str) -> None:
+    prompt = Prompts(benchmark=benchmark, language="python", file=file)(SUM)
+    assert "Add {{ them }} & <print>.\n" in prompt, "a statement is no template, and no page"
+    assert "10 s for each test" in prompt
+    assert ("`solution.py`" in prompt) == bool(file)
+    assert ("```python" in prompt) != bool(file)
+    assert prompt.endswith("\n") and not prompt.endswith("\n\n")
+    assert "\n\n\n" not in prompt
+
+
+@pytest.mark.parametrize("benchmark", BUILTIN)
+def test_without_limits(benchmark: str) -> None:
+    assert "for each test" not in Prompts(benchmark=benchmark)(changed(limits=Limits()))
+
+
+def test_apps() -> None:
+    prompt = Prompts(benchmark="apps", language="python")
+    assert "(interview)" in prompt(SUM) and "standard input" in prompt(SUM)
+    function = changed(
+        task_type=TaskType.FUNCTION, options=TaskOptions(function="add"), starter_code="def add(xs):\n"
+    )
+    assert "`add`" in prompt(function) and "```python\ndef add(xs):\n```" in prompt(function)
+    assert "standard input" not in prompt(function)
+
+
+def test_subtasks() -> None:
+    subtasks = (Subtask(name="00-samples", points=0, tests=()), Subtask(name="01-small", points=40, tests=()))
+    prompt = Prompts(benchmark="ioi", language="c++")(changed(subtasks=subtasks))
+    assert "- 01-small: 40 points\n" in prompt and "samples" not in prompt
+    assert "```cpp" in prompt
+
+
+def test_a_template_of_one_s_own(tmp_path: Path) -> None:
+    own = tmp_path / "mine"
+    own.write_text(
+        "{{ problem.id }} in {{ language }}: {{ statement }}é\n{% include '_ending.md.j2' %}", "utf-8"
+    )
+    assert Prompts(str(own), benchmark="apps", language="python")(SUM).startswith("apps_1 in python: Add")
+    assert Prompts("ioi", benchmark="apps")(SUM).startswith("This is a problem of the International")
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("{{ no_such_word }}", "no_such_word"),
+        ("{{ problem.no_such_field }}", "no_such_field"),
+        ("{{ 1 / 0 }}", "division"),
+        ("{{ '%d'|format(statement) }}", "filled"),
+        ("{% include 'nothing' %}", "nothing"),
+        ("{% if %}", "is no template"),
+    ],
+)
+def test_a_template_that_is_wrong(tmp_path: Path, text: str, word: str) -> None:
+    own = tmp_path / "mine.j2"
+    own.write_text(text)
+    with pytest.raises(InputError, match=word) as caught:
+        Prompts(str(own))(SUM)
+    assert str(own) in str(caught.value)
+
+
+def test_a_template_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="apps, default, ioi"):
+        Prompts(str(tmp_path / "mine.j2"))
+    with pytest.raises(InputError, match="one of apps, default, ioi"):
+        Prompts("iio")
+
+
+def test_a_problem_without_a_statement() -> None:
+    with pytest.raises(InputError, match="no statement"):
+        Prompts()(changed(statement=None))
+
+
+def test_asks_take_turns_and_know_their_problem() -> None:
+    other = changed(id="p", year=2024)
+    asks = asks_of([SUM, other], lambda problem: f"Solve {problem.id}.", language="python", samples=2)
+    assert [one.key for one in asks] == ["apps_1#0", "p@2024#0", "apps_1#1", "p@2024#1"]
+    assert [one.number for one in asks] == [0, 0, 1, 1]
+    assert asks[1].prompt == "Solve p." and asks[1].year == 2024
+
+
+def test_a_fingerprint_is_of_all_that_is_asked() -> None:
+    asks = asks_of([SUM], lambda problem: "a", language="python", samples=1)
+    others = asks_of([SUM], lambda problem: "b", language="python", samples=1)
+    same = fingerprint(asks, "m", {"a": 1, "b": 2})
+    assert same == fingerprint(asks, "m", {"b": 2, "a": 1})
+    different = {fingerprint(others, "m", {}), fingerprint(asks, "n", {}), fingerprint(asks, "m", {"a": 2})}
+    assert len(different | {same, fingerprint(asks, "m", {})}) == 5

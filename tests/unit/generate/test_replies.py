@@ -1,0 +1,189 @@
+"""What servers answer, taken for what it is."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioi_eval.generate.replies import Fault, Kind, read_reply
+
+NOW = 1_000_000.0
+
+
+def choices(message: Any, stop: str | None = "stop", **more: Any) -> bytes:
+    return json.dumps({"choices": [{"message": message, "finish_reason": stop}], **more}).encode()
+
+
+def fault(status: int, body: bytes = b"", **headers: str) -> Fault:
+    with pytest.raises(Fault) as caught:
+        read_reply(status, headers, body, now=NOW)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "message, content, reasoning",
+    [
+        ({"content": "a"}, "a", ""),
+        ({"content": "a", "reasoning_content": "b"}, "a", "b"),
+        ({"content": "a", "reasoning": "b", "reasoning_content": None}, "a", "b"),
+        ({"content": None, "reasoning": "only this"}, "", "only this"),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}, 7]}, "ab", ""),
+        ({"content": None, "tool_calls": [{"function": {"name": "run", "arguments": "{}"}}]}, "", ""),
+        ({}, "", ""),
+        ({"content": {"text": "neither a text nor parts"}}, "", ""),
+    ],
+)
+def test_a_message(message: Any, content: str, reasoning: str) -> None:
+    reply = read_reply(200, {}, choices(message), now=NOW)
+    assert (reply.content, reply.reasoning, reply.stop_reason) == (content, reasoning, "stop")
+
+
+def test_more_choices_than_were_asked_for() -> None:
+    body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]})
+    assert read_reply(200, {}, body.encode(), now=NOW).content == "a"
+
+
+def test_usage_that_is_none() -> None:
+    assert read_reply(200, {}, choices({"content": "a"}, usage=[1]), now=NOW).usage == {}
+    usage = {"prompt_tokens": 3, "details": {"cached": 1}}
+    assert read_reply(200, {}, choices({"content": "a"}, usage=usage), now=NOW).usage == usage
+
+
+@pytest.mark.parametrize(
+    "body, kind, word",
+    [
+        (b"", Kind.STRANGE, "no chat completion"),
+        (b"not json", Kind.STRANGE, "not json"),
+        (b"[]", Kind.STRANGE, "no chat completion"),
+        (b'{"object": "list", "data": []}', Kind.STRANGE, "no choices"),
+        (b'{"choices": null}', Kind.STRANGE, "no choices"),
+        (b"\n<html><title>Log\nin</title>", Kind.STRANGE, "a page and no chat completion: Log in"),
+        (b'{"error": {"message": "upstream died", "code": 502}}', Kind.LATER, "upstream died"),
+        (b'{"choices": []}', Kind.LATER, "without a message"),
+        (b'{"choices": [{}]}', Kind.LATER, "without a message"),
+        (b'{"choices": ["a"]}', Kind.LATER, "without a message"),
+        (choices({"content": ""}, None), Kind.LATER, "empty"),
+        (choices({"content": "half"}, "error"), Kind.LATER, "broken off"),
+        (b"[" * 100_000, Kind.STRANGE, "no chat completion"),
+        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', Kind.STRANGE, "no chat completion"),
+    ],
+)
+def test_no_reply(body: bytes, kind: Kind, word: str) -> None:
+    found = fault(200, body)
+    assert found.kind is kind and word in found.reason
+    assert len(found.reason) < 500 and "\n" not in found.reason
+
+
+@pytest.mark.parametrize(
+    "status, body, kind",
+    [
+        (401, b"", Kind.FINAL),
+        (402, b"", Kind.FINAL),
+        (404, b'{"detail": "Not Found"}', Kind.FINAL),
+        (405, b"", Kind.FINAL),
+        (400, b'{"error": {"message": "unknown field"}}', Kind.REFUSED),
+        (403, b'{"error": {"message": "not for you"}}', Kind.REFUSED),
+        (400, b'{"error": {"message": "maximum context length is 4096 tokens"}}', Kind.PROMPT),
+        (400, b'{"error": {"code": "content_filter", "message": "content management policy"}}', Kind.PROMPT),
+        (413, b"", Kind.PROMPT),
+        (429, b"", Kind.LATER),
+        (429, b'{"error": {"code": "insufficient_quota", "message": "pay"}}', Kind.FINAL),
+        (500, b"", Kind.LATER),
+        (503, b"", Kind.LATER),
+    ],
+)
+def test_refusals(status: int, body: bytes, kind: Kind) -> None:
+    found = fault(status, body)
+    assert (found.kind, found.pause) == (kind, None)
+    assert f"HTTP {status}" in found.reason
+
+
+def test_a_server_s_own_words() -> None:
+    assert (
+        fault(400, b'{"error": {"message": "no\\nsuch  field", "type": "x"}}').reason
+        == "HTTP 400: no such field"
+    )
+    assert fault(404, b'{"detail": "Not Found"}').reason == "HTTP 404: Not Found"
+    assert fault(502, b"<html><TITLE>Bad Gateway</TITLE>" + b"x" * 9999).reason == "HTTP 502: Bad Gateway"
+    assert fault(502, b"<html><body>nothing to quote").reason == "HTTP 502"
+    assert fault(500, b"\xff\xfe" * 400).reason.startswith("HTTP 500: ")
+
+
+def test_a_redirect_says_where_to() -> None:
+    found = fault(308, location="https://there/v1")
+    assert found.kind is Kind.FINAL and "https://there/v1" in found.reason
+
+
+@pytest.mark.parametrize(
+    "named, pause",
+    [
+        ("7", 7),
+        ("0.25", 0.25),
+        (email.utils.formatdate(NOW + 30, usegmt=True), 30),
+        (email.utils.formatdate(NOW - 30, usegmt=True), None),
+        ("0", None),
+        ("-1", None),
+        ("nan", None),
+        ("soon", None),
+        ("", None),
+        ("Mon, 99 Foo 2026", None),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_pause_that_a_server_names(status: int, named: str, pause: float | None) -> None:
+    found = fault(status, **{"retry-after": named})
+    assert (found.kind, found.pause) == (Kind.LATER if pause is None else Kind.PAUSE, pause)
+
+
+def stream(*deltas: Any, stop: str | None = "stop") -> bytes:
+    pieces = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": stop}], "usage": {"prompt_tokens": 1}}
+    lines = [f"data: {json.dumps(piece)}\n\n" for piece in (*pieces, end)]
+    return "".join([": keep-alive\n\n", *lines, "data: [DONE]\n\n"]).encode()
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/event-stream; charset=utf-8"}])
+def test_a_stream_that_nobody_asked_for(headers: dict[str, str]) -> None:
+    body = stream({"role": "assistant"}, {"reasoning": "hm"}, {"content": "a"}, {"content": "b"})
+    body = body if headers else body.partition(b"\n\n")[2]
+    reply = read_reply(200, headers, body, now=NOW)
+    assert (reply.content, reply.reasoning, reply.stop_reason) == ("ab", "hm", "stop")
+    assert reply.usage == {"prompt_tokens": 1}
+
+
+def test_a_stream_that_was_cut_off() -> None:
+    headers = {"content-type": "text/event-stream"}
+    whole = stream({"content": "a"}, stop=None)
+    with pytest.raises(Fault, match="cut off"):
+        read_reply(200, headers, whole, now=NOW)
+    with pytest.raises(Fault, match="no chat completion"):
+        read_reply(200, headers, b'data: {"choices": [{"ind', now=NOW)
+
+
+WORDS = st.sampled_from(["choices", "message", "content", "error", "delta", "usage", "finish_reason"])
+ANYTHING = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=8,
+)
+JSON = ANYTHING.map(lambda value: json.dumps(value).encode())
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from([200, 400, 429]),
+    st.binary(max_size=60) | JSON,
+    st.sampled_from(["", "text/event-stream"]),
+)
+def test_nothing_that_a_server_says_is_a_bug_of_ours(status: int, body: bytes, kind: str) -> None:
+    try:
+        reply = read_reply(status, {"content-type": kind}, body, now=NOW)
+    except Fault as found:
+        assert found.reason
+    else:
+        assert reply.content or reply.reasoning or reply.stop_reason
