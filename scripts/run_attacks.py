@@ -19,7 +19,8 @@ from campaign import ENGINES, MIXTURES, Table, column, put_into
 from catalogue import ATTACKS
 from ground import prepared
 from harness import EVERYTHING, Bench
-from mutation import TEST_BUILD, Trial, adopt_orphans, trials
+from leftovers import adopt_orphans
+from mutation import TEST_BUILD, Trial, trials
 
 _TOP = Path(__file__).resolve().parents[1]
 _DOCUMENT = _TOP / "docs" / "security.md"
@@ -66,7 +67,8 @@ def _write_table() -> int:
 
 def _mutate(names: list[str]) -> int:
     wrong = done = 0
-    with adopt_orphans(), _places() as (workshop, cache):
+    adopt_orphans()
+    with _places() as (workshop, cache):
         proctor = built_once(cache / "proctor", partial(build_proctor, TEST_BUILD))
 
         def compiled(code: str) -> Path:

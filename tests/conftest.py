@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,21 @@ import pytest
 # The proctor's fixtures serve the attacks too; defined twice, they would build it twice.
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
-from fixtures import bench, binaries, compiled, proctor, workshop  # only now can it be found
+import leftovers  # only now can they be found
+from fixtures import bench, binaries, compiled, proctor, workshop
 
 from ioi_eval.store import private_folder
 
 __all__ = ["bench", "binaries", "compiled", "proctor", "workshop"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No process, folder, mount, shared memory or port of ours outlives the tests that made it."""
+    leftovers.adopt_orphans()
+    before = leftovers.all_of_it()
+    yield
+    assert not leftovers.new_since(before)
 
 
 @pytest.fixture(scope="session")

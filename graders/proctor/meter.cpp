@@ -90,7 +90,7 @@ void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
 
 constexpr int deepest = 100;
 
-// Whether all of it was seen.
+// False when there are more names than `most`.
 bool add_contents(int folder, int depth, int64_t most, Contents& found) {
   DIR* listing = fdopendir(folder);
   if (!listing) return close(folder), true;
@@ -100,8 +100,8 @@ bool add_contents(int folder, int depth, int64_t most, Contents& found) {
     if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
     if (fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     found.bytes += status.st_blocks * 512LL;
-    all = ++found.names <= most && depth < deepest;
-    if (!all || !S_ISDIR(status.st_mode)) continue;
+    all = ++found.names <= most;
+    if (!all || !S_ISDIR(status.st_mode) || depth == deepest) continue;
     const int inner = openat(dirfd(listing), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner >= 0) all = add_contents(inner, depth + 1, most, found);
   }
@@ -114,7 +114,7 @@ bool add_contents(int folder, int depth, int64_t most, Contents& found) {
 Contents contents_of(int folder, int64_t most) {
   Contents found;
   const int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (listed >= 0 && !add_contents(listed, 0, most, found)) found.names = most + 1;
+  if (listed >= 0) add_contents(listed, 0, most, found);
   return found;
 }
 

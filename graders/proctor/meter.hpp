@@ -27,7 +27,8 @@ struct Contents {
   int64_t bytes = 0, names = 0;
 };
 
-// What lies in a folder and below it. Ends early when there are more names than `most`, or folders too deep to be honest.
+// What lies in a folder and below it. Ends early when there are more names than `most`. What lies below a hundred folders is not looked
+// for: each of them costs a descriptor.
 Contents contents_of(int folder, int64_t most);
 
 // Their pids as the /proc behind `proc` counts them.

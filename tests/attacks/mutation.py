@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import threading
@@ -29,7 +28,6 @@ _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
 UID = 65534  # has a name and a password, unlike the uids of boxes
 _CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
-_PR_SET_CHILD_SUBREAPER = 36
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
 
 
@@ -73,17 +71,6 @@ def _can_succeed(attack: AnyAttack) -> bool:
     """Some need rights to lose, or a compiler that is younger than ours."""
     needs = getattr(attack, "needs", "")
     return not needs or (needs == "root" and os.geteuid() == 0)
-
-
-@contextmanager
-def adopt_orphans() -> Iterator[None]:
-    """Whatever an attempt leaves behind becomes a child of ours: so it can be found, and ended."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def _children() -> set[int]:

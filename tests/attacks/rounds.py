@@ -138,8 +138,9 @@ async def scripts(engine: Engine, ground: Ground, attacks: Iterable[Script], box
     for attack in attacks:
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
+        keep = attack.keep if (await engine.profile()).takes_paths else ()
         file = JobFile(name="main.sh", content=Blob.of(text))
-        ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=attack.keep))
+        ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=keep))
         said = ran.run.stdout + ran.run.stderr
         left = _boxes(boxes)
         faults = [

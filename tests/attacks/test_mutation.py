@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 from building import SOURCES, build_proctor, built_once
 from catalogue import ATTACKS
 from harness import EVERYTHING, Bench
-from mutation import TEST_BUILD, Trial, adopt_orphans, trials
+from mutation import TEST_BUILD, Trial, trials
 
 # Between them they have nearly every layer, and none of them takes long.
 SAMPLE = (
@@ -39,11 +39,10 @@ ELSEWHERE = {"build"}
 
 
 @pytest.fixture
-def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path]) -> Iterator[Bench]:
+def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path]) -> Bench:
     """Drives a proctor that can be told to do without layers."""
     proctor = built_once(binaries / "proctor-of-tests", partial(build_proctor, TEST_BUILD))
-    with adopt_orphans():
-        yield Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
+    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -1,0 +1,128 @@
+"""What may be left when all tests are done: nothing. Counts what can only be ours, for others work on the same machine."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE = 10.0  # seconds for what is about to end
+_LISTENING = "0A"
+_BOX_UIDS = range(60000, 61184)  # of engines and of tests, started by root
+
+
+def adopt_orphans() -> None:
+    """Whatever our children leave behind becomes ours, so that it can be found."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def all_of_it() -> set[str]:
+    return {*processes(), *folders(), *mounts(), *shared_memory(), *ports()}
+
+
+def new_since(before: set[str]) -> set[str]:
+    """What is there now and was not before, and stays."""
+    deadline = time.monotonic() + _PATIENCE
+    while (left := all_of_it() - before) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
+
+
+def processes() -> Iterator[str]:
+    """Our descendants; not those that are dead already and wait for nobody but us."""
+    todo = [os.getpid()]
+    while todo:
+        for child in _children(todo.pop()):
+            todo.append(child)
+            name, state = _name_and_state(child)
+            if state not in ("Z", "X", ""):
+                yield f"process {child} {name}"
+
+
+def folders() -> Iterator[str]:
+    """Of engines of this process."""
+    for base in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp"))):
+        for path in base.glob(f"ioi-eval-{os.geteuid()}-{os.getpid()}-*"):
+            yield f"folder {path}"
+
+
+def mounts() -> Iterator[str]:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        yield f"mount {line.split()[4]}"
+
+
+def shared_memory() -> Iterator[str]:
+    """Of users that only boxes have, where we are root."""
+    whose = _boxes_only()
+    for path in (*Path("/dev/shm").iterdir(), *_entries(Path("/dev/mqueue"))):
+        try:
+            status = path.lstat()
+        except FileNotFoundError:  # somebody else's, and gone
+            continue
+        if whose(status.st_uid) and stat.S_ISREG(status.st_mode):
+            yield f"shared memory {path}"
+    for kind in ("shm", "msg", "sem"):
+        yield from _system_v(kind, whose)
+
+
+def ports() -> Iterator[str]:
+    """On which this process listens."""
+    own = set()
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            own.add(str(link.readlink()))
+        except FileNotFoundError:  # of the listing itself
+            continue
+    for name in ("tcp", "tcp6"):
+        for line in _lines(Path("/proc/net") / name):
+            fields = line.split()
+            if fields[3] == _LISTENING and f"socket:[{fields[9]}]" in own:
+                yield f"port {int(fields[1].rpartition(':')[2], 16)}"
+
+
+def _children(pid: int) -> Iterator[int]:
+    for task in _entries(Path(f"/proc/{pid}/task")):
+        try:
+            yield from map(int, (task / "children").read_text().split())
+        except OSError:
+            continue  # it ended in between
+
+
+def _name_and_state(pid: int) -> tuple[str, str]:
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    except OSError:
+        return "", ""
+    return name.partition("(")[2], rest.split()[0]
+
+
+def _boxes_only() -> Callable[[int], bool]:
+    return (lambda uid: uid in _BOX_UIDS) if os.geteuid() == 0 else (lambda uid: uid == os.geteuid())
+
+
+def _system_v(kind: str, whose: Callable[[int], bool]) -> Iterator[str]:
+    lines = _lines(Path("/proc/sysvipc") / kind, titles=True)
+    titles = next(lines, "").split()
+    for line in lines:
+        fields = dict(zip(titles, line.split(), strict=False))
+        if whose(int(fields["uid"])):
+            yield f"System V {kind} {fields[f'{kind}id']}"
+
+
+def _lines(path: Path, *, titles: bool = False) -> Iterator[str]:
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:  # a kernel without it
+        return
+    yield from lines if titles else lines[1:]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []

@@ -1,0 +1,48 @@
+"""Who counts what is left must see it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import leftovers
+import pytest
+
+
+def test_processes_are_seen_also_detached_ones() -> None:
+    before = set(leftovers.processes())
+    script = "setsid sleep 30 > /dev/null 2>&1 < /dev/null & echo $!"
+    pid = int(subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout)
+    try:
+        assert [each for each in leftovers.processes() if each.startswith(f"process {pid} ")]
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)  # it has become our child
+    assert set(leftovers.processes()) <= before
+
+
+def test_folders_of_our_engines_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    Path(tempfile.mkdtemp(prefix=f"ioi-eval-{os.geteuid()}-{os.getpid()}-", dir=tmp_path))
+    assert any(str(tmp_path) in folder for folder in leftovers.folders())
+
+
+def test_ports_are_seen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert f"port {server.getsockname()[1]}" in set(leftovers.ports())
+        number = server.getsockname()[1]
+    assert f"port {number}" not in set(leftovers.ports())
+
+
+def test_shared_memory_of_boxes_is_seen() -> None:
+    uid = 60001 if os.geteuid() == 0 else os.geteuid()
+    handle, name = tempfile.mkstemp(dir="/dev/shm")
+    os.close(handle)
+    try:
+        os.chown(name, uid, -1)
+        assert f"shared memory {name}" in set(leftovers.shared_memory())
+    finally:
+        Path(name).unlink()
