@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from ioi_eval.languages import Language
 from ioi_eval.models import Blob, Checker, Manager, NamedBlob
+from ioi_eval.resources import graders
 
 _SUFFIX = ".py"
+_MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
 _DAY_ONE = (1980, 1, 1, 0, 0, 0)  # the same sources, the same bytes
 
 
@@ -19,21 +21,32 @@ def is_script(language: Language) -> bool:
 
 
 def script_of(program: Checker | Manager) -> Blob:
-    """The first source. Modules beside it come along in an archive, which the interpreter runs as well."""
+    """The first source. Modules beside it come along in an archive, which the interpreter runs as well.
+
+    A manager is always in one, beside what starts it: graders/python/manager.py.
+    """
     first, *others = program.sources
     modules = [file for file in others if file.name.endswith(_SUFFIX)]
+    if isinstance(program, Manager):
+        start = Blob.of_file(graders() / "python" / "manager.py")
+        return _archive({_MAIN: start, _MANAGER: first.content, **_beside(first, modules)})
     if not modules:
         return first.content
+    return _archive({_MAIN: first.content, **_beside(first, modules)})
+
+
+def _beside(first: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
+    folder = PurePosixPath(first.name).parent
+    return {
+        PurePosixPath(file.name).relative_to(folder).as_posix(): file.content
+        for file in sorted(modules, key=lambda file: file.name)
+        if PurePosixPath(file.name).is_relative_to(folder)
+    }
+
+
+def _archive(members: Mapping[str, Blob]) -> Blob:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
-        for name, file in _members(first, modules):
-            packed.writestr(zipfile.ZipInfo(name, _DAY_ONE), file.content.read())
+        for name, content in members.items():
+            packed.writestr(zipfile.ZipInfo(name, _DAY_ONE), content.read())
     return Blob.of(archive.getvalue())
-
-
-def _members(first: NamedBlob, modules: list[NamedBlob]) -> Iterator[tuple[str, NamedBlob]]:
-    yield "__main__.py", first
-    folder = PurePosixPath(first.name).parent
-    for file in sorted(modules, key=lambda file: file.name):
-        if PurePosixPath(file.name).is_relative_to(folder):
-            yield PurePosixPath(file.name).relative_to(folder).as_posix(), file

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 from judge_samples import problem, submission
 
@@ -147,6 +148,35 @@ async def test_a_manager_that_breaks_is_no_verdict(scorer: Scorer) -> None:
         await first(scorer, communication("int main() { return 3; }\n"), RIGHT)
     with pytest.raises(ManagerBroken, match=r"graders/manager\.cpp does not compile"):
         await scorer.prepare(communication("int main() { return x; }\n"))
+
+
+ASKING = """import sys
+import telling
+with open(sys.argv[1]) as answers, open(sys.argv[2], "w") as questions:
+    print(input(), file=questions, flush=True)
+    answers.read(1)  # until there is an answer, or nobody who could give one
+    for number in range(1 << 16):
+        print(number, file=questions)
+telling.good()
+"""
+ASKED = (
+    named("graders/manager.py", ASKING),
+    named("graders/telling.py", "def good(): print(1)\n"),
+)
+
+
+async def test_a_manager_in_python(scorer: Scorer) -> None:
+    manager = Manager(sources=ASKED, language="python")
+    options = TaskOptions(processes=1, user_io="std_io")
+    asking = task(TaskType.COMMUNICATION, ("21\n", ""), options=options, manager=manager)
+    patient = "import sys\nprint(input(), flush=True)\nfor line in sys.stdin: pass"
+    assert (await first(scorer, asking, patient, language="python")).status is V.AC
+    left = await first(scorer, asking, "pass", language="python")
+    assert (left.status, left.feedback) == (V.WA, "The submission ended too early")
+    broken = msgspec.structs.replace(manager, sources=(named("graders/manager.py", "1 / 0"),))
+    with pytest.raises(JudgeFailure, match="the manager exited with code 1"):
+        silent = "import sys\nsys.stdin.read()"
+        await first(scorer, msgspec.structs.replace(asking, manager=broken), silent, language="python")
 
 
 # --- Interactive -------------------------------------------------------------------------------------
