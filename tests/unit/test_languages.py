@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.languages import LANGUAGES, find, of_suffix, remedy
+from ioi_eval.languages import LANGUAGES, Language, find, of_suffix, remedy
 from ioi_eval.models import Limits
 from ioi_eval.resources import examples
 
 CPP, PYTHON = find("c++"), find("python")
+SEMANTICS = Path(__file__).parents[2] / "docs" / "semantics.md"
 
 
 @pytest.mark.parametrize(
@@ -248,3 +249,11 @@ def test_the_compiler_takes_the_command(tmp_path: Path) -> None:
     )
     assert run(CPP.build(["a b.cpp"], "submission"), tmp_path).stderr == ""
     assert run((str(tmp_path / "submission"),), tmp_path).stdout == "hello\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_the_documents_table_is_this_one(language: Language) -> None:
+    rows = [line.split(" | ") for line in SEMANTICS.read_text().splitlines()]
+    (row,) = [row for row in rows if row[:2] == [f"| {language.name}", f"`{language.suffixes[0]}`"]]
+    assert f"`{language.command}" in row[2]
+    assert row[4:] == [f"{language.time_factor:g}", f"{language.threads} |"]
