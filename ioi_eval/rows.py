@@ -223,3 +223,14 @@ def _plain_scalar(value: Any) -> Any:
     if (to_list := getattr(value, "tolist", None)) is not None:  # arrays and their scalars
         return plain(to_list())
     return plain(str(value))
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, also one that a table holds as a text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

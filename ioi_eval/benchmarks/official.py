@@ -6,7 +6,6 @@ guessed only where there is one candidate, and what its scores count is decided 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +17,7 @@ from ioi_eval.benchmarks.formats import read_rows
 from ioi_eval.errors import InputError
 from ioi_eval.expectations import Expectation, counting_tests
 from ioi_eval.models import Problem, Value
-from ioi_eval.rows import plain
+from ioi_eval.rows import as_number, plain
 from ioi_eval.validation import Case, ExpectedScore, max_points
 
 OPTION = "--expected-column"
@@ -102,17 +101,6 @@ def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> Inp
 
 def _values(files: Sequence[Path], name: str) -> Iterator[Any]:
     return (plain(row.columns.get(name)) for path in files for row in read_rows(path))
-
-
-def as_number(value: Any) -> float | None:
-    """A finite number, also one that a table holds as a text."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _digits(number: float) -> int:

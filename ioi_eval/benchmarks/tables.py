@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 from ioi_eval.benchmarks.copies import TableSource, find_files, one_file
 from ioi_eval.benchmarks.opening import Mapped, arrow_files, where
 from ioi_eval.errors import InputError
+from ioi_eval.rows import as_number
 
 _T = TypeVar("_T")
 _MOST_READ = 64 << 20  # bytes
@@ -115,7 +115,7 @@ class Row:
         value = self.value(field)
         if value is None and default is not None:
             return default
-        number = _number(value)
+        number = as_number(value)
         if number is None or (above is not None and number <= above):
             raise self._not(field, value, "a number" + ("" if above is None else f" above {above:g}"))
         return number
@@ -178,16 +178,6 @@ class Row:
         shown = repr(value)
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
         return self.wrong(field, f"{shown} is not {expected}", "The dataset's row is damaged")
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 # --- opening -----------------------------------------------------------------------------------------

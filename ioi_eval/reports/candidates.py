@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from ioi_eval.models import SubmissionResult, Value
+from ioi_eval.rows import as_number
 from ioi_eval.selection import Candidate
 
 _TOKENS = ("output_tokens", "completion_tokens")  # in a row's metadata.usage
@@ -21,22 +21,11 @@ def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Candidate:
     return Candidate(
         result=result,
         target=target if isinstance(target, str) else None,
-        number=_number(row.get("solution_number")),
+        number=as_number(row.get("solution_number")),
         time=_time(row),
         length=_length(row),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
     )
-
-
-def _number(value: Any) -> float | None:
-    """Also a number that a table made a text of."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -59,7 +48,7 @@ def _length(row: Mapping[str, Any]) -> int:
     """Tokens where the row counts them, else characters."""
     usage = _part(_part(row, "metadata"), "usage")
     for name in _TOKENS:
-        if (number := _number(usage.get(name))) is not None:
+        if (number := as_number(usage.get(name))) is not None:
             return int(number)
     texts = (row.get(name) for name in _TEXTS)
     return next((len(text) for text in texts if isinstance(text, str) and text), 0)
@@ -86,7 +75,7 @@ class Traits(Value):
 
 
 def traits_of(row: Mapping[str, Any]) -> Traits:
-    difficulty, year = row.get("difficulty"), _number(row.get("year"))
+    difficulty, year = row.get("difficulty"), as_number(row.get("year"))
     return Traits(
         difficulty=str(difficulty) if isinstance(difficulty, str | int | float) else "",
         tags=tuple(sorted(set(_tags(row.get("tags"))))),
