@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ioi_eval.cases import Case, Cases, CasesError, read_cases, with_cases
+from ioi_eval.cases import NO_CASES, Case, Cases, CasesError, read_call, read_cases, with_cases
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Value
 
@@ -51,7 +51,7 @@ class Columns(Value):
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[Columns]:
-    """Row by row what trainers give column by column. What is no list of that length is the same for all."""
+    """Row by row what trainers give column by column. What is no list of that length says nothing of rows."""
     per_row = {name: values for name, values in columns.items() if _is_column(values, count)}
     for number in range(count):
         yield Columns(values={name: values[number] for name, values in per_row.items()}, number=number)
@@ -66,7 +66,7 @@ def _cases(value: Any) -> Cases:
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _list(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return Cases(cases=tuple(_case(test) for test in value))
+        return _of_list(value)
     return read_cases(value)
 
 
@@ -77,12 +77,36 @@ def _list(text: str) -> Any:
         raise CasesError(f"the tests are no JSON: {error}") from error
 
 
+def _of_list(tests: Sequence[Any]) -> Cases:
+    """Where tests call a function, an input is its arguments, one a line, and the output its result."""
+    if not tests:
+        raise CasesError(NO_CASES)
+    cases, called = [_case(test) for test in tests], {_function(test) for test in tests}
+    if len(called) > 1:
+        raise CasesError(f"the tests do not all call the same: {', '.join(sorted(called))}")
+    function = next(iter(called), "")
+    if function:
+        cases = [read_call(case.input, case.output) for case in cases]
+    return Cases(cases=tuple(cases), function=function)
+
+
 def _case(test: Any) -> Case:
     if isinstance(test, Mapping):
         given, wanted = test.get("input"), test.get("output")
         if isinstance(given, str) and isinstance(wanted, str):
             return Case(given, wanted)
     raise CasesError("a test must have the texts `input` and `output`")
+
+
+def _function(test: Mapping[str, Any]) -> str:
+    """As sets made of LiveCodeBench and its like write it; empty: the test is read from standard input."""
+    if test.get("testtype") != "functional":
+        return ""
+    metadata = test.get("metadata")
+    name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
+    if not (isinstance(name, str) and name):
+        raise CasesError("a functional test must name its function in metadata.func_name")
+    return name
 
 
 def _year(value: Any) -> int | None:

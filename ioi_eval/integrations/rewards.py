@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 from ioi_eval.cases import CasesError
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.extraction import extract
+from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.columns import CASES_COLUMNS, Columns, Finder
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.languages import find
@@ -52,7 +52,7 @@ class Rewards(Value):
             self._or_none(completion, row, problem, own)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
-        return list(await asyncio.gather(*judged))
+        return await together(judged)
 
     async def of_one(self, completion: str, row: Columns, problem: Problem, own: Runtime) -> float:
         """Raises JudgeFailure where the judge cannot say."""

@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from ioi_eval.engines import Engine
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.errors import IoiEvalError
+from ioi_eval.integrations.environment import cache_folder, servers_of, share_of_cores
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
-from ioi_eval.store import Store, default_root
+from ioi_eval.store import Store
 
 T = TypeVar("T")
 
-_CACHE_VARIABLE = "IOI_EVAL_CACHE"
 _CACHE_LIMIT = 8 << 30  # bytes
 _OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled; a job in a box is killed
 
@@ -31,8 +31,8 @@ _OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled
 class Setup(Value):
     """What makes one runtime another one than the next."""
 
-    engine: Callable[[Store], Engine] | None = None  # None: this machine
-    slots: int | None = None  # of this machine; None: its cores
+    engine: Callable[[Store], Engine] | None = None  # None: PISTON_ENDPOINTS where it is set, else here
+    slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
 
 
@@ -42,7 +42,7 @@ class Runtime:
     def __init__(self, setup: Setup) -> None:
         self._loop = asyncio.new_event_loop()
         self._scorer: Scorer | None = None
-        self._engine: Engine | None = None
+        self._here: EmbeddedEngine | None = None
         self._closing = asyncio.Event()
         opened: Future[None] = Future()
         # A daemon: a thread that is waited for at the end would never hear that it is to end.
@@ -82,8 +82,8 @@ class Runtime:
 
     def let_go(self) -> None:
         """In a child that was forked: closes what would keep alive what the parent wants to end."""
-        if isinstance(self._engine, EmbeddedEngine):
-            self._engine.let_go()
+        if self._here is not None:
+            self._here.let_go()
 
     # --- in the thread ---
 
@@ -104,11 +104,21 @@ class Runtime:
             await _cancel_others()
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
-        store = Store(default_root(os.environ.get(_CACHE_VARIABLE)), _CACHE_LIMIT)
-        make = setup.engine or (lambda store: EmbeddedEngine(store=store, slots=setup.slots))
-        self._engine = make(store)
-        scorer = Scorer(self._engine, store=store, options=setup.options)
+        store = Store(cache_folder(), _CACHE_LIMIT)
+        engine, trusted = _engines(setup, store)
+        self._here = next((one for one in (engine, trusted) if isinstance(one, EmbeddedEngine)), None)
+        scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         self._scorer = await stack.enter_async_context(scorer)
+
+
+def _engines(setup: Setup, store: Store) -> tuple[Engine, Engine | None]:
+    """The one for jobs, and one here for what we trust, where jobs run on the environment's servers."""
+    if setup.engine is not None:
+        return setup.engine(store), None
+    cores = share_of_cores(os.environ, len(os.sched_getaffinity(0)))
+    here = EmbeddedEngine(store=store, slots=setup.slots or cores)
+    servers = servers_of(os.environ)
+    return (here, None) if servers is None else (servers.engine(), here)
 
 
 async def _cancel_others() -> None:

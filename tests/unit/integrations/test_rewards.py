@@ -10,6 +10,7 @@ import os
 import queue
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,9 +23,9 @@ from ioi_eval.engines.fake import Broken, FakeEngine
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
 from ioi_eval.integrations.rewards import Mode, RewardOptions
-from ioi_eval.integrations.runtime import Setup, close_all, runtime
+from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward, reward
-from ioi_eval.integrations.verl import compute_score, compute_score_async
+from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Problem, ScoreType, Subtask, Test
 from ioi_eval.problems import Problems
 from ioi_eval.store import Store
@@ -80,6 +81,8 @@ def test_what_trl_gives() -> None:
         difficulty=["easy", "hard"],
         ground_truth=[TESTS, json.loads(TESTS)],
         trainer_state=object(),
+        log_extra=print,
+        log_metric=print,
     )
     assert found == [1.1, 0]
     assert reward.__name__ == "ioi_eval_reward"
@@ -92,9 +95,19 @@ def test_functions_are_called_and_tests_may_be_a_list() -> None:
     assert rewards(Mode.PARTIAL, [RIGHT], test_cases=[json.dumps(pairs)]) == [1]
 
 
+def test_tests_in_a_list_may_call_a_function() -> None:
+    twice = fenced("class Solution:\n    def plus(self, a, b):\n        return a + b")
+    call = {"input": "[2]\n[3]", "output": "[2, 3]", "testtype": "functional"}
+    named = [{**call, "metadata": {"func_name": "plus"}}]
+    assert rewards(Mode.PARTIAL, [twice], tests=[json.dumps(named)]) == [1]
+    assert rewards(Mode.PARTIAL, [twice], tests=[[call]]) == [None], "nobody knows what to call"
+    assert rewards(Mode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
+
+
 def test_nobody_can_say_what_broken_tests_are_worth() -> None:
     assert rewards(Mode.PARTIAL, [RIGHT, RIGHT], ground_truth=["{", TESTS]) == [None, 1]
     assert rewards(Mode.PARTIAL, [RIGHT], ground_truth=[[{"in": "1"}]]) == [None]
+    assert rewards(Mode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], "no test is no 0"
     with pytest.raises(CasesError):
         compute_score("apps", RIGHT, "")
 
@@ -141,6 +154,23 @@ def test_verl_asks_for_one_at_a_time() -> None:
     assert asyncio.run(many()) == [1, 0, 0, -0.1, -1]
 
 
+def test_verl_hands_over_all_of_a_batch_and_things_of_its_own() -> None:
+    sources, truths, own = ["apps"] * 2, [TESTS, TESTS], {"reward_router_address": "a:1"}
+    found = compute_score_batch(
+        sources, [RIGHT, WRONG], truths, [None, {"tests": "{"}], mode="partial", **own
+    )
+    assert found == [1, 0]
+    with pytest.raises(CasesError):
+        compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"])
+    assert compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=-3.0) == [1.1, -3]
+
+
+@pytest.mark.parametrize("options", [{"mod": "partial"}, {"mode": "parts"}, {"no_code": "much"}])
+def test_an_option_that_means_nothing_is_a_mistake(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        compute_score("apps", RIGHT, TESTS, **options)
+
+
 def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
     assert compute_score("apps", RIGHT, "{", on_failure=-3.0) == -3
     with pytest.raises(CasesError):
@@ -160,16 +190,34 @@ def in_child(answers: Any, parents: int) -> None:
     close_all()
 
 
-def test_a_forked_child_has_its_own_and_harms_nobody() -> None:
-    assert compute_score("apps", RIGHT, TESTS) == 1.1
+def answer_of_child() -> Any:
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
     child = context.Process(target=in_child, args=(answers, id(runtime())))
     child.start()
-    assert answers.get(timeout=120) == (True, 1.1)
+    answer = answers.get(timeout=120)
     child.join(60)
     assert child.exitcode == 0
+    return answer
+
+
+def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
+    slow = fenced("while True: pass")
+    give = make_reward(RewardOptions(time_limit=1.5, mode=Mode.PARTIAL))
+    with ThreadPoolExecutor(1) as pool:
+        under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
+        while not (busy(runtime()) or under_way.done()):
+            time.sleep(0.01)
+        assert answer_of_child() == (True, 1.1)
+        assert under_way.result() == [0, 1]
     assert compute_score("apps", WRONG, TESTS) == 0
+
+
+def busy(own: Runtime) -> bool:
+    """A program is in its box."""
+    here = own._here
+    assert here is not None
+    return here._running is not None and bool(here._running.leashes)
 
 
 def test_interrupted_it_cancels_what_runs() -> None:
@@ -217,24 +265,34 @@ def test_a_runtime_that_cannot_open_says_why() -> None:
         runtime(Setup(engine=fails))
 
 
-def test_a_program_that_ends_leaves_no_box(tmp_path: Path) -> None:
+# A trainer, and a process that it spawned: both judge, and end without a word.
+TRAINING = f"""
+import multiprocessing, os
+from concurrent.futures import ProcessPoolExecutor
+from ioi_eval.integrations.trl import reward
+from ioi_eval.integrations.verl import compute_score
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        far = pool.submit(compute_score, "apps", {RIGHT!r}, {TESTS!r})
+        near, other = reward(completions=[{RIGHT!r}], tests=[{TESTS!r}]), pool.submit(os.getpid)
+        print(os.getpid(), other.result(), near, far.result())
+"""
+
+
+def test_programs_that_end_leave_no_box(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text(
-        "import os\n"
-        "from ioi_eval.integrations.trl import reward\n"
-        f"print(os.getpid(), reward(completions=[{RIGHT!r}], tests=[{TESTS!r}]))\n"
-    )
+    script.write_text(TRAINING)
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, timeout=120, env={**os.environ}
     )
     assert done.returncode == 0, done.stderr
-    process, answer = done.stdout.split(maxsplit=1)
-    assert (answer.strip(), done.stderr) == ("[1.1]", "")
+    first, second, answers = done.stdout.split(maxsplit=2)
+    assert (answers.strip(), done.stderr) == ("[1.1] 1.1", "")
     folders = [
-        folder
+        folder.name
         for base in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")))
         for folder in base.iterdir()
+        if folder.name.startswith("ioi-eval")
     ]
-    assert not [
-        folder for folder in folders if folder.name.startswith("ioi-eval") and f"-{process}-" in folder.name
-    ]
+    assert not [name for name in folders if f"-{first}-" in name or f"-{second}-" in name]

@@ -1,0 +1,46 @@
+"""Where integrations judge, as the environment says it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.errors import EngineUnavailable, InputError
+from ioi_eval.integrations.environment import Servers, servers_of, share_of_cores
+from ioi_eval.integrations.runtime import close_all
+from ioi_eval.integrations.trl import reward
+from ioi_eval.server import ServerOptions, serve
+from ioi_eval.store import Store
+
+LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN": " secret\n"}
+
+
+def test_servers_and_this_process_among_others() -> None:
+    assert servers_of({"PISTON_ENDPOINTS": " "}) is None
+    assert servers_of({"PISTON_ENDPOINTS": " slurm "}) == Servers(text="slurm")
+    found = servers_of({"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "2", **LAUNCHED})
+    assert found == Servers(text="slurm", per_endpoint=2, token="secret", rank=3, world=4)
+    with pytest.raises(InputError, match="'two' is not a whole number"):
+        servers_of({"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"})
+
+
+@pytest.mark.parametrize(("processes", "cores"), [("", 8), ("1", 8), ("3", 2), ("16", 1), ("0", 8)])
+def test_processes_of_one_machine_share_its_cores(processes: str, cores: int) -> None:
+    assert share_of_cores({"LOCAL_WORLD_SIZE": processes}, 8) == cores
+
+
+async def test_rewards_are_judged_on_the_servers_of_the_environment(
+    shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    completions, tests = ["print(2 * int(input()))", "print(0)"], [{"inputs": ["2"], "outputs": ["4"]}] * 2
+    async with serve(store=Store(shared_cache), options=ServerOptions(port=0), slots=2) as server:
+        monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
+        monkeypatch.setenv("PISTON_ENDPOINTS", server.url)
+        found = await asyncio.to_thread(reward, completions=completions, tests=tests)
+        await asyncio.to_thread(close_all)
+    assert found == [1.1, 0]
+    monkeypatch.setenv("PISTON_ENDPOINTS", "http://127.0.0.1:9")
+    with pytest.raises(EngineUnavailable, match=r"127\.0\.0\.1:9"):
+        await asyncio.to_thread(reward, completions=completions, tests=tests)
