@@ -127,6 +127,7 @@ def _described(package: Package) -> dict[str, Any]:
         "task_type": problem.task_type,
         "with_grader": problem.options.with_grader,
         "processes": problem.options.processes,
+        "options": problem.options,
         "checker": problem.checker.kind,
         "judged_by": _judged_by(problem),
         "tests": len(problem.tests),

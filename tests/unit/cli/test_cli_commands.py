@@ -46,6 +46,7 @@ def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     assert "add" in done.stdout
     assert "1 of 1 packages can be used" in done.stdout
     (described,) = json.loads(cli("problems", problems, "--json").stdout)
+    assert described["options"]["user_io"] == "std_io" and described["options"]["manager_args"] == []
     assert described["tests"] == 4
     assert [subtask["points"] for subtask in described["subtasks"]] == [40, 60]
     assert described["limits"]["cpu_time"] == 2.0
