@@ -32,15 +32,29 @@ def new_since(before: set[str]) -> set[str]:
     return left
 
 
-def processes() -> Iterator[str]:
-    """Our descendants; not those that are dead already and wait for nobody but us."""
+def command_lines() -> Iterator[str]:
+    """What a list of processes shows of our descendants."""
+    for pid in _descendants():
+        try:
+            yield Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue  # it ended in between
+
+
+def _descendants() -> Iterator[int]:
     todo = [os.getpid()]
     while todo:
-        for child in _children(todo.pop()):
-            todo.append(child)
-            name, state = _name_and_state(child)
-            if state not in ("Z", "X", ""):
-                yield f"process {child} {name}"
+        children = list(_children(todo.pop()))
+        todo += children
+        yield from children
+
+
+def processes() -> Iterator[str]:
+    """Our descendants; not those that are dead already and wait for nobody but us."""
+    for child in _descendants():
+        name, state = _name_and_state(child)
+        if state not in ("Z", "X", ""):
+            yield f"process {child} {name}"
 
 
 def folders() -> Iterator[str]:

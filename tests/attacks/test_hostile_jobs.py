@@ -1,0 +1,22 @@
+"""The judge survives: sixty hostile jobs in a row, and a normal submission gets what it got before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ground import prepared
+from hostile import hostile, normal
+
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.store import Store
+
+
+async def test_a_normal_submission_after_hostile_jobs(shared_cache: Path, workshop: Path) -> None:
+    store = Store(shared_cache)
+    engine = EmbeddedEngine(store=store, slots=1)
+    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
+        assert (await normal(scorer, 1)).points == 1
+        with prepared(workshop) as ground:
+            assert not await hostile(scorer, ground, 60)
+        assert (await normal(scorer, 1)).points == 1
