@@ -6,12 +6,10 @@ source can make a compiler print anything. So what is found there was written by
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hashlib
 import shlex
 import zlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ioi_eval.errors import BrokenReply, JudgeFailure
@@ -36,6 +34,7 @@ class Compiled(Value):
 class Delivery(Value):
     compiled: Compiled | None
     artifact: bytes | None
+    packed: bytes = b""  # the artifact as it came, in gzip
 
 
 # --- the scripts -------------------------------------------------------------------------------------
@@ -92,19 +91,25 @@ def read_delivery(run: Stage) -> Delivery:
     BrokenReply for what is damaged, which may go well the next time; JudgeFailure where it cannot.
     """
     code: int | None = None
-    parts: dict[str, bytes] = {}
-    lines = iter(run.stdout.split("\n"))
-    for line in lines:
+    parts: dict[str, _Part] = {}
+    text, place = run.stdout, 0
+    while (end := text.find("\n", place)) >= 0:
+        line, place = text[place:end], end + 1
         match line.removeprefix(_MARK).split() if line.startswith(_MARK) else ():
             case ["code", number]:
                 code = _number(number)
             case ["too-large", kind, length]:
                 raise _too_large(kind, _number(length))
             case ["end"]:
-                return Delivery(compiled=_compiled(code, parts), artifact=parts.get("artifact"))
+                artifact = parts.get("artifact", _NOTHING)
+                return Delivery(
+                    compiled=_compiled(code, parts), artifact=artifact.data, packed=artifact.packed
+                )
             case [kind, size, digest, length]:
-                parts[kind] = _part_of(_Header(kind, _number(size), digest, _number(length)), lines, run)
-    raise _cut_off(run, len(run.stdout))
+                header = _Header(kind, _number(size), digest, _number(length))
+                parts[kind] = _part_of(header, text[place : place + header.length], run)
+                place += header.length
+    raise _cut_off(run, len(text))
 
 
 def killed_while_compiling(run: Stage) -> bool:
@@ -127,8 +132,17 @@ class _Header(NamedTuple):
     length: int
 
 
-def _compiled(code: int | None, parts: dict[str, bytes]) -> Compiled | None:
-    return None if code is None else Compiled(code=code, log=parts.get("log", b"").decode(errors="replace"))
+class _Part(NamedTuple):
+    data: bytes | None
+    packed: bytes
+
+
+_NOTHING = _Part(None, b"")
+
+
+def _compiled(code: int | None, parts: dict[str, _Part]) -> Compiled | None:
+    log = parts.get("log", _NOTHING).data or b""
+    return None if code is None else Compiled(code=code, log=log.decode(errors="replace"))
 
 
 def _number(text: str) -> int:
@@ -137,28 +151,27 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _part_of(header: _Header, lines: Iterator[str], run: Stage) -> bytes:
-    pieces, rest = [], header.length
-    while rest > 0 and (line := next(lines, None)) is not None:
-        pieces.append(line)
-        rest -= len(line) + 1
-    data = _unpacked("".join(pieces), header.size) if rest == 0 else b""
-    if len(data) == header.size and hashlib.sha256(data).hexdigest() == header.digest:
-        return data
+def _part_of(header: _Header, text: str, run: Stage) -> _Part:
+    part = _unpacked(text, header.size) if len(text) == header.length else _NOTHING
+    if part.data is not None and hashlib.sha256(part.data).hexdigest() == header.digest:
+        return part
     if _was_killed(run):
         raise _cut_off(run, header.length)
     raise BrokenReply(f"the {header.kind} of a build job arrived damaged")
 
 
-def _unpacked(text: str, size: int) -> bytes:
-    """Empty where it is not what it should be."""
+def _unpacked(text: str, size: int) -> _Part:
+    """Nothing where it is not what it should be: one file of that size, packed, and no byte more."""
     if size > _LARGEST:
         raise JudgeFailure(f"what was built has {size} bytes: too many to travel", phase="compiling")
+    unpacker = zlib.decompressobj(_GZIP)
     try:
-        packed = base64.b64decode(text, validate=True)
-        return zlib.decompressobj(_GZIP).decompress(packed, size + 1)
-    except (binascii.Error, zlib.error):
-        return b""
+        packed = binascii.a2b_base64(text.replace("\n", ""), strict_mode=True)
+        data = unpacker.decompress(packed, size + 1)
+    except (ValueError, zlib.error):  # ValueError: also where a letter is no ASCII
+        return _NOTHING
+    whole = len(data) == size and unpacker.eof and not unpacker.unused_data
+    return _Part(data, packed) if whole else _NOTHING
 
 
 def _was_killed(run: Stage) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from ioi_eval.artifacts.attempts import read
 from ioi_eval.artifacts.delivery import (
+    Delivery,
     hand_over,
     killed_while_compiling,
     read_delivery,
@@ -37,6 +38,7 @@ class Made(Value):
     stage: Stage
     compiler: str
     content: Blob | None = None
+    packed: bytes = b""  # the content in the form in which it travelled, where it did
     kept: tuple[str, ...] = ()
 
     def discard(self) -> None:
@@ -67,6 +69,8 @@ class Maker:
             phase="compiling",
         )
         _check_limits(recipe, made.stage, profile)
+        if made.content is not None and made.packed:
+            self._shipping.delivered(made.content, made.packed)
         return made
 
 
@@ -181,18 +185,26 @@ def _made(recipe: Recipe, tool: Toolchain, result: JobResult, profile: Profile) 
     if shell_runtime(profile) == OWN:
         if stage is None:
             raise BrokenReply("the server's package has no compile stage")
-        failed = ending(stage) is not Ending.BUILT
-        artifact = None if failed else read_delivery(delivered).artifact
+        if ending(stage) is not Ending.BUILT:
+            return Made(stage=stage, compiler=compiler)
+        delivery = read_delivery(delivered)
     elif killed_while_compiling(delivered):
-        stage, artifact = msgspec.structs.replace(delivered, stdout="", stderr=""), None
+        return Made(stage=msgspec.structs.replace(delivered, stdout="", stderr=""), compiler=compiler)
     else:
         delivery = read_delivery(delivered)
         if delivery.compiled is None:
             raise BrokenReply("a build job does not say how the compiler ended")
-        stage, artifact = stage_of(delivery.compiled), delivery.artifact
-    if ending(stage) is Ending.BUILT and artifact is None:
+        stage = stage_of(delivery.compiled)
+    return _made_of(delivery, stage, recipe, compiler)
+
+
+def _made_of(delivery: Delivery, stage: Stage, recipe: Recipe, compiler: str) -> Made:
+    if delivery.artifact is not None:
+        content = Blob.of(delivery.artifact)
+        return Made(stage=stage, content=content, packed=delivery.packed, compiler=compiler)
+    if ending(stage) is Ending.BUILT:
         raise BrokenReply(f"a build job did not hand over {recipe.output}")
-    return Made(stage=stage, content=None if artifact is None else Blob.of(artifact), compiler=compiler)
+    return Made(stage=stage, compiler=compiler)
 
 
 def _made_with_paths(recipe: Recipe, result: JobResult, compiler: str) -> Made:

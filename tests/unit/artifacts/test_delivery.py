@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import gzip
 import random
 import subprocess
 from pathlib import Path
@@ -16,7 +18,7 @@ from ioi_eval.artifacts.delivery import (
 )
 from ioi_eval.artifacts.script import Ending, ending
 from ioi_eval.errors import BrokenReply, JudgeFailure
-from ioi_eval.models import Stage, StageStatus
+from ioi_eval.models import Blob, Stage, StageStatus
 
 CONTENT = random.Random(7).randbytes(5000)
 
@@ -41,6 +43,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
     stage = handed_over(tmp_path)
     delivery = read_delivery(stage)
     assert (delivery.compiled, delivery.artifact) == (None, CONTENT)
+    assert gzip.decompress(delivery.packed) == CONTENT
     assert stage.stdout.isascii()
 
 
@@ -113,6 +116,19 @@ def test_every_damage_is_found(tmp_path: Path) -> None:
     for stdout in damaged:
         with pytest.raises(BrokenReply):
             read_delivery(Stage(stdout=stdout, code=0))
+
+
+def test_nothing_but_one_packed_file_is_taken() -> None:
+    """It travels on as it came, and an unpacker would stumble over what comes after it."""
+    for more in (b"", b"x", gzip.compress(b"more")):
+        text = base64.encodebytes(gzip.compress(CONTENT) + more).decode()
+        head = f"ioi-eval 1 artifact {len(CONTENT)} {Blob.of(CONTENT).sha256} {len(text)}\n"
+        stage = Stage(stdout=f"{head}{text}ioi-eval 1 end\n", code=0)
+        if more:
+            with pytest.raises(BrokenReply, match="damaged"):
+                read_delivery(stage)
+        else:
+            assert read_delivery(stage).artifact == CONTENT
 
 
 def test_killed_before_the_compiler_ended() -> None:

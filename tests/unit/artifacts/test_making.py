@@ -91,6 +91,16 @@ async def test_a_build_of_two_stages(tmp_path: Path) -> None:
     assert (job.run_timeout, job.run_cpu_time) == (30_000, 5000)
 
 
+async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
+    large = b"the same again " * 1000
+    run = delivered(large)
+    async with opened(tmp_path, Server(JobResult(compile=Stage(code=0), run=run))) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+        assert built.artifact is not None and built.artifact.read() == large
+        parcel = await artifacts.shipping.parcel(built.artifact)
+    assert base64.b64encode(parcel.content.read()).decode() in run.stdout
+
+
 async def test_a_build_of_one_stage(tmp_path: Path) -> None:
     server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
     async with opened(tmp_path, server) as artifacts:

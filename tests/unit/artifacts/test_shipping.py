@@ -84,6 +84,21 @@ async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
     assert await shipping.parcel(first) is not kept
 
 
+async def test_what_came_packed_travels_on_as_it_came() -> None:
+    shipping, came = Shipping(), gzip.compress(TEXT.encode(), 1)
+    shipping.delivered(Blob.of(TEXT), came)
+    parcel = await shipping.parcel(Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere"))
+    assert (parcel.packed, parcel.content.read()) == (True, came)
+    assert parcel.weight == (len(came) + 2) // 3 * 4
+
+
+async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
+    shipping = Shipping()
+    for content in (b"abc", NOISE):
+        shipping.delivered(Blob.of(content), gzip.compress(content))
+        assert not (await shipping.parcel(Blob.of(content))).packed
+
+
 @pytest.mark.parametrize(
     ("runtimes", "chosen"),
     [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
