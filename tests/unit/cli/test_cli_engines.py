@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
-from cli_helpers import BROKEN, RIGHT, SMALL, WRONG, CommandLine, results, row, write_dump
+from cli_helpers import (
+    BROKEN,
+    PYTHON,
+    RIGHT,
+    SMALL,
+    WRONG,
+    CommandLine,
+    results,
+    row,
+    wait_for_rows,
+    write_dump,
+)
 
 from ioi_eval.cli.engines import EngineChoice, choose_engine, from_environment, news, open_engine
 from ioi_eval.cli.servers import summed_up
@@ -16,6 +29,7 @@ from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.piston import EndpointReport, PistonEngine
 from ioi_eval.errors import InputError
+from ioi_eval.journal import read_failures
 from ioi_eval.models import Toolchain
 from ioi_eval.store import Store
 
@@ -168,6 +182,33 @@ def judged(run: Path) -> dict[str, Any]:
         )
         for key, one in results(run).items()
     }
+
+
+def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
+    cli: CommandLine, problems: Path, address: str
+) -> None:
+    codes = {f"row-{number:02}": f"# {number}\n{PYTHON}" for number in range(24)}
+    dump = write_dump(
+        cli.folder / "d.jsonl", [row(key, code, language="python") for key, code in codes.items()]
+    )
+    doomed = cli.start("worker", "--port", "0", "--slots", "2")
+    try:
+        assert doomed.stdout is not None
+        other = doomed.stdout.readline().split()[3].rstrip(",")
+        run = cli.start(
+            "score", dump, "--problems", problems, "--out", "run", "--engine", f"{address},{other}"
+        )
+        wait_for_rows(cli.folder / "run", 2, run)
+        while "ioi_eval_jobs_running 0" in urlopen(f"{other}/metrics").read().decode() and run.poll() is None:
+            time.sleep(0.01)
+    finally:
+        doomed.kill()
+        doomed.communicate()
+    said = run.communicate()
+    assert run.returncode == 0, said
+    points = {key: one["all_subtasks_points"] for key, one in results(cli.folder / "run").items()}
+    assert points == dict.fromkeys(codes, 100.0)
+    assert not list(read_failures(cli.folder / "run"))
 
 
 def test_the_doctor_looks_at_servers(cli: CommandLine, address: str) -> None:

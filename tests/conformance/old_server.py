@@ -1,0 +1,152 @@
+"""A Piston server from before isolate, as far as a client can tell. It runs the jobs that it is sent.
+
+No sandbox: a folder and, where that is possible, a user for each job, and limits by `timeout` and `prlimit`.
+/tmp, /proc and everybody's processes are shared, namespaces of users are to be had, and the reply says
+nothing of statuses, times and memory. It has the stock package `bash` alone, which has no compile stage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from ioi_eval.models import Job
+from ioi_eval.protocol.piston import Refused, Runtime, check_limits, decode_request, encode_runtimes
+
+_FIRST_USER = 1001
+_PROCESSES, _OPEN_FILES, _FILE = 64, 2048, 100_000_000
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class OldServer:
+    """`output`: bytes that a stage may print. `users`: every user that a job ran as."""
+
+    def __init__(self, *, run_timeout: int = 120_000, output: int = 16 << 20) -> None:
+        self._limits, self._output = {"run_timeout": run_timeout}, output
+        self._numbers = itertools.count(_FIRST_USER)
+        self._runner: web.AppRunner | None = None
+        self.users: list[int] = []
+        self.url = ""
+
+    async def __aenter__(self) -> Self:
+        application = web.Application(client_max_size=1 << 30)
+        application.router.add_get("/api/v2/runtimes", self._runtimes)
+        application.router.add_post("/api/v2/execute", self._execute)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def _runtimes(self, request: web.Request) -> web.Response:
+        bash = Runtime(language="bash", version="5.1.0", aliases=("sh",))
+        return web.Response(body=encode_runtimes([bash]), content_type="application/json")
+
+    async def _execute(self, request: web.Request) -> web.Response:
+        try:
+            job = decode_request(await request.read())
+            check_limits(job, self._limits)
+            if job.runtime not in ("bash", "sh"):
+                raise Refused(f"{job.runtime}-{job.version} runtime is unknown")
+        except Refused as refused:
+            return web.Response(status=refused.status, body=refused.body)
+        with tempfile.TemporaryDirectory(prefix="old-piston-", ignore_cleanup_errors=True) as folder:
+            return web.json_response(
+                {"language": "bash", "version": "5.1.0", "run": await self._run(job, Path(folder))}
+            )
+
+    async def _run(self, job: Job, folder: Path) -> dict[str, Any]:
+        user = next(self._numbers) if os.geteuid() == 0 else None
+        _write(job, folder, user)
+        self.users.append(os.geteuid() if user is None else user)
+        with _sockets() as (out, err):
+            process = await asyncio.create_subprocess_exec(
+                *self._command(job, user), cwd=folder, env={"PATH": _PATH}, stdin=asyncio.subprocess.DEVNULL,
+                stdout=out[1], stderr=err[1], start_new_session=True, user=user, group=user,
+                extra_groups=[] if user else None,
+            )  # fmt: skip
+            try:
+                return await self._ended(process, out, err)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+
+    def _command(self, job: Job, user: int | None) -> list[str]:
+        seconds = (job.run_timeout or self._limits["run_timeout"]) / 1000
+        limits = [f"--nofile={_OPEN_FILES}", f"--fsize={_FILE}"]
+        if user is not None:  # else this user has other processes, too
+            limits.append(f"--nproc={_PROCESSES}")
+        if job.run_memory_limit:
+            limits.append(f"--as={job.run_memory_limit}")
+        main = next(file.name for file in job.files if file.text)
+        return ["timeout", "-s", "9", f"{seconds:g}", "prlimit", *limits, "bash", main, *job.args]
+
+    async def _ended(self, process: asyncio.subprocess.Process, out: _Pair, err: _Pair) -> dict[str, Any]:
+        for pair in (out, err):
+            pair[1].close()
+        stdout, stderr = await asyncio.gather(*(self._read(process, pair[0]) for pair in (out, err)))
+        code = await process.wait()
+        killed = code < 0 or code == 128 + signal.SIGKILL
+        return {
+            "stdout": stdout,
+            "stderr": stderr,
+            "output": stdout + stderr,
+            "code": None if killed else code,
+            "signal": "SIGKILL" if killed else None,
+        }
+
+    async def _read(self, process: asyncio.subprocess.Process, end: socket.socket) -> str:
+        """What comes through; who says more is killed."""
+        loop, said = asyncio.get_running_loop(), bytearray()
+        while piece := await loop.sock_recv(end, 1 << 16):
+            said += piece
+            if len(said) > self._output:
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+        return said[: self._output].decode(errors="replace")
+
+
+_Pair = tuple[socket.socket, socket.socket]
+
+
+@contextlib.contextmanager
+def _sockets() -> Iterator[tuple[_Pair, _Pair]]:
+    """What a job prints goes through sockets, which nobody can open by their path."""
+    pairs = socket.socketpair(), socket.socketpair()
+    for pair in pairs:
+        pair[0].setblocking(False)
+    try:
+        yield pairs
+    finally:
+        for one in itertools.chain(*pairs):
+            one.close()
+
+
+def _write(job: Job, folder: Path, user: int | None) -> None:
+    for file in job.files:
+        place = folder / file.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(file.content.read())
+        place.chmod(0o644)
+    for path in (folder, *folder.rglob("*")):
+        if user is not None:
+            shutil.chown(path, user, user)

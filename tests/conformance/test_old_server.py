@@ -1,0 +1,101 @@
+"""The verdicts of a server from before isolate: no statuses, no compile stage, a box that hides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from old_server import OldServer
+
+from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.piston import PistonEngine
+from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
+from ioi_eval.store import Store
+
+PROBLEM = Problem(
+    id="double",
+    limits=Limits(cpu_time=0.5, wall_time=2.0, memory=128 << 20, output=1 << 20),
+    tests=tuple(
+        Test(name=str(number), input=Blob.of(f"{number}\n"), answer=Blob.of(f"{2 * number}\n"))
+        for number in range(1, 5)
+    ),
+    subtasks=(Subtask(name="all", points=100, tests=("1", "2", "3", "4")),),
+)
+HEAD = "#include <cstdio>\n#include <cstdlib>\n#include <csignal>\n#include <cstring>\n"
+READ = f'{HEAD}int main() {{ long n; if (scanf("%ld", &n) != 1) return 1;\n'
+# One build; every test is another verdict.
+CPP = f"""{READ}
+    if (n == 2) for (;;) signal(SIGTERM, SIG_IGN);
+    if (n == 3) for (;;) if (char* p = (char*)malloc(1 << 20)) memset(p, 1, 1 << 20);
+    printf("%ld\\n", n == 4 ? 9 : 2 * n);
+}}
+"""
+PYTHON = "print(2 * int(input()))\n"
+# What such a box lets anybody try: the answers of its own job, and of others in the folder that all share.
+NOSY = f"""
+import glob
+n = int(input())
+places = "t/*.out", "*/*.out", "{tempfile.gettempdir()}/old-piston-*/t/*.out"
+for path in [path for place in places for path in glob.glob(place)]:
+    try:
+        print(2 * n if open(path).read() else "")
+        break
+    except OSError:
+        pass
+else:
+    print("nothing to see")
+"""
+
+
+@pytest.fixture
+def somebody_elses() -> Iterator[None]:
+    """A job of others who left everything open."""
+    with tempfile.TemporaryDirectory(prefix="old-piston-") as folder:
+        place = Path(folder, "t")
+        place.mkdir()
+        (place / "1.out").write_text("2\n")
+        for path in (Path(folder), place):
+            path.chmod(0o755)
+        yield
+
+
+SUBMISSIONS = (
+    Submission(key="several", problem_id="double", code=CPP),
+    Submission(key="right", problem_id="double", code=PYTHON, language="python"),
+    Submission(key="nosy", problem_id="double", code=NOSY, language="python"),
+)
+
+
+async def judged(engine: Engine, store: Store, trusted: Engine | None = None) -> dict[str, Mapping[str, str]]:
+    """The verdict of each test of each submission."""
+    async with Scorer(engine, store=store, trusted=trusted, options=JudgeOptions(all_tests=True)) as scorer:
+        results = await asyncio.gather(*(scorer.score(PROBLEM, each) for each in SUBMISSIONS))
+    return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
+
+
+@pytest.mark.usefixtures("somebody_elses")
+async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Path) -> None:
+    here = await judged(EmbeddedEngine(store=store), store)
+    async with OldServer() as server:
+        engine = PistonEngine(Fixed([server.url]), per_endpoint=2)
+        there = await judged(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store))
+    assert there == here
+    assert list(here["several"].values()) == ["AC", "TLE", "MLE", "WA"]
+    assert set(here["right"].values()) == {"AC"}
+    assert set(here["nosy"].values()) == {"WA"}
+    assert os.geteuid() != 0 or len(set(server.users)) == len(server.users)
+
+
+async def test_a_limit_of_it_is_named(store: Store, tmp_path: Path) -> None:
+    async with OldServer(run_timeout=2000) as server:
+        engine = PistonEngine(Fixed([server.url]))
+        with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
+            await judged(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store))
