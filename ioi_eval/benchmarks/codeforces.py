@@ -101,6 +101,7 @@ def _candidate(row: Row) -> Candidate:
         rows=(row.index,),
         year=row.whole("contest_start_year", 0) or None,
         difficulty=_rating(row),
+        tags=row.texts("tags") if row.has("tags") else (),
         date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
         unusable=_unusable(row),
     )
@@ -134,7 +135,7 @@ def _built(row: Row, candidate: Candidate, tests: tuple[Test, ...]) -> Problem:
         checker=_checker(row),
         tests=tests,
         difficulty=candidate.difficulty,
-        tags=row.texts("tags") if row.has("tags") else (),
+        tags=candidate.tags,
         statement=Blob.of(_statement(row)),
     )
 

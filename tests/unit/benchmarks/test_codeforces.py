@@ -100,6 +100,7 @@ def test_ratings_tags_and_days_are_chosen(tmp_path: Path) -> None:
     later = 1_710_000_000  # 2024-03-09
     rows = [codeforces(), codeforces("2/A", rating=1900, tags=["dp"], contest_start=later)]
     assert set(loaded(tmp_path, *rows, difficulty=frozenset({"1900"}))) == {"2/A"}
+    assert set(loaded(tmp_path, *rows, tags=frozenset({"DP"}))) == {"2/A"}
     assert set(loaded(tmp_path, *rows, date_from="2024-03-09")) == {"2/A"}
     assert set(loaded(tmp_path, *rows, date_to="2024-03-08")) == {"1/A"}
     with pytest.raises(InputError, match=r"difficulty '850'.*Did you mean '800'"):
