@@ -19,8 +19,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
-from ioi_eval.models import Problem, Solution, TestResult, Value, Verdict
+from ioi_eval.grading import grade
+from ioi_eval.models import Grading, Problem, Solution, TestResult, Value, Verdict
 
+_ACCEPTED_GROUP = "ac"
 _RIGHT = frozenset({"correct", "model_solution", "accepted"})
 _PASSED = frozenset({Verdict.AC, Verdict.PA})
 _CRASHED = frozenset({Verdict.RE, Verdict.MLE})  # the ICPC's format has no status for memory
@@ -55,6 +57,7 @@ class Expectation(Value, kw_only=True):
     subtask: str  # empty: all that counts
     word: str
     tests: tuple[str, ...]
+    grading: Grading | None = None  # decides whether the scope is accepted
 
 
 def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
@@ -68,7 +71,9 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
         words = {}
     words |= solution.exceptions
     found = [
-        Expectation(subtask=subtask.name, word=words[subtask.name], tests=subtask.tests)
+        Expectation(
+            subtask=subtask.name, word=words[subtask.name], tests=subtask.tests, grading=subtask.grading
+        )
         for subtask in problem.subtasks
         if words.get(subtask.name) and subtask.tests
     ]
@@ -89,7 +94,15 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
     """Whether the results of a run over all tests agree with an expectation."""
     inside = [results[name] for name in expectation.tests]
     score = min((result.score for result in inside), default=0.0)
-    return agrees(expectation.word, score, {result.status for result in inside})
+    statuses = {result.status for result in inside}
+    if expectation.grading is not None and _is_grade(expectation.word) and Verdict.CE not in statuses:
+        return grade(expectation.grading, results).accepted
+    return agrees(expectation.word, score, statuses)
+
+
+def _is_grade(word: str) -> bool:
+    """Whether a word says that a group is accepted, which is for its grader to say."""
+    return word.strip().lower() == _ACCEPTED_GROUP
 
 
 def agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
@@ -108,7 +121,7 @@ def _agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
         return word in _NOT_COMPILED and seen == {Verdict.CE}
     if word in _RIGHT:
         return score >= 1
-    if word == "ac":  # a group that its validator accepted, with however many points
+    if word == _ACCEPTED_GROUP:  # a group that its validator accepted, with however many points
         return score > 0 and seen <= _PASSED
     if word == "partially_correct":
         return 0 < score < 1

@@ -126,6 +126,7 @@ class Manager(Value, kw_only=True):
     sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
     kind: CheckerKind = CheckerKind.CMS  # how it says what the submission is worth: cms, testlib or icpc
     language: str = "c++"
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
 
 
 class Limits(Value):
@@ -148,6 +149,7 @@ class Test(Value):
     name: str
     input: Blob
     answer: Blob | None = None  # the expected output
+    full: float | None = None  # the number in score.txt that is worth everything here; None: the checker's
 
 
 class ScoreType(StrEnum):
@@ -155,6 +157,38 @@ class ScoreType(StrEnum):
     GROUP_MIN = "GroupMin"
     GROUP_MUL = "GroupMul"
     GROUP_THRESHOLD = "GroupThreshold"
+
+
+class Points(StrEnum):
+    """How the points of a group's parts become the group's."""
+
+    SUM = "sum"
+    AVERAGE = "avg"
+    LEAST = "min"
+    MOST = "max"
+    ACCEPTED = "accepted"  # 1 where the group is accepted: of a problem without points
+
+
+class Acceptance(StrEnum):
+    """How the verdicts of a group's parts become the group's."""
+
+    WORST_ERROR = "worst_error"
+    FIRST_ERROR = "first_error"
+    ALWAYS = "always_accept"
+
+
+class Grading(Value):
+    """A tree of groups, where a part that is rejected may end the judging of its group and cost its verdict."""
+
+    parts: tuple[str | Grading, ...]  # names of tests, and groups, in the order of judging
+    points: Points = Points.SUM
+    acceptance: Acceptance = Acceptance.WORST_ERROR
+    any_accepted: bool = False  # one part that is accepted is enough
+    last_counts: bool = False  # of the parts that were judged only the last one does
+    stops: bool = True  # behind the first part that is not accepted
+    accept_score: float = 1.0  # what a test of this group is worth
+    reject_score: float = 0.0
+    rejected_earns: bool = True  # whether its points count where it is not accepted
 
 
 class Subtask(Value):
@@ -165,6 +199,7 @@ class Subtask(Value):
     tests: tuple[str, ...]
     score_type: ScoreType = ScoreType.GROUP_MIN
     threshold: float = 1.0  # GroupThreshold only
+    grading: Grading | None = None  # decides on the score instead; the score type is Sum then
 
 
 class Solution(Value, kw_only=True):

@@ -88,7 +88,7 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
 def _content(problem: Problem, test: Test) -> object:
     if problem.task_type in _ANSWERED_BY_NAME:
         return test.name
-    return test.input.sha256, test.answer and test.answer.sha256
+    return test.input.sha256, test.answer and test.answer.sha256, test.full
 
 
 def _waiting(problem: Problem) -> dict[str, list[int]]:

@@ -14,7 +14,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from ioi_eval import plan, verdicts
+import msgspec
+
+from ioi_eval import grading, plan, verdicts
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import (
     Problem,
@@ -64,7 +66,7 @@ def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestR
     """
     results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
     _check_settled(problem, subtask, results)
-    exact = subtask_score(subtask, [result.score for result in results])
+    exact = _exact_score(subtask, results)
     return SubtaskResult(
         problem=problem.id,
         subtask=subtask.name,
@@ -76,6 +78,12 @@ def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestR
         status=_subtask_status(subtask, exact, results),
         test_results=results,
     )
+
+
+def _exact_score(subtask: Subtask, results: Sequence[TestResult]) -> float:
+    if subtask.grading is None:
+        return subtask_score(subtask, [result.score for result in results])
+    return grading.share(subtask.grading, {result.test_name: result for result in results})
 
 
 def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestResult]) -> None:
@@ -94,8 +102,13 @@ def _no_result(test_name: str, of: str) -> JudgeFailure:
 
 
 def _subtask_status(subtask: Subtask, exact: float, results: Iterable[TestResult]) -> Verdict:
-    """The worst status of its tests. But a threshold reads scores its own way: within it is AC."""
+    """The worst status of its tests. But a threshold reads scores its own way: within it is AC.
+
+    So does a tree of groups: where it has all its points, no test was wrong that counts.
+    """
     status = verdicts.worst(result.status for result in results)
+    if subtask.grading is not None:
+        return Verdict.AC if exact >= 1 else status
     if subtask.score_type is not ScoreType.GROUP_THRESHOLD or status not in (Verdict.PA, Verdict.AC):
         return status
     return Verdict.AC if exact else Verdict.WA
@@ -120,7 +133,8 @@ def submission_result(
     Where the submission does not compile, `tests` is not looked at and every test is a CE.
     """
     complete = _complete(problem, tests) if compiles else _no_program(problem, submission)
-    subtasks = tuple(subtask_result(problem, subtask, complete) for subtask in problem.subtasks)
+    judged = problem.subtasks if compiles else map(_without_grading, problem.subtasks)
+    subtasks = tuple(subtask_result(problem, subtask, complete) for subtask in judged)
     return SubmissionResult(
         key=submission.key,
         problem_id=problem.id,
@@ -134,6 +148,11 @@ def submission_result(
         compiler=compiler,
         confinement=confinement or {},
     )
+
+
+def _without_grading(subtask: Subtask) -> Subtask:
+    """Groups may accept what was rejected, but nothing was judged."""
+    return msgspec.structs.replace(subtask, grading=None)
 
 
 def _complete(problem: Problem, tests: Mapping[str, TestResult]) -> dict[str, TestResult]:

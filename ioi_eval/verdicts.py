@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Value, Verdict
 from ioi_eval.protocol.proctor import Line
@@ -33,6 +35,7 @@ NOT_SUBMITTED = "File not submitted"
 
 _MICROSECONDS = 1e6
 _MEBIBYTE = 1 << 20
+_TOLERANCE = 1e-9  # what binary fractions leave
 
 # The texts that a checker may name instead of spelling them out.
 _STANDARD_TEXTS: Mapping[str, str] = MappingProxyType(
@@ -209,6 +212,22 @@ def _mebibytes(size: int) -> str:
 
 def _standard(feedback: str) -> str:
     return _STANDARD_TEXTS.get(feedback.strip(), feedback)
+
+
+def rescaled(result: TestResult, full: float, own: float) -> TestResult:
+    """A score that was measured by `full` points, where this test is worth `own` of them."""
+    points = result.score * full
+    if points > own * (1 + _TOLERANCE):
+        reason = f"a score of {points:g} in a group where a test is worth at most {own:g}"
+        raise JudgeFailure(reason, phase="checking", test=result.test_name)
+    if result.status is not Verdict.PA or points < own * (1 - _TOLERANCE):
+        return msgspec.structs.replace(result, score=min(points / own, 1.0))
+    feedback = _STANDARD_TEXTS["translate:success"] if _is_standard(result.feedback) else result.feedback
+    return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
+
+
+def _is_standard(feedback: str) -> bool:
+    return feedback in _STANDARD_TEXTS.values()
 
 
 def _in_range(test_name: str, score: float) -> float:

@@ -137,6 +137,7 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
     return PlanManager(
         argv=(*program.argv, *problem.options.manager_args),
         kind=problem.manager.kind.value,
+        full=problem.manager.full,
         limits=_manager_limits(problem.limits, problem.options.processes, limits),
     )
 

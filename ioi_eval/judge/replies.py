@@ -7,10 +7,10 @@ from typing import Any
 
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.judge.jobs import Batch
-from ioi_eval.models import Problem, Stage, TaskType, TestResult, Value
+from ioi_eval.models import Problem, Stage, TaskType, Test, TestResult, Value
 from ioi_eval.plan import share
 from ioi_eval.protocol.proctor import Line, decode_lines
-from ioi_eval.verdicts import ALONE, Company, test_result
+from ioi_eval.verdicts import ALONE, Company, rescaled, test_result
 
 
 class Reply(Value):
@@ -49,7 +49,13 @@ def _results(problem: Problem, batch: Batch, index: int, line: Line) -> dict[str
         raise JudgeFailure(line.failure, phase=f"judging with {checker_name(problem)}", test=name)
     if line.skipped:
         return {}
-    return share(planned, test_result(name, line, limits=problem.limits, company=_company(problem)))
+    result = test_result(name, line, limits=problem.limits, company=_company(problem))
+    return share(planned, _by_its_scale(problem, planned.test, result))
+
+
+def _by_its_scale(problem: Problem, test: Test, result: TestResult) -> TestResult:
+    judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
+    return result if test.full is None else rescaled(result, judge.full, test.full)
 
 
 def _company(problem: Problem) -> Company:

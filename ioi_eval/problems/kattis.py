@@ -1,22 +1,24 @@
 """One package in the ICPC's format (Kattis, version `legacy`), read from its folder.
 
-How well a group is accepted (`always_accept` and the like) is not followed: points of groups always count, as
-the format's own tools add them up. What cannot be judged as the package says is a fault, never a guess.
+Groups are graded as the format's default grader does it. What cannot be judged as the package says is a
+fault, never a guess.
 """
 
 from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from ioi_eval.models import Checker, CheckerKind, Limits, Manager, Problem, TaskOptions, TaskType, Test
 from ioi_eval.problems.fields import Faults, Fields
 from ioi_eval.problems.kattis_data import Group, groups_of, read_data
 from ioi_eval.problems.kattis_programs import Program, read_validator
-from ioi_eval.problems.kattis_scoring import Scoring, read_scoring
+from ioi_eval.problems.kattis_scoring import Scoring, read_acceptance, read_scoring
 from ioi_eval.problems.kattis_solutions import read_solutions
 from ioi_eval.problems.package import Package, files_below, read_with
 from ioi_eval.problems.yaml_files import read_yaml
@@ -61,10 +63,13 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     _check_version(folder, header, faults)
     scoring = header.text("type", "pass-fail") == "scoring"
     validation = _validation(header, scoring)
-    groups = read_data(folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults)
-    tests = tuple(test for group in groups for test in _tests(group))
-    scores = read_scoring(groups, scored_by_validator=validation.score) if scoring else Scoring()
-    flags = _flags(header, groups)
+    data = read_data(folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults)
+    scores = (
+        read_scoring(data, faults, by_validator=validation.score)
+        if scoring
+        else read_acceptance(data, faults)
+    )
+    flags = _flags(header, data)
     program = read_validator(folder, faults) if validation.custom else None
     time = _time_limit(folder, header, faults)
     return Problem(
@@ -76,15 +81,18 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         limits=_limits(header, time),
         time_from_solutions=None if time is not None else _multiplier(header, faults),
         checker=_checker(header, validation, flags, program, scores.full),
-        manager=_manager(header, validation, program, scores.full),
-        tests=tests,
+        manager=_manager(validation, program, scores.full),
+        tests=tuple(_tests(data, scores)),
         subtasks=scores.subtasks,
         solutions=read_solutions(folder, scores.secret, faults),
     )
 
 
-def _tests(group: Group) -> Iterable[Test]:
-    return (test for inner in groups_of(group) for test in inner.tests)
+def _tests(data: Group, scores: Scoring) -> Iterable[Test]:
+    for group in groups_of(data):
+        for test in group.tests:
+            full = scores.own_full.get(test.name)
+            yield test if full is None else msgspec.structs.replace(test, full=full)
 
 
 # --- problem.yaml ------------------------------------------------------------------------------------
@@ -195,9 +203,9 @@ def _multiplier(header: Fields, faults: Faults) -> float:
 # --- comparing ---------------------------------------------------------------------------------------
 
 
-def _flags(header: Fields, groups: Sequence[Group]) -> tuple[str, ...]:
+def _flags(header: Fields, data: Group) -> tuple[str, ...]:
     """The validator's arguments: the problem's own and those of the tests, which must be all alike."""
-    used = [group for top in groups for group in groups_of(top) if group.tests]
+    used = [group for group in groups_of(data) if group.tests]
     different = {group.validator_flags for group in used}
     if len(different) > 1:
         other = next(group for group in used if group.validator_flags != used[0].validator_flags)
@@ -224,14 +232,10 @@ def _checker(
     )
 
 
-def _manager(header: Fields, validation: Validation, program: Program | None, full: float) -> Manager | None:
+def _manager(validation: Validation, program: Program | None, full: float) -> Manager | None:
     if not validation.interactive or program is None:
         return None
-    if full != 1:
-        header.fault(
-            "validation", f"an interactor's score goes up to {full:g}", "Only scores up to 1 are judged"
-        )
-    return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language)
+    return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language, full=full)
 
 
 def _default_checker(header: Fields, flags: tuple[str, ...]) -> Checker:

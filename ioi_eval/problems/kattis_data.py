@@ -13,18 +13,22 @@ from ioi_eval.problems.yaml_files import read_yaml
 
 SETTINGS = "testdata.yaml"
 SAMPLE, SECRET = "sample", "secret"
-_OF_PROBLEM = ("accept_score", "reject_score", "range")  # once stood in problem.yaml
+_OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
 
 
 class Group(NamedTuple):
     """A folder of tests. What its file does not say is as in the folder above."""
 
-    name: str  # below data/: secret/group1
+    name: str  # below data/: secret/group1; empty: data/ itself
     fields: Fields
     own: frozenset[str]  # what its own file says
-    root_flags: tuple[str, ...]  # the grader's flags of data/ itself
     tests: tuple[Test, ...]
-    inner: tuple[Group, ...]
+    inner: tuple[Group, ...]  # those with tests somewhere in them
+
+    @property
+    def parts(self) -> list[Test | Group]:
+        """Tests and groups in the order of judging: by their names."""
+        return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
 
     @property
     def validator_flags(self) -> tuple[str, ...]:
@@ -35,18 +39,18 @@ class Group(NamedTuple):
         return _words(self.fields, "grader_flags")
 
 
-def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults) -> tuple[Group, ...]:
-    """The groups `sample`, if there is one, and `secret`. Names of tests are their paths below data/."""
+def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults) -> Group:
+    """data/ with the groups `sample`, if there is one, and `secret`. Names of tests are their paths in it."""
     reader = _Reader(folder, needs_answers, faults)
     usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
-    root = reader.settings("data", usual)
-    flags = _words(Fields(root, f"data/{SETTINGS}", faults), "grader_flags")
-    groups = [
-        reader.group(name, root, flags) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()
-    ]
-    if not any(test for top in groups for group in groups_of(top) for test in group.tests):
+    own = reader.own("data")
+    values = {**usual, **own}
+    groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
+    inner = tuple(group for group in groups if _has_tests(group))
+    if not inner:
         faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
-    return tuple(groups)
+    fields = Fields(values, f"data/{SETTINGS}", faults)
+    return Group(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
 
 
 def groups_of(group: Group) -> Iterator[Group]:
@@ -60,27 +64,22 @@ class _Reader:
     def __init__(self, folder: Path, needs_answers: bool, faults: Faults) -> None:
         self._folder, self._needs_answers, self._faults = folder, needs_answers, faults
 
-    def settings(self, place: str, above: Mapping[str, Any]) -> dict[str, Any]:
-        return {**above, **self._own(place)}
-
-    def _own(self, place: str) -> dict[str, Any]:
+    def own(self, place: str) -> dict[str, Any]:
         file = f"{place}/{SETTINGS}"
         return (read_yaml(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
 
-    def group(self, name: str, above: Mapping[str, Any], root_flags: tuple[str, ...]) -> Group:
+    def group(self, name: str, above: Mapping[str, Any]) -> Group:
         place = f"data/{name}"
-        own = self._own(place)
+        own = self.own(place)
         values = {**above, **own}
         paths = visible((self._folder / place).iterdir())
+        inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
         return Group(
             name=name,
             fields=Fields(values, f"{place}/{SETTINGS}", self._faults),
             own=frozenset(own),
-            root_flags=root_flags,
             tests=tuple(self._tests(name, paths)),
-            inner=tuple(
-                self.group(f"{name}/{path.name}", values, root_flags) for path in paths if path.is_dir()
-            ),
+            inner=tuple(group for group in inner if _has_tests(group)),
         )
 
     def _tests(self, group: str, paths: list[Path]) -> Iterator[Test]:
@@ -95,6 +94,10 @@ class _Reader:
             if not name.isprintable():
                 self._faults.add("a name that cannot be printed", f"data/{name!r}", remedy="Rename its files")
             yield test_of(name, path, answers.get(stem))
+
+
+def _has_tests(group: Group) -> bool:
+    return any(inner.tests for inner in groups_of(group))
 
 
 def _words(fields: Fields, name: str) -> tuple[str, ...]:

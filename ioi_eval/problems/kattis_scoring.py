@@ -1,136 +1,154 @@
-"""Scoring problems in the ICPC's format: groups of tests as subtasks, with what they are worth.
+"""Grading in the ICPC's format: how groups of tests become subtasks with what they are worth.
 
-A group adds up its tests (`sum`, also what `avg` comes to) or takes the worst of them (`min`).
+The default grader is followed through all groups. Where a group does no more than add up what is in it, each
+of its parts is a subtask of its own; otherwise it is one subtask, with a tree of groups if need be.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from ioi_eval.models import ScoreType, Subtask, Value
-from ioi_eval.problems.fields import Fields
-from ioi_eval.problems.kattis_data import SAMPLE, SECRET, Group, groups_of
+import msgspec
 
-_MODES = ("sum", "avg", "min", "max")
+from ioi_eval.grading import most, tests_of
+from ioi_eval.models import Acceptance, Grading, Points, ScoreType, Subtask, Value
+from ioi_eval.problems.fields import Faults, Fields
+from ioi_eval.problems.kattis_data import SAMPLE, SECRET, Group
+from ioi_eval.problems.kattis_shapes import adds_up, all_or_nothing, is_plain, is_sum, may_exceed
+
+_POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
+_ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
+_IGNORE_SAMPLE, _ANY_ACCEPTED = "ignore_sample", "accept_if_any_accepted"
+_FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
+# Whether judging goes on behind a part that is not accepted; the last three once stood in problem.yaml.
+_STOPS = {"break": True, "continue": False, "first_error": True, "worst_error": False, "grade": False}
 _NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"
+_WHOLE = "all"  # the subtask of a problem that is judged as a whole
 
 
 class Scoring(Value):
     subtasks: tuple[Subtask, ...] = ()
     secret: tuple[str, ...] = ()  # the names of those that are no samples
-    full: float = 1.0  # the number in score.txt that is worth everything
+    full: float = 1.0  # the largest number in score.txt that is worth everything in some test
+    own_full: Mapping[str, float] = {}  # by name, for tests that have another
 
 
-def read_scoring(groups: Sequence[Group], *, scored_by_validator: bool) -> Scoring:
-    reader = _Scorer(scored_by_validator)
-    secret: tuple[str, ...] = ()
-    subtasks: list[Subtask] = []
-    for group in groups:
-        found = list(reader.subtasks(group))
-        subtasks += found
-        if group.name == SECRET:
-            secret = tuple(subtask.name for subtask in found)
-    return Scoring(subtasks=tuple(subtasks), secret=secret, full=reader.full)
+class _Node(NamedTuple):
+    """A group with its rules, and those in it."""
+
+    name: str
+    grading: Grading
+    inner: tuple[_Node, ...]
 
 
-class _Scorer:
-    """Turns groups into subtasks. `full` becomes known with the first group that a validator scores."""
+def read_scoring(root: Group, faults: Faults, *, by_validator: bool) -> Scoring:
+    """Of a scoring problem."""
+    reader = _Reader(faults, scoring=True, by_validator=by_validator)
+    top = reader.node(root)
+    if not top.inner:  # noted: there are no tests
+        return Scoring()
+    full = max(reader.full.values(), default=1.0)
+    subtasks = tuple(_Splitter(by_validator).of_problem(top))
+    own = {name: worth for name, worth in reader.full.items() if not math.isclose(worth, full)}
+    secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE))
+    return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own)
 
-    def __init__(self, scored_by_validator: bool) -> None:
-        self._by_validator = scored_by_validator
-        self._full: float | None = None
 
-    @property
-    def full(self) -> float:
-        return 1.0 if self._full is None else self._full
+def read_acceptance(root: Group, faults: Faults) -> Scoring:
+    """Of a problem without points: one subtask, and none where simply all tests must be passed."""
+    top = _Reader(faults, scoring=False, by_validator=False).node(root)
+    if not top.inner or is_plain(top.grading):
+        return Scoring()
+    tree = msgspec.structs.replace(top.grading, points=Points.ACCEPTED)
+    return Scoring(subtasks=(_subtask(_WHOLE, tree, graded=True),))
 
-    def subtasks(self, group: Group) -> Iterator[Subtask]:
-        mode = _mode(group)
-        if any(_has_tests(inner) for inner in group.inner):
-            if mode == "sum":
-                yield from self._of_tests(group, mode)
-                for inner in group.inner:
-                    yield from self.subtasks(inner)
-            else:
-                yield from self._together(group, mode)
-        else:
-            yield from self._of_tests(group, mode)
 
-    def _of_tests(self, group: Group, mode: str) -> Iterator[Subtask]:
-        if group.tests:
-            yield Subtask(
-                name=_name(group),
-                points=self._points(group, mode),
-                tests=tuple(test.name for test in group.tests),
-                score_type=ScoreType.GROUP_MIN if mode == "min" else ScoreType.SUM,
-            )
+# --- rules -------------------------------------------------------------------------------------------
 
-    def _together(self, group: Group, mode: str) -> Iterator[Subtask]:
-        """The worst of several groups is the worst of all tests, if each is all or nothing and alike."""
-        parts = [
-            *self._of_tests(group, mode),
-            *(part for inner in group.inner for part in self.subtasks(inner)),
-        ]
-        worst = all(part.score_type is ScoreType.GROUP_MIN or len(part.tests) == 1 for part in parts)
-        if mode != "min" or not worst or len({part.points for part in parts}) > 1:
-            words = f"groups in a group, taken together by {mode}"
-            group.fields.fault(
-                "grader_flags", words, "Groups are added up, or are all worth the same with min"
-            )
-        tests = dict.fromkeys(name for part in parts for name in part.tests)
-        yield Subtask(name=_name(group), points=parts[0].points, tests=tuple(tests))
 
-    # --- what it is worth ---
+class _Reader:
+    """Reads each group's rules once, so that each fault is noted once."""
 
-    def _points(self, group: Group, mode: str) -> float:
-        count = len(group.tests) if mode == "sum" else 1
-        if group.name.split("/")[0] == SAMPLE and "ignore_sample" in group.root_flags:
+    def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool) -> None:
+        self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
+        self._ignores_sample = False
+        self.full: dict[str, float] = {}  # what each test is worth by its validator's score
+
+    def node(self, group: Group) -> _Node:
+        self._check(group)
+        if not group.name:
+            self._ignores_sample = _IGNORE_SAMPLE in group.grader_flags
+        inner = {part.name: self.node(part) for part in group.inner}
+        parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
+        points, acceptance = _modes(group)
+        scored = self._scoring and bool(group.tests)
+        grading = Grading(
+            parts=tuple(parts),
+            points=points,
+            acceptance=acceptance,
+            any_accepted=_ANY_ACCEPTED in group.grader_flags,
+            last_counts=not group.name and self._ignores_sample,
+            stops=_stops(group),
+            accept_score=self._accept_score(group, points) if scored else 1.0,
+            reject_score=_number(group.fields, "reject_score", 0.0) if scored else 0.0,
+        )
+        if self._scoring and may_exceed(grading):
+            words = f"{points.value} of unequal parts, where judging stops at one that is rejected"
+            group.fields.fault("on_reject", words, "Set it to continue, so that all parts count")
+        return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
+
+    def _check(self, group: Group) -> None:
+        if group.own.intersection(["grading"]) and group.fields.values["grading"] not in ("default", None):
+            words = "a grader of the package's own judges this group"
+            group.fields.fault("grading", words, "Only the default grader is followed: set it to default")
+        for flag in dict.fromkeys(group.grader_flags):
+            if flag not in _FLAGS and "grader_flags" in group.own:
+                self._faults.note(f"{flag!r} is no flag of the default grader", group.fields.file)
+
+    def _accept_score(self, group: Group, points: Points) -> float:
+        if not self._by_validator:
+            return _number(group.fields, "accept_score", 1.0)
+        if self._ignores_sample and _is_sample(group) and "range" not in group.own:
             return 0.0
-        if self._by_validator:
-            return self._highest(group, count)
-        if _number(group.fields, "reject_score", 0.0) != 0:
-            group.fields.fault("reject_score", "points for wrong answers", "They are worth 0 here")
-        return _number(group.fields, "accept_score", 1.0) * count
+        full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
+        self.full |= {test.name: full for test in group.tests if full > 0}
+        return full
 
-    def _highest(self, group: Group, count: int) -> float:
-        """The end of the range, which is what the validator's score may come to in all `count` tests."""
+    def _highest(self, group: Group) -> float:
+        """The end of the range, which is what the validator's scores may come to in all its tests."""
         highest = _range_end(group)
         if highest is None or not highest > 0:
-            group.fields.fault(
-                "range", "what the group is worth is not said", "Add its own, such as `range: 0 20`"
-            )
+            remedy = "Add its own, such as `range: 0 20`"
+            group.fields.fault("range", "what the group is worth is not said", remedy)
             return 0.0
-        full = highest / count
-        if self._full is not None and not math.isclose(full, self._full):
-            words = f"a test is worth up to {full:g} here and {self._full:g} elsewhere"
-            group.fields.fault("range", words, "Scores by a validator must have one scale in all groups")
-        self._full = full if self._full is None else self._full
         return highest
 
 
-def _has_tests(group: Group) -> bool:
-    return any(inner.tests for inner in groups_of(group))
+def _modes(group: Group) -> tuple[Points, Acceptance]:
+    """Of several that exclude each other the last one holds."""
+    flags = group.grader_flags[::-1]
+    points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
+    words = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
+    return points, next(words, Acceptance.WORST_ERROR)
 
 
-def _name(group: Group) -> str:
-    return group.name.removeprefix(f"{SECRET}/")
+def _is_sample(group: Group) -> bool:
+    return group.name.split("/")[0] == SAMPLE
 
 
-def _mode(group: Group) -> str:
-    if group.fields.values.get("grading", "default") not in ("default", None):
-        group.fields.fault("grading", "a grader of the package's own", "Only the default grader is followed")
-    mode = next((flag for flag in reversed(group.grader_flags) if flag in _MODES), "sum")
-    if mode == "max":
-        group.fields.fault("grader_flags", "the best test counts", "Only sum, avg and min are judged")
-    return mode
+def _stops(group: Group) -> bool:
+    said = group.fields.values.get("on_reject") or "break"
+    if said not in _STOPS and (not group.name or "on_reject" in group.own):
+        group.fields.fault("on_reject", f"{str(said)[:40]!r} is not understood", "Expected break or continue")
+    return _STOPS.get(str(said), True)
 
 
 def _range_end(group: Group) -> float | None:
     """Of its own file; secret/ without groups may have it from the whole."""
-    whole = group.name == SECRET and not any(_has_tests(inner) for inner in group.inner)
-    if "range" not in group.own and not whole:
+    if "range" not in group.own and not (group.name == SECRET and not group.inner):
         return None
     said = group.fields.values.get("range")
     pair = rf"\s*{_NUMBER}\s+({_NUMBER})\s*"
@@ -142,6 +160,57 @@ def _range_end(group: Group) -> float | None:
 def _number(fields: Fields, name: str, default: float) -> float:
     """A number, also one that YAML takes for a text, such as 1e3."""
     value = fields.values.get(name)
-    if isinstance(value, str) and re.fullmatch(_NUMBER, value, re.ASCII) and math.isfinite(float(value)):
+    if isinstance(value, str) and re.fullmatch(_NUMBER, value, re.ASCII) and 0 <= float(value) < math.inf:
         return float(value)
     return default if value is None else fields.number(name, default)
+
+
+# --- subtasks ----------------------------------------------------------------------------------------
+
+
+class _Splitter:
+    """Makes subtasks of groups: as many as add up to what the whole is worth, whatever happens in them."""
+
+    def __init__(self, by_validator: bool) -> None:
+        self._by_validator = by_validator
+
+    def of_problem(self, root: _Node) -> Iterator[Subtask]:
+        """A whole that is not accepted earns nothing. Samples that are ignored are there, for no points."""
+        rules, *samples, secret = root.grading, *root.inner
+        if not rules.last_counts or (samples and rules.stops):
+            yield from self._parts(root._replace(name=_WHOLE), earns=False)
+            return
+        for sample in samples:
+            tests = tuple(tests_of(sample.grading))
+            yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
+        yield from self._parts(secret, earns=rules.acceptance is Acceptance.ALWAYS)
+
+    def _parts(self, node: _Node, *, earns: bool) -> Iterator[Subtask]:
+        """`earns`: its points count even where it is rejected."""
+        if not node.inner or not adds_up(node.grading, earns=earns):
+            yield self._one(node, earns=earns)
+            return
+        tests = tuple(part for part in node.grading.parts if isinstance(part, str))
+        if tests:
+            own = msgspec.structs.replace(node.grading, parts=tests)
+            yield self._one(_Node(node.name, own, ()), earns=True)
+        for inner in node.inner:
+            yield from self._parts(inner, earns=True)
+
+    def _one(self, node: _Node, *, earns: bool) -> Subtask:
+        tree = msgspec.structs.replace(node.grading, rejected_earns=earns)
+        if all_or_nothing(tree, graded_tests=self._by_validator):
+            return _subtask(node.name, tree, ScoreType.GROUP_MIN)
+        return _subtask(node.name, tree, ScoreType.SUM, graded=not is_sum(tree))
+
+
+def _subtask(
+    name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, graded: bool = False
+) -> Subtask:
+    return Subtask(
+        name=name,
+        points=most(tree),
+        tests=tuple(tests_of(tree)),
+        score_type=score_type,
+        grading=tree if graded else None,
+    )

@@ -50,6 +50,7 @@ class PlanManager(Message):
 
     argv: tuple[str, ...]
     kind: str = "cms"  # how it says what the submission is worth: cms, testlib, icpc
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
     limits: PlanLimits = PlanLimits()
 
 

@@ -235,6 +235,16 @@ def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
         assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
 
 
+def test_an_interactor_with_points_of_its_own(bench: Bench) -> None:
+    manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits, full=40)
+    scoring = "#include <fstream>\n#include <string>\nint main(int, char** argv) { int points;\n"
+    scoring += 'std::ifstream(argv[1]) >> points; std::ofstream(std::string(argv[3]) + "score.txt") << points; return 42; }'
+    parts = {"task_type": "Interactive", "manager_source": scoring, "manager": manager}
+    judged = bench.judge("int main(){}", [("10", None), ("40", None), ("41", None)], **parts)
+    assert [judged.tests[i].score for i in range(2)] == [0.25, 1], judged
+    assert judged.tests[2].failure and "no score between 0 and 40" in judged.tests[2].failure
+
+
 def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
     speaking = '#include <cstdio>\nint main(){while(getchar()!=EOF); for(int i=0;i<99999;i++) puts("word"); return 43;}'

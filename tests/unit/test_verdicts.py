@@ -143,6 +143,31 @@ def test_a_score_outside_the_range_is_the_judges_fault(score: float) -> None:
         verdicts.test_result("a", line(end="ok", score=score), limits=LIMITS)
 
 
+@pytest.mark.parametrize(
+    ("score", "own", "expected"),
+    [
+        (0.0, 20, (0.0, "WA", "Output isn't correct")),
+        (0.1, 20, (0.5, "PA", "Output is partially correct")),
+        (0.2, 20, (1.0, "AC", "Output is correct")),
+        (0.3 - 0.1, 20, (1.0, "AC", "Output is correct")),
+        (1.0, 100, (1.0, "AC", "Output is correct")),
+    ],
+)
+def test_a_score_that_is_worth_more_in_its_group(
+    score: float, own: float, expected: tuple[float, str, str]
+) -> None:
+    words = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
+    told = line(end="ok", score=score, feedback=words)
+    result = verdicts.rescaled(verdicts.test_result("t", told, limits=LIMITS), 100, own)
+    assert (result.score, result.status.value, result.feedback) == expected
+
+
+def test_a_score_above_what_its_group_is_worth_is_the_judges_fault() -> None:
+    result = verdicts.test_result("t", line(end="ok", score=0.21), limits=LIMITS)
+    with pytest.raises(JudgeFailure, match=r"on test t: a score of 21 .* worth at most 20"):
+        verdicts.rescaled(result, 100, 20)
+
+
 @pytest.mark.parametrize("end", [None, "", "dreaming"])
 def test_an_unknown_end_is_the_judges_fault(end: str | None) -> None:
     with pytest.raises(JudgeFailure):

@@ -79,6 +79,17 @@ async def test_tests_that_are_equal_run_once() -> None:
     assert sum(file.name.endswith(".in") for file in engine.runs[0].files) == 1
 
 
+async def test_a_score_counts_by_what_its_own_group_is_worth() -> None:
+    """Tests of equal contents are worth what their groups say, so they are not one test."""
+    twins = tuple(Test(name=name, input=Blob.of("x"), full=full) for name, full in (("a", None), ("b", 25.0)))
+    checker = Checker(
+        kind=CheckerKind.ICPC, sources=(NamedBlob(name="v.cpp", content=Blob.of("")),), full=100
+    )
+    async with scoring(FakeEngine({0: 0.25, 1: 0.25})) as scorer:
+        result = await scorer.score(problem(tests=twins, subtasks=(), checker=checker), submission())
+    assert [(test.score, test.status) for test in result.tests] == [(0.25, V.PA), (1.0, V.AC)]
+
+
 # --- programs that there are not ---------------------------------------------------------------------
 
 

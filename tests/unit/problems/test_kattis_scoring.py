@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kattis_files import GROUPS, SCORING, VALIDATOR, without, write
+from kattis_files import GROUPS, HEADER, SCORING, VALIDATOR, without, write
 from package_files import only_error, read, sound
 
-from ioi_eval.models import Problem, ScoreType
+from ioi_eval.models import Acceptance, Grading, Points, Problem, ScoreType
 
 MIN, SUM = ScoreType.GROUP_MIN, ScoreType.SUM
 SCORED = {**GROUPS, **VALIDATOR, "problem.yaml": SCORING + "validation: custom score\n"}
@@ -26,24 +26,89 @@ def test_groups_with_points(tmp_path: Path) -> None:
     assert problem.checker.full == 1
 
 
+EVERYTHING_COUNTS = "on_reject: continue\ngrader_flags: always_accept\n"
+
+
 def test_samples_that_count(tmp_path: Path) -> None:
-    files = {**GROUPS, "data/testdata.yaml": "accept_score: 2\n"}
-    assert described(sound(write(tmp_path / "p", files)))[0] == ("sample", 2, SUM, 1)
+    files = {**GROUPS, "data/testdata.yaml": EVERYTHING_COUNTS + "accept_score: 2\n"}
+    assert described(sound(write(tmp_path / "p", files)))[0] == ("sample", 2, MIN, 1)
 
 
-def test_without_any_settings_every_test_is_a_point(tmp_path: Path) -> None:
+def test_without_any_settings_every_test_is_a_point_and_must_be_passed(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", header=SCORING))
-    assert described(problem) == [("sample", 1, SUM, 1), ("secret", 2, SUM, 2)]
+    assert described(problem) == [("all", 3, MIN, 3)]
 
 
 def test_what_once_stood_in_the_header_counts_where_nothing_else_is_said(tmp_path: Path) -> None:
-    problem = sound(write(tmp_path / "p", header=SCORING + "grading: {accept_score: 1e1, objective: max}\n"))
-    assert described(problem) == [("sample", 10, SUM, 1), ("secret", 20, SUM, 2)]
+    header = SCORING + "grading: {accept_score: 1e1, objective: max, on_reject: grade}\n"
+    files = {"data/testdata.yaml": "grader_flags: always_accept\n"}
+    problem = sound(write(tmp_path / "p", files, header=header))
+    assert described(problem) == [("sample", 10, MIN, 1), ("secret", 20, SUM, 2)]
+
+
+def test_what_is_rejected_as_a_whole_has_no_points(tmp_path: Path) -> None:
+    """Each group must be accepted here, so there are no subtasks that could be had alone."""
+    files = {**GROUPS, "data/secret/testdata.yaml": None}
+    assert described(sound(write(tmp_path / "p", files))) == [("sample", 0, SUM, 1), ("secret", 100, MIN, 4)]
+
+
+def test_one_group_that_is_accepted_is_enough(tmp_path: Path) -> None:
+    files = {
+        **GROUPS,
+        "data/secret/testdata.yaml": "grader_flags: accept_if_any_accepted\n",
+        "data/secret/group2/testdata.yaml": "accept_score: 70\ngrader_flags: min\n",
+    }
+    assert described(sound(write(tmp_path / "p", files)))[1:] == [
+        ("group1", 30, MIN, 2),
+        ("group2", 70, MIN, 2),
+    ]
+
+
+def test_a_group_that_ends_the_judging_is_a_tree(tmp_path: Path) -> None:
+    files = {**GROUPS, "data/secret/testdata.yaml": "on_reject: break\ngrader_flags: always_accept\n"}
+    _, secret = sound(write(tmp_path / "p", files)).subtasks
+    assert (secret.name, secret.points, len(secret.tests)) == ("secret", 100, 4)
+    assert secret.grading is not None
+    assert (secret.grading.stops, secret.grading.acceptance) == (True, Acceptance.ALWAYS)
+    groups = [part for part in secret.grading.parts if isinstance(part, Grading)]
+    assert [part.accept_score for part in groups] == [30, 35]
+
+
+def test_the_best_of_several_tests(tmp_path: Path) -> None:
+    files = {**GROUPS, "data/secret/group2/testdata.yaml": "accept_score: 9\ngrader_flags: max\n"}
+    group2 = sound(write(tmp_path / "p", files)).subtasks[2]
+    assert group2.points == 9
+    assert group2.grading is not None
+    assert group2.grading.points is Points.MOST
+
+
+def test_points_for_wrong_answers(tmp_path: Path) -> None:
+    files = {**GROUPS, "data/secret/group1/testdata.yaml": "reject_score: 1\naccept_score: 3\n"}
+    group1 = sound(write(tmp_path / "p", files)).subtasks[1]
+    assert group1.points == 6
+    assert group1.grading is not None
+    assert (group1.grading.accept_score, group1.grading.reject_score) == (3, 1)
+
+
+def test_tests_and_groups_are_judged_by_their_names(tmp_path: Path) -> None:
+    files = {
+        **GROUPS,
+        "data/secret/group1/testdata.yaml": "on_reject: break\ngrader_flags: max\n",
+        "data/secret/group1/aa/1.in": "",
+        "data/secret/group1/aa/1.ans": "",
+    }
+    group1 = sound(write(tmp_path / "p", files)).subtasks[1]
+    assert group1.tests == ("secret/group1/a", "secret/group1/aa/1", "secret/group1/b")
 
 
 def test_an_average_is_worth_one_test(tmp_path: Path) -> None:
     files = {**GROUPS, "data/secret/group2/testdata.yaml": "accept_score: 35\ngrader_flags: avg\n"}
     assert described(sound(write(tmp_path / "p", files)))[2] == ("group2", 35, SUM, 2)
+
+
+def test_a_flag_that_the_default_grader_does_not_know_is_noted(tmp_path: Path) -> None:
+    files = {**GROUPS, "data/secret/group2/testdata.yaml": "accept_score: 35\ngrader_flags: avg median\n"}
+    assert "'median' is no flag" in read(write(tmp_path / "p", files)).notes[0]
 
 
 def test_the_last_of_several_modes_holds(tmp_path: Path) -> None:
@@ -99,11 +164,24 @@ def test_scores_of_a_validator_with_one_scale(tmp_path: Path) -> None:
     assert described(problem)[1:] == [("group1", 20, MIN, 2), ("group2", 40, SUM, 2)]
 
 
+def test_scores_of_a_validator_with_a_scale_for_each_group(tmp_path: Path) -> None:
+    files = {
+        **SCORED,
+        "data/secret/group1/testdata.yaml": "range: 0 20\ngrader_flags: min\n",
+        "data/secret/group2/testdata.yaml": "range: 0 80\ngrader_flags: min\n",
+    }
+    problem = sound(write(tmp_path / "p", files))
+    assert problem.checker.full == 80
+    assert described(problem)[1:] == [("group1", 20, MIN, 2), ("group2", 80, MIN, 2)]
+    assert [test.full for test in problem.tests] == [None, 20, 20, None, None]
+
+
 def test_scores_of_a_validator_without_groups(tmp_path: Path) -> None:
     files = {
         **VALIDATOR,
         "problem.yaml": SCORING + "validation: custom score\n",
-        "data/testdata.yaml": "range: 0 100\ngrader_flags: ignore_sample\n",
+        "data/testdata.yaml": "on_reject: continue\nrange: 0 100\ngrader_flags: ignore_sample\n",
+        "data/secret/testdata.yaml": "grader_flags: always_accept\n",
     }
     problem = sound(write(tmp_path / "p", files))
     assert problem.checker.full == 50
@@ -114,12 +192,10 @@ def test_scores_of_a_validator_without_groups(tmp_path: Path) -> None:
     ("files", "where", "field", "words"),
     [
         ({"group1": "grading: custom\n"}, "group1", "grading", "grader of the package's own"),
-        ({"group1": "grader_flags: max\n"}, "group1", "grader_flags", "best test counts"),
-        ({"group1": "reject_score: 1\n"}, "group1", "reject_score", "points for wrong answers"),
+        ({"group1": "on_reject: shout\n"}, "group1", "on_reject", "is not understood"),
+        ({"group1": "reject_score: -1\n"}, "group1", "reject_score", "not a number of at least 0"),
         ({"group1": "accept_score: lots\n"}, "group1", "accept_score", "not a number"),
         ({"group1": "accept_score: -1\n"}, "group1", "accept_score", "not a number of at least 0"),
-        ({".": "grader_flags: min\n"}, ".", "grader_flags", "taken together by min"),
-        ({".": "grader_flags: avg\n"}, ".", "grader_flags", "taken together by avg"),
     ],
 )
 def test_what_cannot_be_scored(
@@ -135,7 +211,6 @@ def test_what_cannot_be_scored(
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ("range: 0 20\ngrader_flags: min\n", "range: 0 80\ngrader_flags: min\n", "up to 80 here and 20"),
         ("range: 0 20\ngrader_flags: min\n", "grader_flags: min\n", "what the group is worth is not said"),
         ("range: 0 20\ngrader_flags: min\n", "range: 0 +inf\ngrader_flags: min\n", "is not said"),
         ("range: 0 20\ngrader_flags: min\n", "range: [0, 20]\ngrader_flags: min\n", "is not said"),
@@ -150,10 +225,32 @@ def test_scores_of_a_validator_without_a_scale(tmp_path: Path, first: str, secon
 
 def test_an_interactor_with_a_scale_of_its_own(tmp_path: Path) -> None:
     header = SCORING + "validation: custom score interactive\n"
-    files = {**VALIDATOR, "data/testdata.yaml": "range: 0 100\ngrader_flags: min ignore_sample\n"}
-    assert "goes up to 100" in str(only_error(write(tmp_path / "p", files, header=header)))
-    unit = {**files, "data/testdata.yaml": "range: 0 1\ngrader_flags: min ignore_sample\n"}
-    assert described(sound(write(tmp_path / "q", unit, header=header)))[1] == ("secret", 1, MIN, 2)
+    settings = "on_reject: continue\nrange: 0 100\ngrader_flags: min ignore_sample\n"
+    problem = sound(write(tmp_path / "p", {**VALIDATOR, "data/testdata.yaml": settings}, header=header))
+    assert described(problem)[1] == ("secret", 100, MIN, 2)
+    assert problem.manager is not None
+    assert problem.manager.full == 100
+
+
+# --- problems without points -------------------------------------------------------------------------
+
+
+def test_groups_without_points_are_no_subtasks(tmp_path: Path) -> None:
+    files = {**GROUPS, "problem.yaml": HEADER, "data/testdata.yaml": None, "data/secret/testdata.yaml": None}
+    assert sound(write(tmp_path / "p", files)).subtasks == ()
+
+
+def test_one_group_that_is_accepted_may_be_enough_without_points(tmp_path: Path) -> None:
+    files = {
+        **GROUPS,
+        "problem.yaml": HEADER,
+        "data/testdata.yaml": "on_reject: continue\ngrader_flags: ignore_sample\n",
+        "data/secret/testdata.yaml": "grader_flags: accept_if_any_accepted\n",
+    }
+    (everything,) = sound(write(tmp_path / "p", files)).subtasks
+    assert (everything.name, everything.points, len(everything.tests)) == ("all", 1, 5)
+    assert everything.grading is not None
+    assert everything.grading.points is Points.ACCEPTED
 
 
 # --- tags --------------------------------------------------------------------------------------------

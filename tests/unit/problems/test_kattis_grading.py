@@ -1,0 +1,148 @@
+"""Whatever groups say, subtasks add up to the points that the format gives: against a second formulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from kattis_reference import official_points
+
+from ioi_eval import verdicts as v
+from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
+from ioi_eval.plan import live
+from ioi_eval.problems.fields import Faults, Fields
+from ioi_eval.problems.kattis_data import Group, groups_of
+from ioi_eval.problems.kattis_scoring import read_acceptance, read_scoring
+from ioi_eval.scoring import submission_result
+
+WORDS = {
+    "AC": Verdict.AC,
+    "WA": Verdict.WA,
+    "RTE": Verdict.RE,
+    "TLE": Verdict.TLE,
+    "MLE": Verdict.MLE,
+    "OLE": Verdict.OLE,
+}
+FLAGS = st.lists(
+    st.sampled_from(
+        ["sum", "avg", "min", "max", "worst_error", "first_error", "always_accept", "accept_if_any_accepted"]
+    ),
+    max_size=3,
+)
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "on_reject": st.sampled_from(["break", "continue"]),
+        "grader_flags": FLAGS.map(" ".join),
+        "accept_score": st.sampled_from([0, 1, 5, 20]),
+        "reject_score": st.sampled_from([0, 0, 0, 1]),
+    },
+)
+
+
+def folders(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    parts = st.dictionaries(st.sampled_from("abcd"), st.one_of(st.none(), inner), min_size=1, max_size=3)
+    return st.tuples(parts, SETTINGS).map(lambda made: {**made[0], "settings": made[1]})
+
+
+SECRET = st.recursive(folders(st.none()), folders, max_leaves=6)
+SAMPLE = folders(st.none())
+
+
+@st.composite
+def packages(draw: st.DrawFn) -> dict[str, Any]:
+    settings = draw(SETTINGS)
+    if draw(st.booleans()):
+        settings["grader_flags"] = f"{settings.get('grader_flags', '')} ignore_sample"
+    data = {"secret": draw(SECRET), "settings": settings}
+    return data | ({"sample": draw(SAMPLE)} if draw(st.booleans()) else {})
+
+
+def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, name: str = "") -> Group:
+    """As the package's reader makes it of a folder."""
+    values = {**above, **folder["settings"]}
+    below = {part: f"{name}/{part}" if name else part for part in sorted(set(folder) - {"settings"})}
+    tests = [Test(name=path, input=Blob.of(path)) for part, path in below.items() if folder[part] is None]
+    inner = [
+        group(folder[part], values, faults, path) for part, path in below.items() if folder[part] is not None
+    ]
+    return Group(
+        name=name,
+        fields=Fields(values, name, faults),
+        own=frozenset(folder["settings"]),
+        tests=tuple(tests),
+        inner=tuple(inner),
+    )
+
+
+def problem_of(data: Mapping[str, Any], *, scoring: bool) -> Problem:
+    faults = Faults("p")
+    root = group(data, {}, faults)
+    scores = read_scoring(root, faults, by_validator=False) if scoring else read_acceptance(root, faults)
+    assume(not faults.errors)  # an average of what was judged before something was wrong
+    tests = tuple(test for one in groups_of(root) for test in one.tests)
+    return Problem(id="p", tests=tests, subtasks=scores.subtasks)
+
+
+def results(problem: Problem, draw: st.DataObject) -> tuple[dict[str, str], dict[str, TestResult]]:
+    names = [test.name for test in problem.tests]
+    said = draw.draw(st.fixed_dictionaries({name: st.sampled_from(["AC", "AC", *WORDS]) for name in names}))
+    return said, {
+        name: TestResult(test_name=name, score=float(word == "AC"), status=WORDS[word])
+        for name, word in said.items()
+    }
+
+
+SUBMISSION = Submission(key="1", problem_id="p", code="")
+
+
+@given(data=packages(), draw=st.data())
+def test_subtasks_add_up_to_the_points_of_the_format(data: dict[str, Any], draw: st.DataObject) -> None:
+    problem = problem_of(data, scoring=True)
+    said, judged = results(problem, draw)
+    result = submission_result(problem, SUBMISSION, judged)
+    assert abs(result.points - official_points(data, said)) < 1e-9
+
+
+@given(data=packages(), draw=st.data())
+def test_whether_all_is_accepted_without_points(data: dict[str, Any], draw: st.DataObject) -> None:
+    problem = problem_of(data, scoring=False)
+    said, judged = results(problem, draw)
+    result = submission_result(problem, SUBMISSION, judged)
+    flags = {**data, "settings": {**data["settings"]}}
+    accepted = bool(official_points(_only_verdicts(flags), said))
+    if problem.subtasks:
+        assert result.points == accepted
+    else:
+        assert (result.points == 1) == accepted
+
+
+def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with a point for every test and group, so that being accepted shows in the points."""
+    settings = {**folder["settings"], "accept_score": 1, "reject_score": 1}
+    inner = {
+        name: _only_verdicts(part) if part else part for name, part in folder.items() if name != "settings"
+    }
+    return {**inner, "settings": settings}
+
+
+@given(data=packages(), draw=st.data())
+def test_stopping_early_changes_nothing(data: dict[str, Any], draw: st.DataObject) -> None:
+    problem = problem_of(data, scoring=True)
+    _, judged = results(problem, draw)
+    ran: dict[str, TestResult] = {}
+    while todo := live(problem, ran):
+        name = todo[0].test.name
+        ran[name] = judged[name]
+    full = submission_result(problem, SUBMISSION, judged)
+    assert submission_result(problem, SUBMISSION, ran).points == full.points
+
+
+@given(data=packages())
+def test_what_does_not_compile_earns_nothing(data: dict[str, Any]) -> None:
+    problem = problem_of(data, scoring=True)
+    result = submission_result(problem, SUBMISSION, {}, compiles=False)
+    assert result.points == 0
+    assert {test.status for test in result.tests} == {v.not_compiled("").status}
