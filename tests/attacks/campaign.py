@@ -29,6 +29,10 @@ MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespa
 BUILDS = BuildOptions(
     limits=BuildLimits(cpu_time=1.0, wall_time=60.0, memory=300 << 20), precompile_after=None
 )
+# All programs are one here, and a busy machine is slow.
+_PATIENT = BuildOptions(
+    limits=BuildLimits(cpu_time=8.0, wall_time=120.0, memory=400 << 20), precompile_after=None
+)
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
 
@@ -56,7 +60,7 @@ async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground
     with tempfile.TemporaryDirectory() as built:
         async with (
             engine_of(kind, Store(cache), layers, boxes) as engine,
-            Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer,
+            Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
             found = [
                 *[await programs(scorer, ground, each) for each in _BY_LANGUAGE],

@@ -1,0 +1,48 @@
+"""What a program can make the kernel hold, besides the memory that it touches."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+from harness import EVERYTHING, Bench
+
+from ioi_eval.protocol.proctor import PlanLimits, PlanSubmission
+
+READER = """#include <sys/mman.h>
+#include <unistd.h>
+int main() {
+  volatile char* p = (volatile char*)mmap(nullptr, 1l << 38, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  long sum = 0;
+  for (long i = 0; i < 60000; i++) sum += p[i << 21];
+  for (;;) pause();
+  return (int)sum;
+}
+"""
+CORE = """#include <cstdio>
+#include <sys/resource.h>
+int main() { rlimit l; getrlimit(RLIMIT_CORE, &l); printf("%lu %lu", (long)l.rlim_cur, (long)l.rlim_max); }
+"""
+
+
+@pytest.fixture
+def whole(bench: Bench) -> Bench:
+    """Layers make no difference here."""
+    if tuple(bench.layers) != EVERYTHING:
+        pytest.skip("the same under every mixture of layers")
+    return bench
+
+
+def test_page_tables_are_memory(whole: Bench) -> None:
+    """A page that is only read costs no memory of its own, but what leads to it does."""
+    limits = PlanLimits(cpu_ms=10_000, wall_ms=30_000, memory=64 << 20)
+    line = whole.one(READER, limits=limits, submission=PlanSubmission(argv=("submission",)))
+    assert line.end == "memory", line
+
+
+def test_no_dump_is_written_and_no_program_is_started_for_one(whole: Bench) -> None:
+    """With a limit of 0 the kernel would still start a program that takes dumps."""
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+        pytest.skip("whoever started us allows no dumps at all")
+    line = whole.one(CORE, answer="1 1")
+    assert (line.end, line.score) == ("ok", 1), line
