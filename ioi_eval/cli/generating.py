@@ -37,6 +37,7 @@ from ioi_eval.generate import (
     Prompts,
     Sampling,
     asks_of,
+    check_model,
     fingerprint,
     name_of,
 )
@@ -88,7 +89,7 @@ def generate_and_score(request: Request) -> Outcome:
     """Raises InputError before anything is asked, and KeyboardInterrupt when everything is cleaned up."""
     config, store, out = request.config, open_store(), Path(request.out)
     if not config.command:
-        _model(config)
+        check_model(_model(config), _key(config))
     with closing(_problems(config, store)) as problems:
         asks = _asks(config, problems)
         of_asks = fingerprint(asks, _author_name(config), _settings(config))
@@ -221,8 +222,12 @@ async def _author(request: Request, generations: Generations) -> AsyncIterator[A
     budget = Budget(msgspec.convert(msgspec.structs.asdict(config.budget), BudgetOptions))
     for row in generations:
         budget.spend(row.get("metadata", {}).get("usage", {}))
-    async with ChatModel(_model(config), budget, key=os.environ.get(config.model.api_key_env, "")) as model:
+    async with ChatModel(_model(config), budget, key=_key(config)) as model:
         yield model
+
+
+def _key(config: Config) -> str:
+    return os.environ.get(config.model.api_key_env, "")
 
 
 def _model(config: Config) -> ModelOptions:

@@ -97,7 +97,7 @@ def run(
     Examples:
       ioi-eval run -c config.yaml --benchmark apps -n 20
       ioi-eval run -c config.yaml --benchmark apps -t apps_42
-      ioi-eval run -c config.yaml -b apps --filter-difficulty interview --filter-difficulty competition
+      ioi-eval run -b apps --filter-difficulty introductory --filter-difficulty interview -n 20
       ioi-eval run -b codeforces -n 50 -m my-model --base-url http://127.0.0.1:8000/v1 --samples 4
       ioi-eval run -b apps -n 5 --command 'my-agent problem.md'
       ioi-eval run -c config.yaml --print-prompt

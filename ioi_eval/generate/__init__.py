@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
 from ioi_eval.generate.asking import Ask, Author, asks_of, fingerprint
 from ioi_eval.generate.budget import Budget, BudgetOptions
-from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling
+from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling, check_model
 from ioi_eval.generate.keeping import Generations
 from ioi_eval.generate.producing import Failed, Producing, Written
 from ioi_eval.generate.prompts import Prompts
@@ -27,6 +27,7 @@ __all__ = [
     "Sampling",
     "Written",
     "asks_of",
+    "check_model",
     "fingerprint",
     "name_of",
 ]

@@ -59,6 +59,7 @@ class ChatModel:
     """
 
     def __init__(self, options: ModelOptions, budget: Budget, *, key: str = "") -> None:
+        check_model(options, key)
         self._options, self._budget, self._key = options, budget, key.strip()
         self._url = _completions(options.base_url)
         self._http = httpx.AsyncClient(
@@ -69,7 +70,6 @@ class ChatModel:
         self._gate = _Gate(options.requests_per_minute)
         self._answered = False  # once, like a model
         self._failed = 0  # asks in a row
-        _check_extra(options.sampling.extra)
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class ChatModel:
         if fault.kind in (Kind.PROMPT, Kind.REFUSED):
             raise GenerationFailed(reason)
         if attempts >= self._options.attempts:
-            raise GenerationFailed(f"{reason} ({attempts} attempts)")
+            raise GenerationFailed(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
 
     def _refuse(self, reason: str) -> NoReturn:
         raise InputError(
@@ -197,6 +197,15 @@ class ChatModel:
         )
 
 
+def check_model(options: ModelOptions, key: str) -> None:
+    """Raises InputError for what can be seen to be wrong without asking anybody."""
+    _completions(options.base_url)
+    _headers(key.strip())
+    for name in sorted(_RESERVED & options.sampling.extra.keys()):
+        remedy = "Programs for each problem are `samples`" if name == "n" else "Leave it out"
+        raise InputError("is not for others to set", field=f"model.extra.{name}", remedy=remedy)
+
+
 def _completions(base_url: str) -> httpx.URL:
     try:
         base = httpx.URL(base_url.strip())
@@ -218,12 +227,6 @@ def _headers(key: str) -> dict[str, str]:
     if not (key.isascii() and key.isprintable()):
         raise InputError("the key has characters that no key has", field="model.api_key_env")
     return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def _check_extra(extra: Mapping[str, Any]) -> None:
-    for name in sorted(_RESERVED & extra.keys()):
-        remedy = "Programs for each problem are `samples`" if name == "n" else "Leave it out"
-        raise InputError("is not for others to set", field=f"model.extra.{name}", remedy=remedy)
 
 
 class _Gate:

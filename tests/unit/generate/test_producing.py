@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from generate_helpers import ask
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Failed, Generations, Producing, Written
 from ioi_eval.generate.asking import Ask, GenerationFailed, OutOfBudget, Text
+from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.runner import run
 
 
 class Scripted:
@@ -123,3 +127,30 @@ async def test_who_leaves_ends_what_is_under_way(tmp_path: Path) -> None:
             await settle()
         assert sorted(author.ended) == ["a", "b"]
     assert not (tmp_path / "generations.jsonl").exists()
+
+
+class Unusable:
+    """A judge that finds the problem itself unusable, as one does whose checker cannot be built."""
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        raise InputError("the checker does not compile")
+
+
+async def test_a_judge_that_finds_bad_input_ends_the_asking(tmp_path: Path) -> None:
+    author = Scripted()
+
+    async def submissions(generations: Generations) -> AsyncIterator[Submission]:
+        asks = [ask(key) for key in "abcdef"]
+        async with Producing(asks, author, generations, at_once=3) as news:
+            await settle()
+            author.let_go("b")
+            async for one in news:
+                yield Submission(key=one.key, problem_id="p", code="", language="python")
+
+    made_of = Fingerprint(dump="", problems={}, options={}, versions={})
+    with Generations(tmp_path, "x", "m") as generations, Journal.open(tmp_path, made_of) as journal:
+        async with contextlib.aclosing(submissions(generations)) as stream:
+            with pytest.raises(InputError, match="does not compile"):
+                await run(Unusable(), {"p": Problem(id="p")}, stream, journal, workers=2)
+        assert sorted(author.begun) == sorted(author.ended), "nobody is at work"
+        assert len(author.begun) < 6 and [row["uuid"] for row in generations] == ["b"]

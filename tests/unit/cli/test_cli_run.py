@@ -1,0 +1,343 @@
+"""`ioi-eval run`: a model's server or an agent at one end, results at the other, as users do it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli_helpers import CommandLine, adopt_orphans, children, contents, results, wait_until_gone
+from model_server import Answer, Asked, as_json, fenced, model_server
+
+SECRET = "sk-never-to-be-seen"
+LEVELS = ("introductory", "interview", "competition")
+DOUBLE = "print(2 * int(input()))\n"
+HALF = "n = int(input())\nprint(2 * n if n < 4 else 0)\n"  # right on three tests of five
+NO_TESTS, BROKEN_TESTS = 999, 998
+
+
+def problem(index: int) -> dict[str, Any]:
+    """Twice a number. The names that the dataset itself gives have nothing to do with the places."""
+    tests = {"inputs": [f"{n}\n" for n in range(1, 6)], "outputs": [f"\n {2 * n} \n\n" for n in range(1, 6)]}
+    text = {NO_TESTS: "", BROKEN_TESTS: '{"inputs": ['}.get(index, json.dumps(tests))
+    return {
+        "problem_id": 5000 - index,
+        "question": f"Problem number {index}. Double it.",
+        "solutions": "",
+        "input_output": text,
+        "difficulty": LEVELS[index % 3],
+        "starter_code": "",
+    }
+
+
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copies")
+    (folder / "apps").mkdir()
+    rows = [problem(index) for index in range(1000)]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
+    return folder
+
+
+def write_config(cli: CommandLine, copies: Path, url: str = "", **values: Any) -> Path:
+    model = {"name": "otter", "base_url": url, "attempts": 1, "seed": 10, "api_key_env": "MODEL_KEY"}
+    config = {"benchmark": "apps", "data_dir": str(copies), "out": "run", "model": model, **values}
+    path = cli.folder / "config.yaml"
+    path.write_text(json.dumps(config))  # YAML too
+    return path
+
+
+def place(asked: Asked) -> int:
+    found = re.search(r"Problem number (\d+)", asked.prompt)
+    assert found is not None, asked.prompt
+    return int(found[1])
+
+
+def right(asked: Asked) -> Answer:
+    return fenced(DOUBLE)
+
+
+def instances(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "instances.jsonl").read_text().splitlines()]
+
+
+def tasks(*places: int) -> list[str]:
+    return [word for number in places for word in ("-t", f"apps_{number}")]
+
+
+@pytest.fixture
+def cli(cli: CommandLine) -> CommandLine:
+    return replace(cli, environment={"MODEL_KEY": SECRET})
+
+
+# --- the examples of the format that these results follow ------------------------------------------------
+
+
+def test_the_command_and_its_results(cli: CommandLine, copies: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        return fenced(HALF if place(asked) == 157 else DOUBLE)
+
+    with model_server(answer) as server:
+        config = write_config(cli, copies, server.url)
+        words = ["run", "-c", config, "--benchmark", "apps", "-n", "20"]
+        levels = ["--filter-difficulty", "introductory", "--filter-difficulty", "interview"]
+        done = cli(*words, *tasks(42, 157, NO_TESTS, 998, 41), *levels)
+        assert done.returncode == 0, done.stderr
+    # apps_998 and apps_41 are of another level; a place is counted before any choice.
+    expected = [
+        {"instance_id": "apps_42", "resolved": True, "passed": 5, "total": 5, "pass_rate": 1.0},
+        {"instance_id": "apps_157", "resolved": False, "passed": 3, "total": 5, "pass_rate": 0.6},
+        {"instance_id": "apps_999", "resolved": False, "error": "No test cases provided"},
+    ]
+    lines = [json.dumps(line, separators=(",", ":")) for line in expected]
+    assert (cli.folder / "run" / "instances.jsonl").read_text().splitlines() == lines
+    assert "Resolved 1 of 3" in done.stdout and "apps_157" in done.stdout
+    assert sorted(map(place, server.asked)) == [42, 157], "nobody can be judged on the others"
+    assert all("10 s for each test" in asked.prompt for asked in server.asked)
+    assert all(asked.headers["Authorization"] == f"Bearer {SECRET}" for asked in server.asked)
+    written = b"".join(contents(cli.folder).values()).decode(errors="replace")
+    assert "Bearer" not in written and SECRET not in written + done.stdout + done.stderr
+
+
+def test_tests_that_cannot_be_understood(cli: CommandLine, copies: Path) -> None:
+    with model_server(right) as server:
+        config = write_config(cli, copies, server.url)
+        done = cli("run", "-c", config, *tasks(BROKEN_TESTS), "--json")
+    assert done.returncode == 0, done.stderr
+    [only] = json.loads(done.stdout)["instances"]
+    assert (list(only), only["instance_id"]) == (["instance_id", "resolved", "error"], "apps_998")
+    assert only["resolved"] is False and only["error"].startswith("Could not parse test cases")
+    assert server.asked == []
+
+
+# --- flags, going on, reports ----------------------------------------------------------------------------
+
+
+class Unsteady:
+    """A model that cannot write one of the programs, until it is mended."""
+
+    broken = True
+
+    def __call__(self, asked: Asked) -> Answer:
+        if self.broken and work(asked) == (7, 11):
+            return as_json({"error": {"message": f"overloaded, {SECRET}\x1b[31m"}}, 500)
+        return fenced(f"{DOUBLE}# {asked.body['seed']}\n")
+
+
+def work(asked: Asked) -> tuple[int, int]:
+    return place(asked), asked.body["seed"]
+
+
+def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path) -> None:
+    (cli.folder / "prompt.j2").write_text("{{ statement }}")
+    values = {"samples": 7, "concurrency": 1, "prompt": "prompt.j2"}
+    nowhere, model, run = "http://127.0.0.1:1/v1", Unsteady(), cli.folder / "runs" / "a"
+    with model_server(model) as server:
+        config = write_config(cli, copies, nowhere, **values)
+        words = ["run", "-c", config, "-b", "apps", *tasks(4, 7), "--base-url", server.url, "-m", "heron"]
+        words += ["--samples", "2", "--temperature", "0.25", "--max-tokens", "99", "--out", "runs/a"]
+        first = cli(*words)
+        assert first.returncode == 3, first.stderr
+        assert "not written: apps_7#1: HTTP 500: overloaded, ***" in first.stderr
+        assert "1 program not written" in first.stderr and "\x1b" not in first.stderr
+        assert list(map(work, server.asked)) == [(4, 10), (7, 10), (4, 11), (7, 11)]
+        sent = server.asked[0].body
+        assert (sent["model"], sent["temperature"], sent["max_tokens"]) == ("heron", 0.25, 99)
+        last = instances(run)[-1]
+        assert (last["instance_id"], last["sample"], last["resolved"]) == ("apps_7", 1, None)
+        assert last["error"].startswith("HTTP 500: overloaded, ***")
+
+        model.broken = False
+        second = cli(*words, "--json")
+        assert second.returncode == 0, second.stderr
+        assert list(map(work, server.asked[4:])) == [(7, 11)]
+        assert json.loads(second.stdout)["this_call"]["judged"] == 1
+        assert [one["resolved"] for one in instances(run)] == [True] * 4
+
+    # The server is gone. Another time limit makes results stale, and leaves the programs as they are.
+    write_config(cli, copies, nowhere, time_limit=7, **values)
+    refused = cli(*words)
+    assert refused.returncode == 2 and "--rejudge" in refused.stderr and "--fresh" not in refused.stderr
+    again = cli(*words, "--rejudge", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["this_call"]["judged"] == 4
+
+
+def test_its_dump_is_one_to_score_and_its_runs_are_compared(cli: CommandLine, copies: Path) -> None:
+    with model_server(right) as server:
+        config = write_config(cli, copies, server.url)
+        for name in ("otter", "heron"):
+            done = cli("run", "-c", config, *tasks(1, 2), "-m", name, "--out", f"runs/{name}", "--quiet")
+            assert done.returncode == 0, done.stderr
+    dump = cli.folder / "runs" / "otter" / "generations.jsonl"
+    scored = cli("score", dump, "--problems", "apps", "--data-dir", copies, "--out", "scored", "--quiet")
+    assert scored.returncode == 0, scored.stderr
+    assert numbers(cli.folder / "scored") == numbers(cli.folder / "runs" / "otter")
+    report = cli("report", "runs/otter", "runs/heron")
+    assert report.returncode == 0, report.stderr
+    assert all(word in report.stdout for word in ("heron", "otter", "interview", "competition"))
+
+
+def numbers(run: Path) -> dict[str, Any]:
+    names = ("problem_id", "resolved", "passed", "total", "pass_rate", "language", "model")
+    return {key: {name: row[name] for name in names} for key, row in results(run).items()}
+
+
+def test_a_prompt_is_shown_and_nobody_asked(cli: CommandLine, copies: Path) -> None:
+    config = write_config(cli, copies, "http://127.0.0.1:1/v1", time_limit=3)
+    done = cli("run", "-c", config, *tasks(42), "--print-prompt")
+    assert done.returncode == 0, done.stderr
+    assert "Problem number 42." in done.stdout and "(introductory)" in done.stdout
+    assert "3 s for each test" in done.stdout and "```python" in done.stdout
+    assert not (cli.folder / "run").exists()
+
+
+def test_judging_begins_while_others_are_still_written(cli: CommandLine, copies: Path) -> None:
+    judged = cli.folder / "run" / "results.jsonl"
+
+    def answer(asked: Asked) -> Answer:
+        while asked.number and not (judged.exists() and judged.read_bytes().endswith(b"\n")):
+            if server.over.wait(0.02):
+                return as_json({}, 500)
+        return fenced(DOUBLE)
+
+    with model_server(answer) as server:
+        config = write_config(cli, copies, server.url, concurrency=1, timeout_seconds=100)
+        done = cli("run", "-c", config, *tasks(1, 2), "--quiet")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert len(results(cli.folder / "run")) == 2
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------
+
+
+def test_one_line_for_a_server_that_refuses(cli: CommandLine, copies: Path) -> None:
+    refusal = as_json({"error": {"message": f"Incorrect API key provided: {SECRET}"}}, 401)
+    with model_server(refusal) as server:
+        config = write_config(cli, copies, server.url)
+        done = cli("run", "-c", config, "-n", "30")
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert "HTTP 401: Incorrect API key provided: ***" in line and server.url in line
+    assert SECRET not in done.stderr and "Traceback" not in done.stderr
+    assert not (cli.folder / "run").exists(), "nothing came of it"
+
+
+# --- agents --------------------------------------------------------------------------------------------
+
+AGENT = r"""
+case $(grep -o 'number [0-9]*' problem.md) in
+    *1) echo 'print(2 * int(input()))' > solution.py; head -c 300000 /dev/zero | tr '\0' 'z' ;;
+    *2) echo '#include <cstdio>' > solution.cpp
+        echo 'int main() { int n; scanf("%d", &n); printf("%d", 2 * n); }' >> solution.cpp ;;
+    *3) echo nothing today ;;
+    *4) echo 'print(2 * int(input()))' > solution.py; trap '' TERM; while :; do sleep 9; done ;;
+    *5) setsid sh -c 'trap "" TERM; while :; do sleep 9; done' & echo 'print(2)' > solution.py ;;
+    *6) echo cannot >&2; exit 5 ;;
+esac
+"""
+
+
+def test_agents(cli: CommandLine, copies: Path) -> None:
+    adopt_orphans()
+    before = children()
+    config = write_config(cli, copies, command=AGENT, timeout_seconds=3, concurrency=6)
+    words = ("run", "-c", config, *tasks(1, 2, 3, 4, 5, 6))
+    done = cli(*words)
+    assert children() <= before, "left behind"
+    assert done.returncode == 3, done.stderr
+    run = cli.folder / "run"
+    shown = {one["instance_id"]: one["resolved"] for one in instances(run)}
+    expected = dict(
+        zip([f"apps_{n}" for n in range(1, 7)], [True, True, False, True, False, None], strict=True)
+    )
+    assert shown == expected, "who ran for ever had left its program before"
+    assert "apps_6#0: the agent left no solution.py or solution.cpp (exit 5)" in done.stderr
+    assert (run / "agents" / "apps_6#0" / "agent.log").read_text() == "cannot\n"
+    assert (run / "agents" / "apps_1#0" / "agent.log").stat().st_size == 300_000
+    assert "`solution.py`" in (run / "agents" / "apps_1#0" / "problem.md").read_text()
+
+    left = (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns
+    again = cli(*words)
+    assert again.returncode == 3 and "Nothing new to do: 5 submissions" in again.stdout
+    assert (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns == left, "it was asked again"
+
+    dump = run / "generations.jsonl"
+    scored = cli("score", dump, "--problems", "apps", "--data-dir", copies, "--out", "scored", "--quiet")
+    assert scored.returncode == 0, scored.stderr
+    assert numbers(cli.folder / "scored") == numbers(run)
+
+
+# --- interruption --------------------------------------------------------------------------------------
+
+
+def test_interrupted_no_agent_is_left(cli: CommandLine, copies: Path) -> None:
+    adopt_orphans()
+    before = children()
+    endless = "while :; do sleep 9; done"
+    stubborn = f"trap '' TERM INT HUP; (setsid sh -c '{endless}' &) ; touch begun; {endless}"
+    config = write_config(cli, copies, command=stubborn, concurrency=3)
+    process = cli.start("run", "-c", config, "-n", "9")
+    while len(list((cli.folder / "run").glob("agents/*/begun"))) < 3 and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert children() <= before, "left behind"
+    assert "the same command goes on from there" in errors and "Traceback" not in errors
+
+
+def test_interrupted_while_a_model_writes(cli: CommandLine, copies: Path) -> None:
+    def stall(asked: Asked) -> Answer:
+        server.over.wait()
+        return fenced(DOUBLE)
+
+    with model_server(stall) as server:
+        process = cli.start("run", "-c", write_config(cli, copies, server.url), "-n", "20")
+        while len(server.asked) < 8 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert len(server.asked) == 8 and "Traceback" not in errors
+
+
+def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine, copies: Path) -> None:
+    adopt_orphans()
+    before = children()
+    running: list[subprocess.Popen[str]] = []
+    deadly = {2, 6}  # at these requests the whole run is killed
+
+    def answer(asked: Asked) -> Answer:
+        if asked.number in deadly:
+            os.kill(running[-1].pid, signal.SIGKILL)
+        return fenced(DOUBLE)
+
+    with model_server(answer) as server:
+        words = (
+            "run",
+            "-c",
+            write_config(cli, copies, server.url, concurrency=1),
+            *tasks(*range(8)),
+            "--quiet",
+        )
+        for _ in range(10):
+            running.append(cli.start(*words))
+            _, errors = running[-1].communicate()
+            wait_until_gone(before)
+            if running[-1].returncode != -signal.SIGKILL:
+                break
+    assert (running[-1].returncode, len(running)) == (0, 1 + len(deadly)), errors
+    times = Counter(map(place, server.asked))
+    assert sum(times.values()) == 8 + len(deadly), "only what was under way is asked for again"
+    assert results(cli.folder / "run").keys() == {f"apps_{n}#0" for n in range(8)}

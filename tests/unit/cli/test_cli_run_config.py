@@ -1,0 +1,189 @@
+"""The YAML file of `ioi-eval run`, its flags, and `ioi-eval init`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from ioi_eval.cli import app
+from ioi_eval.cli.config import BudgetConfig, Config, ModelConfig, read_config, template
+from ioi_eval.errors import InputError
+
+
+def read(folder: Path, text: str, **flags: Any) -> Config:
+    file = folder / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    return read_config(file, {name.replace("__", "."): value for name, value in flags.items()})
+
+
+def refused(folder: Path, text: str, **flags: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        read(folder, text, **flags)
+    return str(caught.value)
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+# --- init --------------------------------------------------------------------------------------------
+
+
+def test_init_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("init")
+    assert done.exit_code == 0 and "ioi-eval run -c config.yaml" in done.output
+    assert (tmp_path / "config.yaml").read_text() == template()
+    assert read_config(tmp_path / "config.yaml", {}).model.name == "my-model"
+    (tmp_path / "config.yaml").write_text("samples: 3")
+    again = call("init")
+    assert isinstance(again.exception, InputError) and "File exists" in str(again.exception)
+    assert (tmp_path / "config.yaml").read_text() == "samples: 3"
+    nowhere = call("init", tmp_path / "no" / "config.yaml")
+    assert isinstance(nowhere.exception, InputError)
+
+
+def uncommented() -> str:
+    """The template with every key that stands in a comment in force."""
+    lines = []
+    for line in template().splitlines():
+        bare = line.lstrip()
+        if bare.startswith("# ") and ":" in bare.split("#")[1] and bare[2:].split(":")[0].isidentifier():
+            line = line.replace("# ", "", 1)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
+    values = yaml.safe_load(uncommented())
+    assert values.keys() == set(Config.__struct_fields__)
+    assert values["model"].keys() == set(ModelConfig.__struct_fields__)
+    assert values["budget"].keys() == set(BudgetConfig.__struct_fields__)
+    read(tmp_path, uncommented())
+
+
+# --- what is refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("sample_sise: 3", ["'sample_sise'", "Did you mean 'sample_size'"]),
+        ("filter-difficulty: [interview]", ["Did you mean 'filter_difficulty'"]),
+        ("model: {temprature: 1}", ["'model.temprature'", "Did you mean 'temperature'"]),
+        ("budget: {token: 1}", ["'budget.token'", "Did you mean 'tokens'"]),
+        ("temperature: 1", ["'temperature'", "Did you mean 'model.temperature'"]),
+        ("model: {samples: 1}", ["'model.samples'", "Did you mean 'samples'"]),
+        ("model: {api_key: sk-secret}", ["'model.api_key'", "'api_key_env'"]),
+        ("1: 2", ["unknown key '1'"]),
+        ("sample_size: many", ["'sample_size'", "expected `int | null`"]),
+        ("sample_size: 0", ["'sample_size'", ">= 1"]),
+        ("sample_size: 1.5", ["'sample_size'"]),
+        ("samples: true", ["'samples'"]),
+        ("tasks: apps_42", ["'tasks'", "array"]),
+        ("tasks: [42]", ["'tasks[0]'"]),
+        ("timeout_seconds: 0", ["'timeout_seconds'"]),
+        ("timeout_seconds: .nan", ["'timeout_seconds'"]),
+        ("time_limit: .inf", ["'time_limit'"]),
+        ("model: {temperature: -1}", ["'model.temperature'"]),
+        ("model: {temperature: warm}", ["'model.temperature'", "float"]),
+        ("model: {attempts: 0}", ["'model.attempts'"]),
+        ("model: my-model", ["'model'", "object"]),
+        ("budget: {tokens: -1}", ["'budget.tokens'"]),
+        ("budget: {money: 3}", ["'budget.money'", "input_price"]),
+        ("- benchmark: apps", ["expected keys and values", "ioi-eval init"]),
+        ("just words", ["expected keys and values"]),
+        ("model: {name: [}", ["is no YAML"]),
+        ("a: \x00", ["is no YAML"]),
+        ("x: !!python/object/apply:os.getcwd []", ["is no YAML"]),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> None:
+    said = refused(tmp_path, text)
+    assert all(word in said for word in [str(tmp_path / "config.yaml"), *words]), said
+    assert "sk-secret" not in said and "\n" not in said
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"out: \xe9")
+    for name in ("none", "latin", "."):
+        with pytest.raises(InputError, match=r"cannot be read|is no YAML"):
+            read_config(tmp_path / name, {})
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "model:\nbudget:\ntasks:\n", "model: {name: }"])
+def test_what_says_nothing_is_the_default(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, text) == Config()
+
+
+# --- flags -------------------------------------------------------------------------------------------
+
+
+def test_flags_win(tmp_path: Path) -> None:
+    text = "samples: 4\nsample_size: 9\ntasks: [a]\nmodel: {name: m, temperature: 1, seed: 3}"
+    config = read(tmp_path, text, sample_size=2, tasks=["b", "c"], model__temperature=0.0, samples=None)
+    assert (config.samples, config.sample_size, config.tasks) == (4, 2, ("b", "c"))
+    assert (config.model.name, config.model.temperature, config.model.seed) == ("m", 0, 3)
+    assert read_config(None, {"model.name": "n"}).model.name == "n"
+    with pytest.raises(InputError, match="command line"):
+        read_config(None, {"timeout_seconds": -1.0})
+
+
+def test_the_author_that_a_flag_names(tmp_path: Path) -> None:
+    both = "command: agent\nmodel: {name: m, base_url: u}"
+    assert read(tmp_path, both).command == "agent"
+    assert read(tmp_path, both, model__name="n").command == ""
+    assert read(tmp_path, both, command="other").command == "other"
+    assert "not both" in refused(tmp_path, both, command="other", model__name="n")
+
+
+@pytest.mark.parametrize("flags", [["-n", "0"], ["-n", "x"], ["--samples", "0"], ["--no-such-flag"]])
+def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
+    assert call("run", *flags).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "values, flags, words",
+    [
+        ("{}", [], ["no model.name", "OPENAI_MODEL"]),
+        ("model: {name: m}", [], ["no model.base_url", "OPENAI_BASE_URL"]),
+        ("model: {name: m, base_url: 'localhost:80'}", [], ["'model.base_url'", "http://"]),
+        ("model: {name: m, base_url: 'http://a', extra: {n: 2}}", [], ["'model.extra.n'", "samples"]),
+        ("{command: my-agent, language: rust}", [], ["language", "python or c++"]),
+        ("{command: my-agent, language: pyhton}", [], ["'pyhton'"]),
+        ("{command: my-agent, prompt: aps}", [], ["aps", "one of apps"]),
+        ("{command: my-agent}", ["-t", "apps_9"], ["apps_9"]),
+        ("{command: my-agent, benchmark: aps}", [], ["Did you mean 'apps'"]),
+        ("{command: my-agent}", ["--filter-difficulty", "introductry"], ["introductry"]),
+        ("{command: my-agent, engine: ray}", [], ["'engine'", "Ray"]),
+        ("{command: my-agent, engine: ray}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
+    ],
+)
+def test_what_is_found_before_anybody_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: str, flags: list[str], words: list[str]
+) -> None:
+    row = {"question": "Q", "input_output": '{"inputs": ["1"], "outputs": ["1"]}', "difficulty": "interview"}
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "apps" / "test.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "config.yaml").write_text(values)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(tmp_path / "cache"))
+    for name in ("OPENAI_MODEL", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    done = call("run", "-c", "config.yaml", "--data-dir", ".", *flags)
+    assert isinstance(done.exception, InputError), done.output
+    assert all(word in str(done.exception) for word in words), str(done.exception)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_help_shows_flags_and_examples() -> None:
+    text = call("run", "--help").output
+    flags = ["-c", "--config", "-b", "--benchmark", "-n", "--sample", "-t", "--task", "--filter-difficulty"]
+    assert all(flag in text for flag in flags)
+    assert "ioi-eval run -c config.yaml --benchmark apps -t apps_42" in text
+    assert max(map(len, text.splitlines())) <= 100
