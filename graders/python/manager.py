@@ -1,7 +1,8 @@
 """Starts a manager that is written in Python, as the other end of a submission's pipe.
 
-A compiled manager whose submission has gone dies of a broken pipe, which the proctor understands. Python makes an
-exception of that. A manager that does not expect it ends like a compiled one, and not like one that is broken.
+A compiled manager whose submission has gone dies of a broken pipe, which the proctor understands. Python
+makes an exception of that. A manager that does not expect it ends like a compiled one, and not like one that
+is broken.
 """
 
 import os
