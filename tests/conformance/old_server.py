@@ -31,10 +31,10 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class OldServer:
-    """`output`: bytes that a stage may print. `users`: every user that a job ran as."""
+    """`output`: bytes that a stage may print. `path`: where jobs find programs. `users`: who jobs ran as."""
 
-    def __init__(self, *, run_timeout: int = 120_000, output: int = 16 << 20) -> None:
-        self._limits, self._output = {"run_timeout": run_timeout}, output
+    def __init__(self, *, run_timeout: int = 120_000, output: int = 16 << 20, path: str = _PATH) -> None:
+        self._limits, self._output, self._path = {"run_timeout": run_timeout}, output, path
         self._numbers = itertools.count(_FIRST_USER)
         self._runner: web.AppRunner | None = None
         self.users: list[int] = []
@@ -79,8 +79,8 @@ class OldServer:
         self.users.append(os.geteuid() if user is None else user)
         with _sockets() as (out, err):
             process = await asyncio.create_subprocess_exec(
-                *self._command(job, user), cwd=folder, env={"PATH": _PATH}, stdin=asyncio.subprocess.DEVNULL,
-                stdout=out[1], stderr=err[1], start_new_session=True, user=user, group=user,
+                *self._command(job, user), cwd=folder, env={"PATH": self._path}, start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL, stdout=out[1], stderr=err[1], user=user, group=user,
                 extra_groups=[] if user else None,
             )  # fmt: skip
             try:

@@ -18,6 +18,8 @@ _RECEIVES = (
 _TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN"
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
+_BUILD = 2 << 30  # bytes that a build job asks for
+
 
 class _Want(Value):
     """A limit: below `least` little can be judged, below `enough` not everything."""
@@ -41,6 +43,8 @@ _WANTS = (
           remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server"),
     _Want(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
+    _Want(field="max_compile_memory", name="compile memory", least=_BUILD, enough=_BUILD, unit="bytes",
+          remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
     _Want(field="max_body", name="request body", least=1 << 20, enough=32 << 20, unit="bytes",
           remedy=_RECEIVES),
     _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
@@ -88,9 +92,14 @@ def _limits(report: EndpointReport) -> Iterator[Condition]:
             detail = "no limit was met" if limit is None else f"up to {_amount(limit, want.unit)}"
             yield Condition(name=want.name, ok=True, detail=detail)
         else:
-            bad = limit < want.least
+            bad = limit < _least(want, report)
             detail = f"only up to {_amount(limit, want.unit)}"
             yield Condition(name=want.name, ok=False if bad else None, detail=detail, remedy=want.remedy)
+
+
+def _least(want: _Want, report: EndpointReport) -> int:
+    """Without a compile stage, builds ask for the memory of a run."""
+    return _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
 
 
 def _amount(number: int, unit: str) -> str:

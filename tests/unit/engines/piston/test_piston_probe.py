@@ -195,3 +195,10 @@ def test_without_a_shell_nothing_is_said_of_the_inside() -> None:
 def test_limits_in_words(limit: int | None, ok: bool | None, words: str) -> None:
     found_ok, detail, remedy = lines_of(max_output=limit)["output"]
     assert (found_ok, detail) == (ok, words) and bool(remedy) == (ok is not True)
+
+
+def test_memory_for_builds_is_that_of_the_stage_that_builds() -> None:
+    for runtime, name in (("ioi_eval", "compile memory"), ("bash", "memory")):
+        ok, _, remedy = lines_of(runtime=runtime, max_compile_memory=1 << 30, max_run_memory=1 << 30)[name]
+        assert ok is False and "MEMORY_LIMIT=-1" in remedy
+    assert lines_of(runtime="ioi_eval", max_run_memory=1 << 30)["memory"][0] is None
