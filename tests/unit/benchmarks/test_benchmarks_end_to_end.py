@@ -1,0 +1,139 @@
+"""Benchmarks from their rows to results, by the command line: parquet first, the same rows as JSON go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_tables import EXAMPLES, IOI_ROWS, ioi_rows, ioi_tests, write_table
+from cli_helpers import CommandLine, results, write_dump
+from dump_rows import write_json, write_jsonl
+from hub_rows import ADD, code_contests, lcb_tests, livecodebench, write_rows
+
+# --- a contest: a grader and a checker, a manager ----------------------------------------------------
+
+# As the contest system's checkers speak: half the points for any number where another one was wanted.
+HALF = """#include <fstream>
+#include <iostream>
+int main(int, char **argv) {
+  long long wanted, got;
+  std::ifstream(argv[2]) >> wanted;
+  if (!(std::ifstream(argv[3]) >> got)) got = -1;
+  std::cout << (got == wanted ? 1.0 : got < 0 ? 0.0 : 0.5) << std::endl;
+  std::cerr << (got == wanted ? "translate:success" : "another number") << std::endl;
+}
+"""
+
+
+def write_contest(folder: Path) -> Path:
+    """One year: a Batch problem with grader and checker, a Communication problem with manager and stub."""
+    rows = [row for name in ("lanterns", "cairn") for row in ioi_rows(EXAMPLES / name, 2024)]
+    for row in rows:
+        if row["id"] == "lanterns":
+            row["grader_files"] = [*row["grader_files"], ["checker/checker.cpp", HALF]]
+    write_table(folder / "ioi" / "data" / "test-00000-of-00001.parquet", rows, IOI_ROWS)
+    tests = [row for name in ("lanterns", "cairn") for row in ioi_tests(EXAMPLES / name, 2024)]
+    write_table(folder / "ioi-test-cases" / "2024" / "train-00000-of-00001.parquet", tests)
+    return folder
+
+
+def solution(problem: str, path: str, **columns: Any) -> dict[str, Any]:
+    code = (EXAMPLES / problem / "solutions" / path).read_text()
+    return {"uuid": path, "problem_id": problem, "model": path.split("/")[0], "code": code, **columns}
+
+
+def test_checkers_and_managers_of_a_contest(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_contest(tmp_path / "copies")
+    first = [
+        solution("lanterns", "model_solution/deque.cpp", year=2024, subtask="04-full"),
+        solution("lanterns", "incorrect/window_too_long.cpp"),
+    ]
+    second = [solution("cairn", "model_solution/slope.cpp"), solution("cairn", "incorrect/walks.cpp")]
+    dumps = write_dump(tmp_path / "first.jsonl", first), write_json(tmp_path / "second.json", second)
+    command = ("score", *dumps, "--problems", "ioi", "--data-dir", copies, "--out", "run", "--all-tests")
+    alone = cli(*command, "--problem", "lanterns")
+    assert (alone.returncode, "Left out 2 rows" in alone.stdout) == (0, False), alone.stderr
+    assert len(results(tmp_path / "run")) == 2
+
+    done = cli(*command)
+    assert done.returncode == 0, done.stderr
+    assert "2 were scored by earlier calls" in done.stdout
+    found = results(tmp_path / "run")
+    points = {key: row["all_subtasks_points"] for key, row in found.items()}
+    assert points == {
+        "model_solution/deque.cpp": 100,
+        "incorrect/window_too_long.cpp": 50,
+        "model_solution/slope.cpp": 100,
+        "incorrect/walks.cpp": 30,
+    }
+    checkers = {row["problem_id"]: row["checker"] for row in found.values()}
+    assert checkers == {
+        "lanterns": "cms checker checker/checker.cpp",
+        "cairn": "cms manager graders/manager.cpp",
+    }
+    judged = found["incorrect/window_too_long.cpp"]["all_subtasks_results"][-1]["test_results"]
+    assert {test["feedback"] for test in judged if test["status"] == "PA"} == {"another number"}
+
+
+# --- single problems ---------------------------------------------------------------------------------
+
+METHOD = "class Solution:\n    def add(self, a, b): return a + b\n"
+FUNCTION = {
+    "starter_code": "class Solution:\n    def add(self, a: int, b: int) -> int:\n        ",
+    "metadata": '{"func_name": "add"}',
+    "public_test_cases": lcb_tests(("2\n3", "5"), kind="functional"),
+    "private": "",
+}
+FILES = "a = open('a.in').read().split()\nopen('a.out', 'w').write(str(int(a[0]) + int(a[1])))"
+NO_TESTS = dict.fromkeys(("public_tests", "private_tests", "generated_tests"))
+
+
+def hard_ones(name: str) -> tuple[str, list[dict[str, Any]], str]:
+    """The word for hard problems; an easy one, a hard one, one whose tests are broken; a solution."""
+    if name == "livecodebench":
+        broken = livecodebench("broken", difficulty="hard", public_test_cases="[{")
+        called = livecodebench("hard", difficulty="hard", **FUNCTION)
+        return "hard", [livecodebench("read"), called, broken], METHOD
+    files = code_contests("hard", difficulty=8, input_file="a.in", output_file="a.out")
+    return "B", [code_contests("read"), files, code_contests("broken", difficulty=8, **NO_TESTS)], FILES
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "checkers"),
+    [
+        ("livecodebench", write_json, {"read": "lines", "hard": "json"}),
+        ("code_contests", write_jsonl, {"read": "tokens", "hard": "tokens"}),
+    ],
+)
+def test_from_rows_to_reports(
+    cli: CommandLine, tmp_path: Path, name: str, write: Callable[..., Path], checkers: dict[str, str]
+) -> None:
+    word, rows, solved = hard_ones(name)
+    codes = {"easy": ("read", ADD), "hard": ("hard", solved), "wrong": ("hard", solved.replace("+", "-"))}
+    codes["broken"] = ("broken", ADD)
+    told = [
+        {"uuid": key, "problem_id": of, "generation": f"```python\n{code}\n```", "language": "python"}
+        for key, (of, code) in codes.items()
+    ]
+    dump = write_dump(tmp_path / "d.jsonl", told)
+    copies = write_rows(tmp_path / "copies", name, rows)
+    base = ("score", dump, "--out", "run", "--problems")
+    first = cli(*base, name, "--data-dir", copies, "--difficulty", word)
+    assert first.returncode == 3, first.stderr
+    assert "Left out 1 row: not selected" in first.stdout
+    shown = {key: row["pass_rate"] for key, row in results(tmp_path / "run").items()}
+    assert shown == {"hard": 1, "wrong": 0}
+
+    rest = cli(*base, write(tmp_path / "rows.json", rows))
+    assert (rest.returncode, "2 were scored by earlier calls" in rest.stdout) == (3, True), rest.stderr
+    assert "not judged: broken: " in rest.stderr
+    found = results(tmp_path / "run")
+    assert {key: row["resolved"] for key, row in found.items()} == {
+        "easy": True,
+        "hard": True,
+        "wrong": False,
+    }
+    assert {row["problem_id"]: row["checker"] for row in found.values()} == checkers
+    assert found["hard"]["difficulty"] == word
