@@ -31,6 +31,8 @@ class Language(Value, frozen=True, kw_only=True):
     remedy: str  # the command that installs the toolchain where it is missing
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
+    several_template: tuple[str, ...] = ()  # of several sources, the main one first; empty: as of one
+    finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
     standard: str = ""  # fixed by the alias that `find` was asked for; wins over the problem's
@@ -74,7 +76,8 @@ class Language(Value, frozen=True, kw_only=True):
         extra: Sequence[str] = (),
     ) -> tuple[str, ...]:
         """The command that builds `sources`, a grader's first, into `output`. `extra` follows the flags."""
-        return self._filled(self.build_template, sources, output, standard, tool, extra)
+        template = (len(sources) > 1 and self.several_template) or self.build_template
+        return self._filled(template, sources, output, standard, tool, extra)
 
     def precompile(self, header: str, output: str, standard: str = "", *, tool: str = "") -> tuple[str, ...]:
         """The command that precompiles a header for builds with the same flags."""
@@ -204,6 +207,23 @@ _PYTHON_CHECK = (
     "compile(data, sys.argv[2], 'exec'); open(sys.argv[1], 'wb').write(data)"
 )
 
+# Of several sources it is an archive, which the interpreter runs by its __main__.py.
+_PYTHON_PACK = (
+    "import os, sys, zipfile\n"
+    "output, main, *modules = sys.argv[1:]\n"
+    "folders = {}\n"
+    "with zipfile.ZipFile(output, 'w') as packed:\n"
+    "    for path in (main, *modules):\n"
+    "        data = open(path, 'rb').read()\n"
+    "        compile(data, path, 'exec')\n"
+    "        name = '__main__.py' if path == main else os.path.relpath(path, os.path.dirname(main))\n"
+    "        packed.writestr(zipfile.ZipInfo(name), data)\n"
+    "        for i in (i for i, letter in enumerate(name) if letter == '/'):\n"
+    "            folders.setdefault(name[:i + 1])\n"
+    "    for folder in folders:\n"  # which packages without an __init__.py are found by
+    "        packed.writestr(zipfile.ZipInfo(folder), b'')\n"
+)
+
 # -I: neither the environment nor the folder that the program happens to lie in changes what `import` finds.
 # Threads: programs that recurse deeply start one, because only a thread's stack can be made larger.
 _PYTHON = Language(
@@ -213,6 +233,7 @@ _PYTHON = Language(
     command="python3",
     remedy="apt-get install python3",
     build_template=("{tool}", "-I", "-c", _PYTHON_CHECK, "{output}", "{sources}"),
+    several_template=("{tool}", "-I", "-c", _PYTHON_PACK, "{output}", "{sources}"),
     run_template=("{tool}", "-I", "{artifact}"),
     threads=4,
     syntax="python",
@@ -279,6 +300,7 @@ _RUST = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     default_standard="2021",
+    finds_sources=True,
     control="fn main() {}\n",
     threads=4,
     syntax="braces",

@@ -178,7 +178,7 @@ class Acceptance(StrEnum):
 
 
 class Grading(Value):
-    """A tree of groups, where a part that is rejected may end the judging of its group and cost its verdict."""
+    """A tree of groups, where a part that is rejected may end its group's judging and cost its verdict."""
 
     parts: tuple[str | Grading, ...]  # names of tests, and groups, in the order of judging
     points: Points = Points.SUM
@@ -212,6 +212,7 @@ class Solution(Value, kw_only=True):
     exceptions: Mapping[str, str] = {}  # the same for single subtasks, by their names
     each_subtask: bool = False  # `expected` holds for every single subtask, not for all of them together
     outputs: tuple[NamedBlob, ...] = ()  # files to hand in, each under the name of its test
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
 
 
 class Problem(Value):
@@ -242,13 +243,14 @@ class Problem(Value):
 
 
 class Submission(Value):
-    """One source text for one problem, and the dump's row it came from."""
+    """One program, as a rule one source text, for one problem, and the dump's row it came from."""
 
     key: str
     problem_id: str
     code: str | None  # None: the generation holds no code
     language: str = "c++"
     outputs: tuple[NamedBlob, ...] = ()  # files that were handed in, each under the name of its test
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
     year: int | None = None
     target_subtask: str | None = None
     repairs: tuple[str, ...] = ()  # what extraction or an option changed in the code

@@ -52,7 +52,9 @@ RESULT_COLUMNS = frozenset(
 def identity(problem: Problem, submission: Submission) -> str:
     """Equal for submissions that must get the same result: same problem, language, code and files."""
     files = sorted([file.name, file.content.sha256] for file in submission.outputs)
-    content = [problem.id, problem.year, submission.language, submission.code, *([files] if files else [])]
+    sources = sorted([file.name, file.content.sha256] for file in submission.files)
+    more = [files, sources] if sources else [files] if files else []
+    content = [problem.id, problem.year, submission.language, submission.code, *more]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
 
 

@@ -1,4 +1,4 @@
-// java Build.java JAR SOURCE: compiles one source of any name into a jar that `java -jar` runs.
+// java Build.java JAR SOURCE...: compiles sources of any names, that with main first, into a jar that `java -jar` runs.
 //
 // javac alone wants a public class to lie in a file of its own name, and jar wants to be told where main is. Submissions
 // come as one text with any class in it, so this asks the compiler itself for both.
@@ -41,7 +41,9 @@ public class Build {
     JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
     DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
     try (Made made = new Made(compiler.getStandardFileManager(said, null, StandardCharsets.UTF_8))) {
-      JavacTask task = (JavacTask) compiler.getTask(null, made, said, OPTIONS, null, List.of(new Source(Path.of(args[1]))));
+      List<Source> sources = new ArrayList<>();
+      for (int i = 1; i < args.length; ++i) sources.add(new Source(Path.of(args[i])));
+      JavacTask task = (JavacTask) compiler.getTask(null, made, said, OPTIONS, null, sources);
       List<String> types = types(task.parse());
       if (!hasErrors(said)) task.generate();
       for (Diagnostic<?> diagnostic : said.getDiagnostics()) System.err.println(diagnostic);

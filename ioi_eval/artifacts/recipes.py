@@ -39,19 +39,21 @@ def submission_recipe(
     `helpers`: the language's own, see `Language.helper`.
     """
     language = find(submission.language, where=problem.source or problem.id)
+    further = tuple(_further_sources(problem, submission))
     source = NamedBlob(
-        name=_source_name(problem, language),
+        name=_source_name(problem, language, {file.name for file in further}),
         content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
     )
     grader = _grader(problem, language)
     compiled = [grader] if grader else []
+    units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
     beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
     standard = _standard(problem, language)
     return Recipe(
         kind="submission",
         output=language.artifact_name,
-        command=language.build([*compiled, source.name], language.artifact_name, standard),
-        sources=(*helpers, *beside, source),
+        command=language.build([*compiled, source.name, *units], language.artifact_name, standard),
+        sources=(*helpers, *beside, *further, source),
         control=_control(language),
         limits=limits,
         refusals=language.refusals,
@@ -119,10 +121,28 @@ def _standard(problem: Problem, language: Language) -> str:
     return problem.cpp_standard if language.command == "g++" else ""
 
 
-def _source_name(problem: Problem, language: Language) -> str:
+def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
     """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
     stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    return f"graders/{stem}{language.suffixes[0]}"
+    name = f"graders/{stem}{language.suffixes[0]}"
+    return name if name not in taken else f"graders/{stem}-main{language.suffixes[0]}"
+
+
+def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:
+    """Where the submission's main source lies. What the problem brings takes the place of its namesakes."""
+    if submission.files and problem.task_type is TaskType.FUNCTION:
+        raise JudgeFailure("a function is called in one source, and this submission has several")
+    known = {file.name for file in problem.grader_files}
+    for file in submission.files:
+        path = PurePosixPath(file.name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise InputError(f"{file.name!r} is no name of a source", where=submission.key, field="files")
+        if (name := f"graders/{path.as_posix()}") not in known:
+            yield NamedBlob(name=name, content=file.content)
+
+
+def _is_unit(file: NamedBlob, language: Language) -> bool:
+    return PurePosixPath(file.name).suffix.lower() in language.suffixes
 
 
 def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:

@@ -201,6 +201,6 @@ def _made_of(problems: Problems, submissions: Iterable[Submission]) -> dict[str,
     """A hash for each problem with its solutions, so that other selections of problems are no change."""
     digests = {label: hashlib.sha256(sha.encode()) for label, sha in fingerprint(problems).items()}
     for one in submissions:
-        files = [(file.name, file.content.sha256) for file in one.outputs]
+        files = [(file.name, file.content.sha256) for file in (*one.outputs, *one.files)]
         digests[one.problem_id].update(msgspec.json.encode([one.key, one.language, one.code, files]))
     return {label: digest.hexdigest() for label, digest in digests.items()}

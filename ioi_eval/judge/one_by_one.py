@@ -51,6 +51,8 @@ async def judge_one_by_one(
     engine: Engine, problem: Problem, submission: Submission, options: JudgeOptions
 ) -> SubmissionResult:
     """What a submission with code is worth. JudgeFailure where that cannot be said by classic jobs."""
+    if submission.files:
+        raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
     run = _Run(engine, problem, submission, options, await engine.profile())
     await run.to_the_end()
     refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)

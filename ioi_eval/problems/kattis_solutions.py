@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from ioi_eval.models import Solution
+from ioi_eval.models import Blob, NamedBlob, Solution
 from ioi_eval.problems.fields import Faults
 from ioi_eval.problems.package import language_of, source_text, visible
 
@@ -26,6 +27,14 @@ _FOLDERS = frozenset(
     }
 )
 _FIRST_LINES = 100
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
+# The names of the source that a program starts with; the other languages link all sources alike.
+_MAIN = {
+    "python": ("__main__", "main"),
+    "pypy": ("__main__", "main"),
+    "java": ("Main", "main"),
+    "rust": ("main",),
+}
 _GRADES = re.compile(r"@EXPECTED_GRADES@:?((?:[ \t]+(?:AC|WA|TLE|RTE|MLE|OLE)\b)+)")
 _RESULTS = re.compile(r"@EXPECTED_RESULTS@:[ \t]*([A-Z_-]+(?:[ \t]*,[ \t]*[A-Z_-]+)*)", re.IGNORECASE)
 
@@ -38,34 +47,74 @@ def read_solutions(folder: Path, groups: Sequence[str], faults: Faults) -> tuple
 def _solutions(folder: Path, groups: Sequence[str], faults: Faults) -> Iterator[Solution]:
     for path in visible((folder / "submissions").glob("*/*")):
         place = path.relative_to(folder).as_posix()
-        source = _source(path)
-        language = language_of(source.name) if source else None
-        if source is None or language is None:
-            if path.is_dir() or language_of(path.name):
-                faults.note("left out: not a single source in a known language", place)
-            continue
-        yield _solution(path, source, language, groups, place, faults)
+        if path.is_dir():
+            program = _folder(path, place, faults)
+        else:
+            language = language_of(path.name)
+            program = _Program(language, path, ()) if language else None
+        if program is not None:
+            yield _solution(path, program, groups, place, faults)
 
 
-def _source(path: Path) -> Path | None:
-    if path.is_file():
-        return path
-    sources = [file for file in visible(path.rglob("*")) if file.is_file() and language_of(file.name)]
-    return sources[0] if len(sources) == 1 else None
+class _Program(NamedTuple):
+    language: str
+    main: Path
+    further: tuple[Path, ...]  # sources and headers
 
 
-def _solution(
-    path: Path, source: Path, language: str, groups: Sequence[str], place: str, faults: Faults
-) -> Solution:
-    code = source_text(source)
-    head = "\n".join(code.splitlines()[:_FIRST_LINES])
+def _folder(path: Path, place: str, faults: Faults) -> _Program | None:
+    """All sources in a folder are one program, in one language."""
+    files = [file for file in visible(path.rglob("*")) if file.is_file()]
+    languages = {name for file in files if (name := language_of(file.name))}
+    if len(languages) != 1:
+        found = "sources in several languages" if languages else "no source in a known language"
+        faults.note(f"left out: {found}", place)
+        return None
+    (language,) = languages
+    sources = [file for file in files if language_of(file.name)]
+    main = _main(sources, language, path.name)
+    if main is None:
+        faults.note(f"left out: which source is started is not clear; call it {_MAIN[language][0]}", place)
+        return None
+    further = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
+    if not all(file.is_relative_to(main.parent) for file in further):
+        faults.note(f"left out: {main.name} has sources in folders above it", place)
+        return None
+    return _Program(language, main, tuple(file for file in further if file != main))
+
+
+def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
+    """Where a language asks which source comes first: the one that is called so, at the top of the folder."""
+    top = min(len(source.parts) for source in sources)
+    by_stem = {source.stem: source for source in sources if len(source.parts) == top}
+    if language not in _MAIN or len(sources) == 1:
+        return next(iter(by_stem.values()))
+    return next((by_stem[stem] for stem in (*_MAIN[language], folder) if stem in by_stem), None)
+
+
+def _solution(path: Path, program: _Program, groups: Sequence[str], place: str, faults: Faults) -> Solution:
+    code = source_text(program.main)
+    texts = (code, *map(source_text, program.further))
+    head = "\n".join(line for text in texts for line in text.splitlines()[:_FIRST_LINES])
     folder = path.parent.name
     results = _RESULTS.search(head)
     expected = results[1] if results else folder if folder in _FOLDERS else ""
     exceptions = _grades(head, groups, place, faults)
     if not expected and not exceptions:
         faults.note("nothing is known of what it should score", place)
-    return Solution(name=path.name, language=language, code=code, expected=expected, exceptions=exceptions)
+    return Solution(
+        name=path.name,
+        language=program.language,
+        code=code,
+        expected=expected,
+        exceptions=exceptions,
+        files=tuple(_beside(program)),
+    )
+
+
+def _beside(program: _Program) -> Iterator[NamedBlob]:
+    for path in program.further:
+        yield NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
 
 
 def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:

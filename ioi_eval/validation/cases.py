@@ -58,6 +58,7 @@ def _submission(key: str, label: str, problem: Problem, solution: Solution) -> S
         code=solution.code or None,  # files alone: no program
         language=solution.language,
         outputs=solution.outputs,
+        files=solution.files,
         year=problem.year,
         row={"solution": solution.name, "expected": solution.expected},
     )

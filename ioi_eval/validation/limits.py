@@ -138,6 +138,7 @@ def _submission(problem: Problem, solution: Solution) -> Submission:
         code=solution.code or None,  # files alone: no program
         language=solution.language,
         outputs=solution.outputs,
+        files=solution.files,
     )
 
 
@@ -169,7 +170,10 @@ def identity(problem: Problem) -> str:
         problem.year,
         problem.time_from_solutions,
         [test.input.sha256 for test in problem.tests],
-        [(solution.name, solution.language, solution.code) for solution in _accepted(problem)],
+        [
+            (one.name, one.language, one.code, *(file.content.sha256 for file in one.files))
+            for one in _accepted(problem)
+        ],
     ]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ioi_eval.engines.embedded import EmbeddedEngine
@@ -15,7 +16,7 @@ from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.languages import LANGUAGES, Language, find
-from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Subtask, Test
+from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, SubmissionResult, Subtask, Test
 from ioi_eval.models import Verdict as V
 from ioi_eval.resources import examples
 from ioi_eval.store import Store
@@ -134,6 +135,65 @@ async def test_builds_and_runs_with_fewer_layers(
     async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
         result = await score(scorer, example(language), language.name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
+# In each language a program of which the second source does the work.
+SEVERAL: dict[str, tuple[str, str, str]] = {
+    "c": (
+        "#include <stdio.h>\nlong long add(long long, long long);\n"
+        'int main(void) { long long a, b; scanf("%lld %lld", &a, &b); printf("%lld", add(a, b)); return 0; }',
+        "add.c",
+        "long long add(long long a, long long b) { return a + b; }",
+    ),
+    "c++": (
+        "#include <iostream>\nlong long add(long long, long long);\n"
+        "int main() { long long a, b; std::cin >> a >> b; std::cout << add(a, b); }",
+        "add.cc",
+        "long long add(long long a, long long b) { return a + b; }",
+    ),
+    "python": (
+        "from adding.add import add\nprint(add(*map(int, input().split())))",
+        "adding/add.py",
+        "def add(a, b):\n    return a + b",
+    ),
+    "java": (
+        "public class Main { public static void main(String[] x) { var in = new java.util.Scanner(System.in);"
+        " System.out.println(Add.add(in.nextLong(), in.nextLong())); } }",
+        "Add.java",
+        "public class Add { static long add(long a, long b) { return a + b; } }",
+    ),
+    "rust": (
+        "mod add;\nfn main() { let mut s = String::new(); std::io::stdin().read_line(&mut s).unwrap();"
+        " let x: Vec<i64> = s.split_whitespace().map(|x| x.parse().unwrap()).collect();"
+        ' println!("{}", add::add(&x)); }',
+        "add.rs",
+        "pub fn add(x: &[i64]) -> i64 { x[0] + x[1] }",
+    ),
+    "go": (
+        'package main\nimport "fmt"\nfunc main() { var a, b int; fmt.Scan(&a, &b); fmt.Println(add(a, b)) }',
+        "add.go",
+        "package main\nfunc add(a, b int) int { return a + b }",
+    ),
+}
+SEVERAL["pypy"] = SEVERAL["python"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=ids)
+async def test_a_program_of_several_sources(scorer: Scorer, language: Language) -> None:
+    needs(language)
+    main, name, other = SEVERAL[language.name]
+    whole = Submission(
+        key="1",
+        problem_id="sum",
+        code=main,
+        language=language.name,
+        files=(NamedBlob(name=name, content=Blob.of(other)),),
+    )
+    result = await scorer.score(PROBLEM, whole)
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+    broken = NamedBlob(name=name, content=Blob.of(other.replace("add(", "sub(").replace("def", "de f")))
+    result = await scorer.score(PROBLEM, msgspec.structs.replace(whole, files=(broken,)))
+    assert {test.status for test in result.tests} == {V.CE}, result
 
 
 @pytest.mark.once

@@ -12,7 +12,7 @@ from ioi_eval.artifacts.recipes import header_recipe, proctor_recipe, submission
 from ioi_eval.artifacts.script import control_command
 from ioi_eval.artifacts.values import BuildLimits
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.models import TaskOptions, Toolchain
+from ioi_eval.models import Submission, TaskOptions, TaskType, Toolchain
 
 LIMITS = BuildLimits()
 TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")
@@ -35,6 +35,39 @@ def test_the_grader_comes_first_and_headers_lie_beside() -> None:
         "graders/sum.cpp",
     }
     assert recipe.main.name == "graders/sum.cpp", "what the build is about comes last"
+
+
+SEVERAL = Submission(
+    key="1", problem_id="sum", code="main", files=(named("b.cpp"), named("inner/b.h"), named("sum.h", "own"))
+)
+
+
+def test_several_sources_are_built_together() -> None:
+    recipe = submission_recipe(graded_problem(), SEVERAL, LIMITS)
+    assert recipe.command[-3:] == ("graders/grader.cpp", "graders/sum.cpp", "graders/b.cpp")
+    assert {source.name for source in recipe.sources} == {
+        *("graders/grader.cpp", "graders/sum.h", "graders/sum.cpp", "graders/b.cpp", "graders/inner/b.h")
+    }
+    header = next(source for source in recipe.sources if source.name == "graders/sum.h")
+    assert header.content.read() != b"own", "the problem's file takes the place of its namesake"
+    assert control_command(recipe)[-1] == recipe.control.name
+
+
+def test_a_source_may_be_called_like_the_problem() -> None:
+    twin = msgspec.structs.replace(SEVERAL, files=(named("sum.cpp"),))
+    command = submission_recipe(plain_problem(), twin, LIMITS).command
+    assert command[-2:] == ("graders/sum-main.cpp", "graders/sum.cpp")
+
+
+@pytest.mark.parametrize("name", ["../b.cpp", "/b.cpp", ""])
+def test_sources_stay_in_their_folder(name: str) -> None:
+    with pytest.raises(InputError, match="is no name of a source"):
+        submission_recipe(plain_problem(), msgspec.structs.replace(SEVERAL, files=(named(name),)), LIMITS)
+
+
+def test_a_function_is_called_in_one_source() -> None:
+    with pytest.raises(JudgeFailure, match="has several"):
+        submission_recipe(plain_problem(task_type=TaskType.FUNCTION), SEVERAL, LIMITS)
 
 
 C_GRADER = named("graders/grader.c", '#include "sum.h"\nint main(void) { return add(1, 2) - 3; }\n')

@@ -188,13 +188,39 @@ def test_submissions_of_several_files(tmp_path: Path) -> None:
     files = {
         "submissions/accepted/one/main.cpp": "int one;\n",
         "submissions/accepted/one/README": "",
-        "submissions/accepted/two/a.cpp": "",
+        "submissions/accepted/two/a.cpp": "int a;\n",
         "submissions/accepted/two/b.cpp": "",
+        "submissions/accepted/two/inner/b.h": "",
         "submissions/accepted/three.txt": "",
+        "submissions/wrong_answer/four/__main__.py": "import four\n",
+        "submissions/wrong_answer/four/four.py": "# @EXPECTED_RESULTS@: RUN_TIME_ERROR\n",
+        "submissions/wrong_answer/four/data.txt": "",
     }
-    folder = write(tmp_path / "p", files)
-    assert set(expected(folder)) == {"best.cpp", "off.py", "one"}
-    assert [note.split(":")[0] for note in read(folder).notes] == ["sum/submissions/accepted/two"]
+    problem = sound(write(tmp_path / "p", files))
+    read_as = {one.name: (one.code, [file.name for file in one.files]) for one in problem.solutions}
+    assert read_as["one"] == ("int one;\n", [])
+    assert read_as["two"] == ("int a;\n", ["b.cpp", "inner/b.h"])
+    assert read_as["four"] == ("import four\n", ["four.py"])
+    (four,) = [one for one in problem.solutions if one.name == "four"]
+    assert (four.language, four.expected) == ("python", "RUN_TIME_ERROR")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["a.cpp", "b.py"], "sources in several languages"),
+        (["README"], "no source in a known language"),
+        (["a.py", "b.py"], "which source is started is not clear; call it __main__"),
+        (["inner/main.py", "a.py", "b.py"], "which source is started is not clear"),
+        (["src/a.cpp", "include/a.h"], "a.cpp has sources in folders above it"),
+    ],
+)
+def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: str) -> None:
+    folder = write(tmp_path / "p", {f"submissions/accepted/it/{name}": "" for name in names})
+    assert "it" not in expected(folder)
+    (note,) = read(folder).notes
+    assert note.startswith("sum/submissions/accepted/it: left out: ")
+    assert words in note
 
 
 # --- what is wrong -----------------------------------------------------------------------------------
