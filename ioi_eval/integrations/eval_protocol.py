@@ -208,12 +208,16 @@ def _judged(task: _Task, result: SubmissionResult) -> EvaluateResult:
         if test.status is not Verdict.AC
     ]
     passed, total = len(outcomes) - len(failures), len(outcomes)
-    reason = f"Passed {passed}/{total} test cases"
-    if not passed and failures[0]["error_message"] == "Wrong Answer":
-        first = failures[0]
-        reason += f". First fail details: Inputs: {first['inputs']}, Expected: {first['expected']}"
-        reason += f", Got: {first['output']}"
+    reason = f"Passed {passed}/{total} test cases" + ("" if passed else _first(failures[0]))
     return EvaluateResult(score=passed / total, reason=reason, metrics=_metrics(passed, outcomes, failures))
+
+
+def _first(failure: Mapping[str, Any]) -> str:
+    """Where nothing passes, why the first test does not."""
+    if "error" in failure:
+        return f". Execution Error: {failure['error']}"
+    inputs, expected, got = (failure[name] for name in ("inputs", "expected", "output"))
+    return f". First fail details: Inputs: {inputs}, Expected: {expected}, Got: {got}"
 
 
 def _metrics(

@@ -46,7 +46,22 @@ for _ in range(q):
     print(k)
 """
 PARTIAL = SOLVED.replace("        print(-1)\n        continue\n", "        pass\n")
-WRONG = "for _ in range(int(input())):\n    x, y, k = input().split()\n    print(k + '?')\n"
+WRONG = """
+q = int(input())
+for _ in range(q):
+    x, y, k = list(map(int, input().split()))
+    # Incorrect approach - doesn't consider diagonal optimization
+    print(k)  # Always outputs k regardless of constraints
+"""
+# The entry of the dataset as the document shows it: all three queries in one test.
+ENTRY = {
+    "id": 1,
+    "question": "Mikhail walks on a Cartesian plane.",
+    "solutions": [SOLVED],
+    "input_output": {"inputs": ["3\n2 2 3\n4 3 7\n10 1 9\n"], "outputs": ["1\n6\n-1\n"]},
+    "difficulty": "interview",
+    "starter_code": "",
+}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -81,6 +96,20 @@ def test_all_pass() -> None:
     assert failures(result) == []
 
 
+@pytest.mark.parametrize("written", [ENTRY["input_output"], json.dumps(ENTRY["input_output"])])
+def test_the_entry_of_the_document(written: Any) -> None:
+    (row,) = apps_dataset_to_evaluation_row([{**ENTRY, "input_output": written}])
+    assert (row.messages[0].role, row.messages[0].content) == ("user", ENTRY["question"])
+    assert row.ground_truth == written
+    said = Message(role="assistant", content=f"```python\n{SOLVED}```")
+    result = evaluate_apps_solution(messages=[*row.messages, said], ground_truth=row.ground_truth)
+    assert (result.score, result.reason) == (1.0, "Passed 1/1 test cases")
+    assert (result.metrics["pass_rate"].score, result.metrics["pass_rate"].reason) == (1.0, "1/1")
+    assert result.metrics.keys() == {"pass_rate", "raw_results", "execution_metadata"}
+    unsolved = evaluate_apps_solution(messages=row.messages, ground_truth=row.ground_truth)
+    assert (unsolved.score, "No valid Python code" in unsolved.reason) == (0, True)
+
+
 def test_some_pass() -> None:
     result = evaluate(PARTIAL)
     assert (result.score, result.reason) == (pytest.approx(2 / 3), "Passed 2/3 test cases")
@@ -94,7 +123,7 @@ def test_the_first_failure_is_shown_where_nothing_passes() -> None:
     result = evaluate(WRONG)
     assert result.score == 0
     assert result.reason == (
-        "Passed 0/3 test cases. First fail details: Inputs: 1\n2 2 3\n, Expected: 1\n, Got: 3?\n"
+        "Passed 0/3 test cases. First fail details: Inputs: 1\n2 2 3\n, Expected: 1\n, Got: 3\n"
     )
     assert raw(result) == [False] * 3
 
@@ -112,6 +141,13 @@ def test_runtime_errors_and_time() -> None:
         True,
     )
     assert (slow["error_message"], slow["error_code"]) == ("Time Limit Exceeded", -1)
+
+
+def test_where_nothing_ends_well_the_first_error_is_told() -> None:
+    result = evaluate("raise KeyError(input())")
+    assert raw(result) == [-1] * 3
+    assert result.reason.startswith("Passed 0/3 test cases. Execution Error: Runtime error")
+    assert "KeyError" in result.reason
 
 
 def test_what_does_not_compile() -> None:
@@ -174,12 +210,6 @@ def test_many_at_once_and_messages_of_any_kind() -> None:
         return await asyncio.gather(*(evaluate_apps_solution_async([form], TRUTH) for form in forms))
 
     assert [result.score for result in asyncio.run(all_of_them())] == [1, 1]
-
-
-def test_rows_of_the_dataset() -> None:
-    (row,) = apps_dataset_to_evaluation_row([{"question": "Walk!", "input_output": json.dumps(TRUTH)}])
-    assert [(message.role, message.content) for message in row.messages] == [("user", "Walk!")]
-    assert row.ground_truth == json.dumps(TRUTH)
 
 
 @pytest.mark.parametrize(
