@@ -72,8 +72,8 @@ FORGING = (
     _cpp(
         "an-editor-that-stays",
         "seccomp order",
-        # Reads its parent's death from the number of its parent, then writes while the checker runs.
-        'int me = getpid(); if (fork_it() == 0) { while (getppid() == me) usleep(1000); for (int i = 0; i < 300; i++) { if (pwrite(1, "CANARY-late", 11, 0) < 0) _exit(1); usleep(1000); } _exit(0); }',
+        # Reads its parent's death from the number of its parent, then writes while the checker runs, which takes its time.
+        'int me = getpid(); if (fork_it() == 0) { while (getppid() == me) usleep(1000); usleep(200000); for (int i = 0; i < 300; i++) { if (pwrite(1, "CANARY-late", 11, 0) < 0) _exit(1); usleep(1000); } _exit(0); }',
     ),
     _cpp(
         "a-process-that-stays",
