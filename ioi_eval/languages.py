@@ -211,7 +211,7 @@ _PYTHON_CHECK = (
 _PYTHON_PACK = (
     "import os, sys, zipfile\n"
     "output, main, *modules = sys.argv[1:]\n"
-    "folders = {}\n"
+    "folders = dict()\n"
     "with zipfile.ZipFile(output, 'w') as packed:\n"
     "    for path in (main, *modules):\n"
     "        data = open(path, 'rb').read()\n"

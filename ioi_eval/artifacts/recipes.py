@@ -142,7 +142,9 @@ def _further_sources(problem: Problem, submission: Submission) -> Iterable[Named
 
 
 def _is_unit(file: NamedBlob, language: Language) -> bool:
-    return PurePosixPath(file.name).suffix.lower() in language.suffixes
+    """Modules of Python are found by their ending, whatever runs them."""
+    known = (".py",) if language.syntax == "python" else language.suffixes
+    return PurePosixPath(file.name).suffix.lower() in known
 
 
 def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
