@@ -130,6 +130,15 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   return usage;
 }
 
+int64_t waited_us(int proc, pid_t pid) {
+  int64_t longest = 0;
+  for (const std::string& task : tasks_of(proc, pid)) {
+    long long ran = 0, waited = 0;
+    if (std::sscanf(read_small(proc, task + "/schedstat").c_str(), "%lld %lld", &ran, &waited) == 2) longest = std::max<int64_t>(longest, waited / 1000);
+  }
+  return longest;
+}
+
 int64_t threads_of(int proc, pid_t pid) {
   long long threads = 0;
   std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld", &threads);

@@ -19,6 +19,8 @@ namespace {
 constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are exact to this
 constexpr long poll_tree_ns = 50 * 1000 * 1000;  // looking at a tree of processes costs a hundred times as much, and its limits are generous
 constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
+constexpr int64_t near_us = 200 * 1000;  // to the wall limit: from here on it matters how long the program waited for a processor
+constexpr int64_t longest_wait = 10;     // times the wall limit: then it ends, whatever the machine is busy with
 // A thread that was joined is counted for a moment longer.
 constexpr int64_t threads_about_to_end = 8;
 
@@ -36,10 +38,11 @@ class Supervisor {
     start();
     while (!ended_) {
       wait_for_news();
+      note_waiting();  // of one that has ended, too, before nobody knows of it any more
       reap(WNOHANG);
       if (!ended_) enforce();
     }
-    report_.wall_us = ended_at_ - started_at_;
+    report_.wall_us = wall_us(ended_at_);
     if (room_.layers.on("order"))
       kill_all();
     else
@@ -131,13 +134,27 @@ class Supervisor {
     return pid == 0;
   }
 
+  // A program that sleeps has not waited for a processor; one that was ready, on a machine that is busy with others, is not to blame.
+  void note_waiting() {
+    const int64_t limit = program_.limits.wall_us;
+    if (limit == unlimited || now_us() - started_at_ + near_us < limit) return;
+    const bool alone = program_.profile == seccomp::Profile::submission;
+    for (const pid_t pid : alone ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_))
+      waited_us_ = std::max(waited_us_, meter::waited_us(proc_, pid));
+  }
+
+  int64_t wall_us(int64_t now) const {
+    const int64_t passed = now - started_at_, limit = program_.limits.wall_us;
+    return limit != unlimited && passed > limit && passed / longest_wait <= limit ? passed - waited_us_ : passed;
+  }
+
   void enforce() {
     if (!room_.layers.on("polling")) return;
     const bool alone = program_.profile == seccomp::Profile::submission;  // its filter allows no second process
     const meter::Usage usage = alone ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
     const Limits& limits = program_.limits;
     report_.memory = std::max(report_.memory, usage.memory);
-    if (limits.wall_us != unlimited && now_us() - started_at_ > limits.wall_us)
+    if (limits.wall_us != unlimited && wall_us(now_us()) > limits.wall_us)
       finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
       finish(Killed::cpu);
@@ -221,7 +238,7 @@ class Supervisor {
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
   bool ended_ = false;
-  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, waited_us_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from harness import Bench
 
@@ -128,3 +131,22 @@ def test_a_wrong_output_is_repeated_where_it_is_asked_for(bench: Bench) -> None:
     assert echo == "one\n\ttwo  [31m \ufffd0000"
     right = bench.judge(says.replace("%0999d", "%d"), [("", b"one\n\ttwo \x1b[31m \xff3")], echo=20)
     assert (right.tests[0].score, right.tests[0].output) == (1, "")
+
+
+def test_waiting_for_a_processor_is_not_held_against_a_program(bench: Bench) -> None:
+    """Eight at once on one processor: each needs 0.3 s of it, and gets them in much more than its second."""
+    busy = """
+        #include <ctime>
+        int main() { while (clock() < 0.3 * CLOCKS_PER_SEC); }
+    """
+    limits = PlanLimits(cpu_ms=900, wall_ms=1000)
+    bench.compiled(busy)
+    processor = min(os.sched_getaffinity(0))
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            lines = list(pool.map(lambda _: bench.one(busy, limits=limits), range(8)))
+    finally:
+        os.sched_setaffinity(0, before)
+    assert [line.end for line in lines] == ["ok"] * 8
