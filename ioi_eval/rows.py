@@ -123,11 +123,14 @@ def _test_row(result: TestResult) -> dict[str, Any]:
     return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name != "output"}
 
 
-def failure_row(submission: Submission, failure: JudgeFailure) -> dict[str, Any]:
-    """The row of failures.jsonl: which submission, why, and the columns that say whose it is."""
+def failure_row(
+    submission: Submission, failure: JudgeFailure, problem: Problem | None = None
+) -> dict[str, Any]:
+    """The row of failures.jsonl: which submission, why, and the columns that say whose it is and of what."""
     own = {name: submission.row[name] for name in (*MODEL_COLUMNS, "model_kwargs") if name in submission.row}
     columns = {
         **own,
+        **({} if problem is None else _labels(problem)),
         "key": submission.key,
         "problem_id": submission.problem_id,
         "reason": failure.reason,

@@ -280,7 +280,7 @@ class _Run:
             result = await self._judge.judge(problem, submission)
         except (JudgeFailure, EngineError) as error:
             for one in (submission, *running.waiting):
-                self._fail(one, error)
+                self._fail(problem, one, error)
         else:
             self._record(problem, submission, result)
             for one in running.waiting:
@@ -300,9 +300,9 @@ class _Run:
         self._verdicts[event.status] += 1
         self._tell(event)
 
-    def _fail(self, submission: Submission, error: JudgeFailure | EngineError) -> None:
+    def _fail(self, problem: Problem, submission: Submission, error: JudgeFailure | EngineError) -> None:
         failure = error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase="engine")
-        self._journal.fail(rows.failure_row(submission, failure))
+        self._journal.fail(rows.failure_row(submission, failure, problem))
         self._numbers["failed"] += 1
         self._tell(
             SubmissionFailed(key=submission.key, problem_id=submission.problem_id, reason=str(failure))

@@ -132,6 +132,9 @@ def test_a_failure_says_why_and_whose() -> None:
         "test": "1-a",
         "remedy": "Mend it",
     }
+    named = msgspec.structs.replace(SUM, difficulty="hard", tags=("dp",))
+    row = failure_row(of, failure, named)
+    assert (row["difficulty"], row["tags"], row["model"]) == ("hard", ["dp"], "m")
 
 
 @pytest.mark.parametrize(
