@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from random import Random
@@ -96,4 +97,25 @@ def _widest_first(books: Sequence[int], width: int) -> int:
     return len(room)
 
 
-ALL: tuple[Callable[[], Files], ...] = (compass, kettle, shelves)
+def parcels() -> Files:
+    """Large numbers of parcels in lines as short as any: their weights are made by a rule."""
+    rules = {
+        "sample/1": (5, 4, 0, 1, 4),
+        "secret/1-small/01": (1000, 50, 3, 7, 97),
+        "secret/1-small/02": (999, 0, 0, 5, 10),
+        "secret/2-either/equal/01": (200_000, 0, 0, 0, 1),
+        "secret/2-either/equal/02": (199_999, 14, 0, 0, 9),
+        "secret/2-either/rising/01": (200_000, 200_001, 0, 1, 1_000_000),
+        "secret/3-large/01": (200_000, 1234, 17, 5, 1009),
+        "secret/3-large/02": (199_998, 700_000, 12, 34_567, 999_983),
+    }
+    return _data({name: (line(rule), line((_pairs(*rule),))) for name, rule in rules.items()})
+
+
+def _pairs(n: int, s: int, p: int, q: int, m: int) -> int:
+    weights = Counter((p * i * i + q * i) % m for i in range(1, n + 1))
+    ordered = sum(count * weights[s - weight] for weight, count in list(weights.items()))
+    return (ordered - (weights[s // 2] if s % 2 == 0 else 0)) // 2
+
+
+ALL: tuple[Callable[[], Files], ...] = (compass, kettle, shelves, parcels)

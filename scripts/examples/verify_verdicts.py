@@ -43,6 +43,8 @@ def main(run: Path) -> int:
 def unmet(validation: dict[str, Any]) -> Iterator[str]:
     for solution in validation["solutions"]:
         for check in solution["checks"]:
+            if check["expected"] == "AC" and check["agrees"]:
+                continue  # a group may be accepted with a test that is not
             if STATUS[check["expected"].lower()] != check["status"]:
                 place = f"{solution['key']} {check['subtask']}".strip()
                 yield f"{place}: expected {check['expected']}, got {check['status']}"

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 # Plain batch tasks, of which the dump has generations.
 BATCH = ("carousel", "garland", "lanterns", "pumpkins", "relay", "threes", "tide")
-KATTIS = ("compass", "kettle", "shelves")
+KATTIS = ("compass", "kettle", "parcels", "shelves")
 TPS = ("ferry",)
 OTHERS = (
     *("banners", "cairn", "calm", "carrier", "drums", "flock", "frame", "kegs", "postman", "scales", "verse"),
@@ -218,6 +218,15 @@ def test_what_other_formats_say(problems: Problems) -> None:
     assert shelves.checker.full == 50
     assert shelves.checker.arguments == ("--almost", "20")
     assert [subtask.points for subtask in shelves.subtasks] == [0, 50, 50]
+    parcels = problems.find("parcels")
+    assert [(subtask.points, subtask.grading is None) for subtask in parcels.subtasks] == [
+        (0, True),
+        (20, True),
+        (30, False),
+        (50, True),
+    ]
+    several = {solution.name: len(solution.files) for solution in parcels.solutions if solution.files}
+    assert several == {"table": 2, "counted": 1, "every_pair": 1, "no_header": 1}
     assert problems.find("calm").options.function == "longest_calm"
     assert problems.find("banners").checker.language == "python"
 

@@ -1,0 +1,3 @@
+#pragma once
+
+int weight_of(long long i, int p, int q, int m);
