@@ -40,7 +40,7 @@ TIME = (
         _TIME,
         "work-in-an-orphan",
         "seccomp polling accounting",
-        'int p = fork_it(); if (p == 0) { if (fork_it() == 0) { burn(0.6); _exit(0); } _exit(0); } if (p > 0) { rest(1.6); won("by an orphan"); }',
+        'int ends[2]; if (pipe(ends)) return; int p = fork_it(); if (p == 0) { if (fork_it() == 0) { burn(0.6); _exit(0); } _exit(0); } close(ends[1]); char b; if (p > 0 && read(ends[0], &b, 1) == 0) won("by an orphan");',
         verdicts=(WA, TLE),
     ),
     _cpp(

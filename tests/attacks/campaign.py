@@ -66,7 +66,7 @@ async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground
                 *[await programs(scorer, ground, each) for each in _BY_LANGUAGE],
                 *[await pairs(scorer, ground, task_type) for task_type in _PAIRED],
                 await functions(scorer, ground),
-                await files(scorer, ground),
+                *[await files(scorer, ground, task_type) for task_type in FILED],
                 await sources(scorer, ground, COMPILING),
                 await scripts(engine, ground, SCRIPTS, boxes),
             ]
@@ -77,6 +77,7 @@ async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground
     return whole
 
 
+FILED = (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
 _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 _BY_LANGUAGE = [[each for each in PROGRAMS if each.language == language] for language in ("c++", "python")]
 

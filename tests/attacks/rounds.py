@@ -102,11 +102,13 @@ async def functions(scorer: Scorer, ground: Ground) -> Round:
     return _round(FUNCTIONS, await _score(scorer, problem, functions_program(), "python"), ground)
 
 
-async def files(scorer: Scorer, ground: Ground) -> Round:
+async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
+    """All of them handed in; of BatchAndOutput that is one half."""
     orders = [(name, order) for name, order in _in_turn(FILES)]
     problem = Problem(
         id="handed-in",
-        task_type=TaskType.OUTPUT_ONLY,
+        task_type=task_type,
+        options=TaskOptions(output_tests=tuple(name for name, _ in orders)),
         tests=_tests(ground, orders, SECRET, "fine\n"),
         limits=LIMITS,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from attack import HEADINGS, SECRET
-from campaign import BUILDS, SUCCEEDED, engine_of, rows_of
+from campaign import BUILDS, FILED, SUCCEEDED, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
@@ -66,7 +66,9 @@ async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskT
 
 
 async def test_no_function_and_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
-    assert not faults({**await functions(scorer, ground), **await files(scorer, ground)})
+    assert not faults(await functions(scorer, ground))
+    for task_type in FILED:
+        assert not faults(await files(scorer, ground, task_type))
 
 
 async def test_no_source_succeeds(
