@@ -11,11 +11,13 @@ import argparse
 import contextlib
 import io
 import json
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ioi_eval.extraction import extract
 from ioi_eval.integrations.rewards import Mode, RewardOptions
@@ -77,16 +79,26 @@ def _said(code: str, given: str) -> str:
     return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=10).stdout
 
 
-def per_second(
-    work: Callable[[], Sequence[float | None]], rounds: int
-) -> tuple[float, Sequence[float | None]]:
-    seconds = []
-    found: Sequence[float | None] = []
+class Measured(NamedTuple):
+    rewards: Sequence[float | None]
+    per_second: float
+    cpu: float  # seconds of all cores for each reward, ours and our children's
+
+
+def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measured:
+    rewards: Sequence[float | None] = []
+    seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
         begin = time.perf_counter()
-        found = work()
+        rewards = work()
         seconds.append(time.perf_counter() - begin)
-    return len(found) / statistics.median(seconds), found
+    each = (cpu_seconds() - cpu) / rounds / len(rewards)
+    return Measured(rewards, len(rewards) / statistics.median(seconds), each)
+
+
+def cpu_seconds() -> float:
+    both = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
 
 
 def main() -> None:
@@ -99,20 +111,19 @@ def main() -> None:
     completions, columns = step(options.prompts, options.each, options.tests)
     reward = make_reward(RewardOptions(mode=Mode.PARTIAL))
     reward(completions=completions[:2], tests=columns[:2])  # opens the engine
-    ours, found = per_second(lambda: reward(completions=completions, tests=columns), options.rounds)
-    theirs, wanted = per_second(lambda: by_exec(completions, columns), options.rounds)
-    started, again = per_second(lambda: by_subprocess(completions, columns), 1)
-    if not list(found) == list(wanted) == list(again):
+    ours = measured(lambda: reward(completions=completions, tests=columns), options.rounds)
+    theirs = measured(lambda: by_exec(completions, columns), options.rounds)
+    started = measured(lambda: by_subprocess(completions, columns), 1)
+    if not list(ours.rewards) == list(theirs.rewards) == list(started.rewards):
         raise SystemExit("they do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
-    for name, rate in (
+    for name, one in (
         ("judged in boxes", ours),
         ("interpreter per test", started),
         ("exec in this process", theirs),
     ):
-        print(
-            f"  {name:22} {rate:8.1f} rewards/s {rate * options.tests:8.0f} tests/s {ours / rate:8.3f} of it"
-        )
+        per_test = 1000 * one.cpu / options.tests
+        print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
     close_all()
 
 
