@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
 
+import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, Bench
 
 
@@ -139,3 +141,57 @@ def test_who_stays_below_the_limits_may_write(bench: Bench) -> None:
     script = "mkdir a; touch a/$(seq -s ' a/' 200); head -c 4000000 /dev/zero > b; sleep 0.6; echo done"
     boxed = bench.box(script, limits={"disk": 20 << 20, "names": 500})
     assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")
+
+
+def test_every_right_that_landlock_knows_is_refused(bench: Bench) -> None:
+    """On a file that everybody may write, in a folder that everybody may write: no mode stands in the way."""
+    if tuple(bench.layers) != LANDLOCK_ALONE:
+        pytest.skip("in namespaces there is no such file")
+    open_to_all = bench.workshop / f"open-{os.getpid()}"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    (open_to_all / "file").write_text("content")
+    (open_to_all / "file").chmod(0o666)
+    try:
+        boxed = bench.box(f"exec /usr/bin/python3 -I -c '{RIGHTS}' {open_to_all}")
+    finally:
+        left = sorted(path.name for path in open_to_all.iterdir())
+        content = (open_to_all / "file").read_text()
+        shutil.rmtree(open_to_all)
+    assert boxed.stdout.split() == ["none"], boxed
+    assert (left, content) == (["file"], "content")
+
+
+RIGHTS = """
+import os, sys, fcntl, termios
+folder = sys.argv[1]
+file = folder + "/file"
+open("mine", "w").close()
+tries = dict(
+    read=lambda: open(file),
+    list=lambda: os.listdir(folder),
+    write=lambda: open(file, "r+"),
+    truncate=lambda: os.truncate(file, 0),
+    run=lambda: os.execv(file, ["file"]),
+    make=lambda: open(folder + "/new", "x"),
+    folder=lambda: os.mkdir(folder + "/new"),
+    fifo=lambda: os.mkfifo(folder + "/new"),
+    link=lambda: os.symlink("x", folder + "/new"),
+    remove=lambda: os.unlink(file),
+    bring=lambda: os.link(file, "theirs"),
+    take=lambda: os.link("mine", folder + "/new"),
+    move=lambda: os.rename("mine", folder + "/new"),
+    device=lambda: fcntl.ioctl(os.open("/dev/null", os.O_RDWR), termios.TCGETS, bytes(64)),
+)
+got = []
+for name, attempt in tries.items():
+    try:
+        attempt()
+        got.append(name)
+    except PermissionError:
+        pass
+    except OSError as error:
+        if error.errno != 18:
+            got.append(f"{name}:{error.errno}")
+print(*got or ["none"])
+"""
