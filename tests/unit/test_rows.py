@@ -162,6 +162,12 @@ def test_identity_is_also_the_files_that_were_handed_in() -> None:
     )
 
 
+def test_identity_is_also_further_sources() -> None:
+    file = (NamedBlob(name="a.cpp", content=Blob.of("a")),)
+    made = (submission("k"), submission("k", files=file), submission("k", outputs=file))
+    assert len({identity(SUM, one) for one in made}) == 3
+
+
 @pytest.mark.parametrize(
     ("row", "model"),
     [

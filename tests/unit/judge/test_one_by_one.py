@@ -106,6 +106,14 @@ async def test_where_only_a_classic_package_is_installed_it_is_used(tmp_path: Pa
     assert [(job.run_timeout, job.run_memory_limit) for job in cluster.jobs] == [(4000, 256 << 20)] * 4
 
 
+async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:
+    several = submission(files=(NamedBlob(name="b.cpp", content=Blob.of("")),))
+    cluster = Cluster(*CMS)
+    with pytest.raises(JudgeFailure, match="holds one source, and this submission has several"):
+        await judged(cluster, tmp_path, sent=several)
+    assert cluster.jobs == []
+
+
 @pytest.mark.parametrize(("job", "runs"), [("classic", 4), ("batched", 1), ("auto", 1)])
 async def test_who_wants_classic_jobs_gets_them(tmp_path: Path, job: JobShape, runs: int) -> None:
     class Both(FakeEngine):
