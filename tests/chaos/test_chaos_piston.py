@@ -188,6 +188,7 @@ async def eight(engine: FakeEngine) -> AsyncIterator[list[Server]]:
             await asyncio.gather(*restless, return_exceptions=True)
 
 
+@pytest.mark.once
 async def test_every_submission_is_scored_once_and_as_on_a_quiet_day(scratch: Path) -> None:
     async with engine_behind() as engine:
         async with Server(engine) as quiet:

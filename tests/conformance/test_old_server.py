@@ -81,6 +81,7 @@ async def judged(engine: Engine, store: Store, trusted: Engine | None = None) ->
     return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("somebody_elses")
 async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Path) -> None:
     here = await judged(EmbeddedEngine(store=store), store)

@@ -184,6 +184,7 @@ def judged(run: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.once
 def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
     cli: CommandLine, problems: Path, address: str
 ) -> None:
