@@ -67,8 +67,9 @@ def _show(packages: tuple[Package, ...]) -> None:
         console.show_table(table)
     for note in (note for package in packages for note in package.notes):
         console.show(f"note: {note}")
-    good = sum(package.problem is not None for package in packages)
-    every = good + sum(bool(package.errors) for package in packages)  # a benchmark's notes are no package
+    problems = [package.problem for package in packages if package.problem is not None]
+    good = sum(not problem.unusable for problem in problems)
+    every = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package
     console.show(f"{good} of {every} packages can be used")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import closing
 from datetime import datetime
@@ -124,7 +125,9 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     with closing(open_source(source, options, store, lambda: None)) as problems:
         good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
         left_out = problems.left_out if isinstance(problems, Loaded) else {}
+    broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
+    notes += tuple(f"{counted(number, 'problem')} nobody can judge: {why}" for why, number in broken.items())
     return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 

@@ -13,6 +13,7 @@ from benchmark_tables import EXAMPLES, write_ioi, write_table
 from cli_helpers import CommandLine, contents, results, write_dump
 from codeforces_rows import ADD, codeforces, write
 from dump_rows import write_jsonl
+from hub_rows import livecodebench
 from loopback_hub import Hub
 
 GARLAND = (EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")
@@ -163,6 +164,10 @@ def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine,
     assert listed.returncode == 0, listed.stderr
     assert "1 problem left out: interactive, and the dataset has no interactor" in listed.stdout
     assert "2 of 2 packages can be used" in listed.stdout
+    tested = write_jsonl(tmp_path / "lcb.jsonl", [livecodebench("a"), livecodebench("b", private="?")])
+    listed = cli("problems", tested)
+    assert "note: 1 problem nobody can judge: Could not parse test cases" in listed.stdout
+    assert "1 of 2 packages can be used" in listed.stdout
     described = json.loads(cli("problems", source, "--difficulty", "1900", "--json").stdout)
     assert [one["id"] for one in described if "id" in one] == ["1/B"]
 
