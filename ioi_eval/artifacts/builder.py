@@ -16,7 +16,7 @@ from ioi_eval.artifacts.recipes import (
     submission_recipe,
     trusted_recipe,
 )
-from ioi_eval.artifacts.runtimes import path_of
+from ioi_eval.artifacts.runtimes import path_of, shell_runtime
 from ioi_eval.artifacts.script import Ending, ending, log_of
 from ioi_eval.artifacts.scripts import is_script, script_of
 from ioi_eval.artifacts.sharing import Shared
@@ -161,6 +161,8 @@ class Artifacts:
 
     async def _build(self, maker: Maker, recipe: Recipe) -> Built:
         profile = await maker.profile()
+        if not profile.takes_paths:
+            shell_runtime(profile)  # what cannot start a script has no compilers either, but that is not why
         tool = toolchain(profile, recipe.tool, f"building a {recipe.kind}")
         key = recipe.key(profile.architecture, tool)
         return await self._builds.call(key, lambda: self._find_or_make(maker, key, recipe, tool))

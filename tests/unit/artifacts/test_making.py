@@ -202,3 +202,10 @@ async def test_trusted_programs_are_built_here_for_the_same_architecture(
     assert checker is not None
     assert (len(client.jobs), len(server.jobs)) == ((1, 1) if here else (0, 3))
     assert (proctor == Blob.of(b"a fake proctor")) is here
+
+
+async def test_a_server_that_starts_no_scripts_is_not_said_to_lack_a_compiler(tmp_path: Path) -> None:
+    async with opened(tmp_path, Server(GOOD, runtimes=("python",), toolchains={})) as artifacts:
+        with pytest.raises(JudgeFailure, match="no runtime that starts a shell script") as caught:
+            await artifacts.submission(plain_problem(), submitted("code"))
+    assert "package `bash`" in caught.value.remedy
