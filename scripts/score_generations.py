@@ -19,10 +19,11 @@ from pathlib import Path
 from ioi_eval import EmbeddedEngine, InputError, Results, Scorer, Store, load_problems, private_folder
 from ioi_eval.benchmarks import (
     BENCHMARKS,
+    Benchmark,
     BenchmarkOptions,
     Dump,
+    DumpOptions,
     Selection,
-    find_benchmark,
     load,
     mentioned,
     open_dump,
@@ -37,8 +38,11 @@ from ioi_eval.validation import Measuring
 async def main(arguments: argparse.Namespace) -> int:
     # Load: every row of the dump is looked at before anything is judged.
     store = Store(private_folder(), limit=4 << 30)
-    problems = read_problems(arguments, store)
-    dump = open_dump(arguments.dumps, problems=problems, selection=Selection(limit=arguments.limit))
+    benchmark = next((one for one in BENCHMARKS if one.name == arguments.problems), None)
+    problems = read_problems(benchmark, arguments, store)
+    reading = DumpOptions() if benchmark is None else DumpOptions(language=benchmark.language)
+    selection = Selection(limit=arguments.limit)
+    dump = open_dump(arguments.dumps, problems=problems, options=reading, selection=selection)
 
     # Score: results go into the folder one by one, so a run that is killed goes on from there.
     await score(dump, problems, store, arguments.out)
@@ -60,12 +64,11 @@ async def main(arguments: argparse.Namespace) -> int:
     return 3 if summary.unscored else 0
 
 
-def read_problems(arguments: argparse.Namespace, store: Store) -> Problems:
+def read_problems(benchmark: Benchmark | None, arguments: argparse.Namespace, store: Store) -> Problems:
     """Of packages, or of a benchmark: of that only the problems that the dump asks for."""
-    if arguments.problems not in {benchmark.name for benchmark in BENCHMARKS}:
+    if benchmark is None:
         return load_problems(arguments.problems, cache=store.root / "packages")
-    options = BenchmarkOptions(data_dir=arguments.data_dir)
-    benchmark, wanted = find_benchmark(arguments.problems), mentioned(arguments.dumps)
+    options, wanted = BenchmarkOptions(data_dir=arguments.data_dir), mentioned(arguments.dumps)
     return load(benchmark, options, cache=store.root / "benchmarks", only=wanted)
 
 

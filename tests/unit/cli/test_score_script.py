@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
-from cli_helpers import BROKEN, RIGHT, CommandLine, contents, results, row, write_dump, write_package
+from cli_helpers import BROKEN, PYTHON, RIGHT, CommandLine, contents, results, row, write_dump, write_package
 
 from ioi_eval.reports import Summary
 
@@ -41,6 +42,16 @@ def test_it_loads_scores_aggregates_and_reports(cli: CommandLine) -> None:
     assert again.returncode == 0, again.stderr
     assert results(cli.folder / "run") == judged
     assert "points\n" not in again.stdout.partition("problem_id")[0], "nothing is judged twice"
+
+
+def test_rows_of_a_benchmark_are_in_its_language(cli: CommandLine) -> None:
+    problem = {"question_id": "a", "question_content": "Add.", "private_test_cases": ""}
+    problem["public_test_cases"] = json.dumps([{"input": "1 2", "output": "3", "testtype": "stdin"}])
+    dump = write_dump(cli.folder / "d.jsonl", [{"uuid": "x", "problem_id": "a", "code": PYTHON}])
+    write_dump(cli.folder / "test.jsonl", [problem])
+    done = script(cli, dump, "--problems", "livecodebench", "--data-dir", cli.folder, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "x: a AC, 1 points" in done.stdout
 
 
 def test_what_could_not_be_judged_is_in_no_number(cli: CommandLine) -> None:
