@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.models import Value
 
 _CONTEST_STANDARD = "gnu++20"
@@ -15,7 +15,7 @@ _RECEIVES = (
 )
 
 
-_TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN"
+_TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN, or name its file with --token-file"
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 _BUILD = 2 << 30  # bytes that a build job asks for
@@ -78,7 +78,8 @@ def _runtimes(report: EndpointReport) -> Condition:
     if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
         used = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
         return Condition(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
-    classic = [name for name in ("cms_ioi", "codeforces") if name in report.runtimes]
+    known = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
+    classic = [package for name, package in known.items() if name in report.runtimes]
     if classic:
         detail = f"only {' and '.join(classic)}: one test a job, and everything compiled for each"
         return Condition(name="runtime", ok=None, detail=detail, remedy=install)

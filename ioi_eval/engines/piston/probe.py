@@ -11,14 +11,14 @@ import msgspec
 from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.engines.piston.findings import findings
 from ioi_eval.engines.piston.looking import LOOK, STEPS, height, seen, stairs
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
 from ioi_eval.errors import EngineError, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult
 from ioi_eval.protocol.piston import decode_reply, decode_runtimes, encode_request, limit_in
 
 _TIME = 60.0  # seconds for any answer
-_RUNTIMES = ("ioi_eval", "bash", "cms_ioi", "codeforces")  # the best first
+_RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)  # the best first
 _SHELLS = _RUNTIMES[:2]
 # More than any limit, and less than what makes a timer of the server's overflow.
 _LONG, _LARGE = 10**9, 10**15

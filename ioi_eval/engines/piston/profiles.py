@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.models import Profile, Toolchain, Value
 
 NAME = "piston"
 # What a job can be for, the most useful first; a cluster that agrees on none of them is used in part.
-_KNOWN = ("ioi_eval", "bash", "cms_ioi", "codeforces")
+_KNOWN = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 _MOST_FILES = 500  # tests in one job
 _OTHER_FILES, _FILES_EACH = 40, 2  # descriptors of a job, and of each of its tests
 _LIMITS = ("max_run_time", "max_compile_time", "max_run_cpu_time", "max_output", "max_body")

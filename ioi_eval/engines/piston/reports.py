@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.models import Toolchain, Value
 
+CODEFORCES = "cf_python3"
+"""The package `codeforces` provides no language of its own name. This one shows that it is there."""
+
 
 class EndpointReport(Value):
     """What a probe found. Times in ms, sizes in bytes; None: no limit, or none as far as was tried."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.piston.findings import findings
 from ioi_eval.engines.piston.looking import STEPS, height, seen, stairs
 from ioi_eval.engines.piston.probe import Prober
+from ioi_eval.engines.piston.profiles import merged
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.models import Job, JobResult, Stage
 from ioi_eval.protocol.piston import LIMITS
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.store import Store
+
+SAMPLES = Path(__file__).parents[2] / "protocol" / "piston_samples"
 
 
 async def probed(url: str, **options: Any) -> EndpointReport:
@@ -132,6 +136,7 @@ async def test_nobody_there_and_a_token_that_is_not_taken() -> None:
         server.runtimes_status = 401
         report = await probed(server.url, token="wrong")
         assert not report.reachable and "IOI_EVAL_TOKEN" in report.findings[0].remedy
+        assert "--token-file" in report.findings[0].remedy
         assert "wrong" not in json.dumps([line.detail for line in report.findings])
 
 
@@ -175,6 +180,18 @@ def test_which_jobs_a_server_takes() -> None:
     ok, detail, remedy = lines_of(runtimes=("cms", "cms_ioi"))["runtime"]
     assert ok is None and "only cms_ioi" in detail and "ioi_eval" in remedy
     assert lines_of(runtimes=("python",))["runtime"][0] is False
+
+
+def test_the_package_codeforces_is_known_by_its_languages() -> None:
+    """As a real server lists it: no language of its is called like the package."""
+    recorded = json.loads((SAMPLES / "runtimes.json").read_text())["response"]["body"]
+    provided = [each for each in recorded if each.get("runtime") == "codeforces"]
+    names = tuple(name for each in provided for name in (each["language"], *each["aliases"]))
+    assert "codeforces" not in names
+    ok, detail, _ = lines_of(runtimes=names)["runtime"]
+    assert ok is None and "only codeforces" in detail
+    apart = [EndpointReport(url="http://a", runtimes=names), EndpointReport(url="http://b", runtimes=("go",))]
+    assert list(merged(apart).left_out) == ["http://b"]
 
 
 def test_without_a_shell_nothing_is_said_of_the_inside() -> None:
