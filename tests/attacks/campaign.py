@@ -27,7 +27,7 @@ from ioi_eval.store import Store
 ENGINES = ("embedded", "worker")
 MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}
 BUILDS = BuildOptions(
-    limits=BuildLimits(cpu_time=1.0, wall_time=60.0, memory=300 << 20), precompile_after=None
+    limits=BuildLimits(cpu_time=0.6, wall_time=60.0, memory=300 << 20), precompile_after=None
 )
 # All programs are one here, and a busy machine is slow.
 _PATIENT = BuildOptions(

@@ -64,23 +64,21 @@ def test_every_layer_stops_something() -> None:
     assert {layer for attack in ATTACKS for layer in attack.layers} == known | ELSEWHERE
 
 
-def test_what_is_shipped_can_do_without_nothing(proctor: Path, bench: Bench) -> None:
-    fewer = Bench(
-        workshop=bench.workshop,
-        proctor=proctor,
-        compiled=bench.compiled,
-        layers=bench.layers,
-        without=["rlimit-core"],
-    )
-    assert "test build only" in fewer.box("true").report["failure"]
+@pytest.fixture
+def shipped(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> Bench:
+    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
+
+
+def test_what_is_shipped_can_do_without_nothing(shipped: Bench, proctor: Path) -> None:
+    assert "test build only" in shipped.box("true", without=["rlimit-core"]).report["failure"]
     program = proctor.read_bytes()
     assert b"rlimit-msgqueue" not in program
     assert b"unlinking" not in program
 
 
-def test_a_plan_cannot_ask_for_less_either(bench: Bench) -> None:
-    judged = bench.judge("int main(){}", [("", "")])
+def test_a_plan_cannot_ask_for_less_either(shipped: Bench) -> None:
+    judged = shipped.judge("int main(){}", [("", "")])
     assert judged.lines[-1].done
     script = """sed -i 's/"version":1/"version":1,"without":[]/' plan.json; exec ./proctor run plan.json"""
-    judged = bench.judge("int main(){}", [("", "")], script=script)
+    judged = shipped.judge("int main(){}", [("", "")], script=script)
     assert judged.lines == [] and "test build only" in judged.boxed.stdout
