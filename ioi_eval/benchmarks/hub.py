@@ -9,6 +9,7 @@ org/name@revision           a branch, a tag or a commit
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -108,6 +109,12 @@ def _is_pattern(text: str) -> bool:
     return "*" in text or "?" in text
 
 
+def network_errors() -> tuple[type[Exception], ...]:
+    """What goes wrong on the way to the hub: its client lets through what its own HTTP library raises."""
+    loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    return (OSError, *(library.HTTPError for library in loaded if library is not None))
+
+
 @contextmanager
 def _said(where: str) -> Iterator[None]:
     """What goes wrong on the way to the hub, or with what came from it, as one sentence."""
@@ -115,7 +122,7 @@ def _said(where: str) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, ValueError, datasets.exceptions.DatasetGenerationError) as error:
+    except (*network_errors(), ValueError, datasets.exceptions.DatasetGenerationError) as error:
         if isinstance(error, datasets.exceptions.DatasetNotFoundError) or "404" in str(error):
             raise InputError("no such dataset on the hub", where=where, remedy=_REMEDY) from error
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

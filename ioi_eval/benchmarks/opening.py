@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks.copies import SUFFIXES, TableSource, called
+from ioi_eval.benchmarks.hub import network_errors
 from ioi_eval.errors import InputError
 from ioi_eval.store import Store
 
@@ -55,7 +56,7 @@ def arrow_files(source: TableSource, cache: Path) -> list[Path]:
         if source.files and _builder(source.files) == _PARQUET:
             return [_streamed([Path(file) for file in source.files], cache)]
         return _by_datasets(source, cache)
-    except (OSError, ValueError, RuntimeError, pyarrow.ArrowException) as error:
+    except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise _cannot_load(source, error) from error
 
 
@@ -82,7 +83,11 @@ def _cannot_load(source: TableSource, error: Exception) -> InputError:
     cause = error.__cause__
     if cause is not None and (detail := next(iter(str(cause).splitlines()), "")):
         reason = f"{reason}: {detail}"
-    remedy = "Is the file damaged?" if source.files else "Without a network, name a copy with --data-dir"
+    if source.files:
+        several = " Are its columns those of the other files?" if len(source.files) > 1 else ""
+        remedy = f"Is the file damaged?{several}"
+    else:
+        remedy = "Without a network, name a copy with --data-dir"
     return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where(source), remedy=remedy)
 
 
@@ -146,7 +151,7 @@ def _of_hub(source: TableSource, cache: Path) -> list[Path]:
     memory = cache / "tables" / f"{key}.json"
     try:
         files = _asked(source, cache)
-    except OSError:
+    except network_errors():
         files = [Path(name) for name in json.loads(memory.read_text())] if memory.exists() else []
         if not files or not all(file.exists() for file in files):
             raise

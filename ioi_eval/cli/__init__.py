@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -52,6 +53,7 @@ def _options(
       ioi-eval examples mine                                 example problems and a dump to try
       ioi-eval score mine/generations.jsonl --problems mine/problems
       ioi-eval validate mine/problems                        do the solutions get what they should?
+      ioi-eval run --help                                    no dump yet: ask a model or an agent
       ioi-eval score --help                                  all about scoring
     """
 
@@ -63,6 +65,7 @@ for _command in (score, run, validate, report, problems, worker, package, doctor
 def keep_retries_quiet() -> None:
     """A retry is no news: only its end is. Logged, it would be drawn into the progress bar."""
     stamina.instrumentation.set_on_retry_hooks(())
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
 
 
 def main() -> NoReturn:
