@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ _BATCH = 500  # rows in memory, and in a row group
 
 
 def check_results_path(path: Path) -> None:
+    """Raises InputError where rows could not be written at the end of a run."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
@@ -26,20 +30,30 @@ def check_results_path(path: Path) -> None:
             field="--results",
             remedy=f"Expected one of {', '.join(SUFFIXES)}",
         )
+    with _part(path):
+        pass
 
 
 def write_results(run: Path, path: Path) -> None:
     """The rows of a run's folder. The file at `path` is whole, or it is not there."""
     check_results_path(path)
+    with _part(path) as part:
+        if path.suffix.lower() == ".jsonl":
+            shutil.copyfile(run / RESULTS, part)
+        else:
+            _write_parquet(run, part)
+        part.replace(path)
+
+
+@contextmanager
+def _part(path: Path) -> Iterator[Path]:
+    """A file beside it, of which nothing is left."""
     try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
-            part = Path(folder) / path.name
-            if path.suffix.lower() == ".jsonl":
-                shutil.copyfile(run / RESULTS, part)
-            else:
-                _write_parquet(run, part)
-            part.replace(path)
+            yield Path(folder) / path.name
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
 

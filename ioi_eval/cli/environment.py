@@ -14,7 +14,13 @@ CACHE_LIMIT = 8 << 30  # bytes; precompiled headers alone are about 100 MB each
 
 
 def open_store() -> Store:
-    return Store(cache_folder(), CACHE_LIMIT)
+    folder = cache_folder()
+    try:
+        return Store(folder, CACHE_LIMIT)
+    except OSError as error:
+        problem = f"the cache cannot be written: {error.strerror or error}"
+        remedy = f"Name another folder in {CACHE_VARIABLE}"
+        raise InputError(problem, where=str(folder), remedy=remedy) from error
 
 
 def cache_folder() -> Path:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioi_eval.benchmarks import results
-from ioi_eval.benchmarks.results import write_results
+from ioi_eval.benchmarks.results import check_results_path, write_results
 from ioi_eval.errors import InputError
 
 
@@ -35,6 +35,16 @@ def test_lines_are_copied_as_they_are(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [{"a": 1}, {"b": [None, {}]}])
     write_results(run, tmp_path / "x.jsonl")
     assert (tmp_path / "x.jsonl").read_bytes() == (run / "results.jsonl").read_bytes()
+
+
+def test_what_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "folder.jsonl", tmp_path / "file" / "x.jsonl"):
+        with pytest.raises(InputError, match="cannot be written"):
+            check_results_path(path)
+    check_results_path(tmp_path / "new" / "x.parquet")
+    assert not list((tmp_path / "new").iterdir())
 
 
 def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
