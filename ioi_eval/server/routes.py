@@ -80,7 +80,9 @@ class Routes:
         wanted = self._options.token
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if wanted and request.path not in _OPEN and not hmac.compare_digest(given.encode(), wanted.encode()):
-            raise piston.Refused("this worker wants its token: Authorization: Bearer TOKEN", status=401)
+            wrong = "that is not this worker's token"
+            wants = "this worker wants its token: Authorization: Bearer TOKEN"
+            raise piston.Refused(wrong if given else wants, status=401)
 
     # --- about the server ----------------------------------------------------------------------------
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -77,7 +80,11 @@ class Server:
         except OSError as error:
             await self._runner.cleanup()
             where = f"{self._options.host}:{self._options.port}"
-            raise InputError(f"cannot listen there: {error.strerror or error}", where=where) from error
+            # asyncio puts the address into the text; where the name is not known, there is no number.
+            number = None if isinstance(error, socket.gaierror) else error.errno
+            reason = error.strerror or str(error) if number is None else os.strerror(number)
+            remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
+            raise InputError(f"cannot listen there: {reason}", where=where, remedy=remedy) from error
         self.port = self._runner.addresses[0][1]
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
 from ioi_eval.engines.piston.endpoints import Condition, Discovery, Endpoint
 from ioi_eval.engines.piston.pool import Pool
@@ -49,7 +49,7 @@ class Members:
         await asyncio.gather(*(self._look_at(url) for url in self._found))
         there = [report for report in self._in_order() if report.reachable]
         if not there:
-            raise EngineUnavailable(_nobody(self._in_order()))
+            raise EngineUnavailable(_nobody(tuple(self._in_order())))
         if same_compiler and (lines := differences(there)):
             what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
             raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
@@ -122,7 +122,8 @@ class Members:
             rests += 1
 
 
-def _nobody(reports: Iterable[EndpointReport]) -> str:
+def _nobody(reports: Sequence[EndpointReport]) -> str:
     reasons = [report.reason for report in reports]
+    remedies = dict.fromkeys(line.remedy for report in reports for line in report.findings)
     more = f"; and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
-    return f"no server can be used: {'; '.join(reasons[:_TOLD])}{more}"
+    return ". ".join([f"no server can be used: {'; '.join(reasons[:_TOLD])}{more}", *filter(None, remedies)])

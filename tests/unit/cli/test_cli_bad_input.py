@@ -82,10 +82,12 @@ def test_selections_that_select_nothing(cli: CommandLine, problems: Path) -> Non
     assert "no submission for other" in refused(cli, *base, "--problem", "other")
 
 
-def test_other_engines_are_not_there_yet(cli: CommandLine, problems: Path) -> None:
+def test_a_server_that_is_not_there(cli: CommandLine, problems: Path) -> None:
     dump = dump_with(cli, GOOD)
-    line = refused(cli, "score", dump, "--problems", problems, "--out", "run", "--engine", "http://one")
-    assert "'http://one'" in line
+    line = refused(
+        cli, "score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1"
+    )
+    assert "http://127.0.0.1:1 cannot be reached" in line and "Check that the server runs" in line
 
 
 def test_a_folder_that_is_not_a_run(cli: CommandLine, problems: Path) -> None:

@@ -56,6 +56,7 @@ def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_pat
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"a", "b"}
     assert without.returncode != 0, "it was the token that opened the door"
+    assert "not this worker's token. Put the token that" in without.stderr
     assert any("worker" in line for line in shown), "somebody has looked"
     said = [shown, told, scored.stdout, scored.stderr, looked.stdout, looked.stderr, without.stderr]
     assert TOKEN not in repr(said)
