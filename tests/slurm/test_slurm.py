@@ -148,7 +148,23 @@ def test_launch_says_what_it_lacks(tmp_path: Path) -> None:
 
     assert "how many workers" in said()
     assert "--token-file" in said("--ioi-eval", "/bin/true", "2")
+    assert "nowhere cannot be read" in said("--ioi-eval", "/bin/true", "--token-file", "nowhere", "2")
     assert "worker, pyxis and apptainer" in said("--with", "podman", "2")
     assert "needs --packages" in said("--with", "pyxis", "2")
     assert "unknown option --nodes" in said("--nodes", "2")
     assert not list(tmp_path.iterdir())
+
+
+def test_launch_fails_where_sbatch_does(tmp_path: Path) -> None:
+    for name, status in (("squeue", 0), ("sbatch", 1)):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\nexit {status}\n")
+        program.chmod(0o755)
+    done = subprocess.run(
+        [_DEPLOY / "launch", "--ioi-eval", "/bin/true", "--open-to-all", "2"],
+        cwd=tmp_path, env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "0 of 2 workers were started" in done.stderr
