@@ -32,7 +32,7 @@ def doctor(
     token_file: TokenFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """Say what works on this machine, or on Piston servers, what does not, and what to do about it.
+    """Say what works on this machine or on servers, what does not, and what to do.
 
     Exit code 0: submissions can be judged there; 2: something is missing.
 

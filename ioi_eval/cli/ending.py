@@ -36,10 +36,13 @@ def say_failures(failures: Mapping[str, str], out: str) -> None:
 
 def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:
     if not call.judged and not unscored:
+        if not call.skipped:
+            return "Nothing to judge."
         number = console.counted(call.skipped, "submission")
         return f"Nothing new to do: {number} asked for, all scored by earlier calls."
     text = f"Scored {console.counted(call.judged, 'submission')}"
     if call.repeated:
         text += f" ({call.repeated} equal to another one)"
     text += f" in {seconds:.1f} s: {console.counted(call.tests, 'test')}, {call.tests / seconds:.0f} a second"
-    return f"{text}; {call.skipped} were scored by earlier calls" if call.skipped else text
+    were = "was" if call.skipped == 1 else "were"
+    return f"{text}; {call.skipped} {were} scored by earlier calls" if call.skipped else text

@@ -24,7 +24,7 @@ _Compiler = Annotated[
 
 
 def package(folder: _Folder, index: _Index = False, url: _Url = "", compiler: _Compiler = None) -> None:
-    """Write the Piston package that runs our jobs: scripts of a few lines, and limits that suit them.
+    """Write the Piston package that runs our jobs: scripts, and limits that suit them.
 
     Servers find it in their folder of packages when they start. From an index they install it when they are
     asked to: POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.

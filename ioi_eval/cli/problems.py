@@ -60,6 +60,7 @@ def _show(packages: tuple[Package, ...]) -> None:
         ),
         right=numbers,
     )
+    table.columns[2].min_width = len(TaskType.BATCH_AND_OUTPUT)  # the longest word there
     for package in packages:
         if package.problem is not None:
             table.add_row(*_cells(package.format, package.problem))

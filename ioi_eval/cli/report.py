@@ -15,7 +15,7 @@ from ioi_eval.reports import ReportOptions, named, read_contests, write_comparis
 from ioi_eval.scoring import Mode
 
 _DEFAULT = ReportOptions()
-_Folders = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")]
+_Folders = Annotated[list[Path], typer.Argument(metavar="DIR", help="Folders of runs.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")]
 _Open = Annotated[bool, typer.Option("--open", help="Show the report in a browser.")]
 _Mode = Annotated[Mode, typer.Option(help="How several submissions make a problem's points.")]
@@ -42,9 +42,10 @@ def report(
     submissions: _Submissions = _DEFAULT.submissions,
     out: _Out = Path("runs/comparison"),
 ) -> None:
-    """Make a run's summary.json, report.md and report.html again, also of one that is not at its end.
+    """Make reports of runs anew, also while they go on, and put runs side by side.
 
-    Several runs are put side by side, too: comparison.md, .html and .json in --out.
+    A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
+    too: comparison.md, .html and .json in --out.
 
     \b
     Examples:

@@ -180,7 +180,12 @@ def _as_json(outcome: Outcome, out: str) -> dict[str, Any]:
 def _resolved(outcome: Outcome) -> str:
     counts = Counter(str(one["resolved"]) for one in outcome.instances)
     text = f"Resolved {counts['True']} of {counts['True'] + counts['False']}"
-    return f"{text}; {counts['None']} without an answer" if counts["None"] else text
+    if counts["None"]:
+        text += f"; {counts['None']} without an answer"
+    unusable = Counter(
+        str(one["error"]) for one in outcome.instances if one["resolved"] is False and "error" in one
+    )
+    return text + "".join(f"; {number} cannot be judged ({reason})" for reason, number in unusable.items())
 
 
 def _say_unwritten(unwritten: Mapping[str, str]) -> None:

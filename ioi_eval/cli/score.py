@@ -30,7 +30,7 @@ from ioi_eval.extraction import Repairs
 _Dumps = Annotated[
     list[str],
     typer.Argument(
-        metavar="DUMP...",
+        metavar="DUMP",
         help="Files (.jsonl, .json, .parquet, .csv), folders, or datasets as OWNER/NAME[/CONFIG][@REVISION].",
     ),
 ]

@@ -47,12 +47,8 @@ Difficulty = Annotated[
 ]
 Tag = Annotated[list[str] | None, typer.Option(metavar="WORD", help="Only of this tag; may be repeated.")]
 Year = Annotated[list[int] | None, typer.Option(metavar="YEAR", help="Only of this year; may be repeated.")]
-DateFrom = Annotated[
-    datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DAY", help="Only problems from this day on.")
-]
-DateTo = Annotated[
-    datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DAY", help="Only up to this day.")
-]
+DateFrom = Annotated[str, typer.Option(metavar="DAY", help="Only problems from this day on: 2024-05-31.")]
+DateTo = Annotated[str, typer.Option(metavar="DAY", help="Only up to this day.")]
 Sample = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="N problems of what the other options leave.")
 ]
@@ -67,8 +63,8 @@ def choose(
     year: Year = None,
     difficulty: Difficulty = None,
     tag: Tag = None,
-    date_from: DateFrom = None,
-    date_to: DateTo = None,
+    date_from: DateFrom = "",
+    date_to: DateTo = "",
     sample: Sample = None,
     seed: Seed = 0,
     data_dir: DataDir = None,
@@ -86,8 +82,8 @@ def choose(
         tags=frozenset(tag or ()),
         years=frozenset(year or ()),
         problems=frozenset(problem or ()),
-        date_from=_day(date_from),
-        date_to=_day(date_to),
+        date_from=_day(date_from, "--date-from"),
+        date_to=_day(date_to, "--date-to"),
         sample=sample,
         seed=seed,
         generated_tests=generated_tests,
@@ -97,8 +93,13 @@ def choose(
 chooses_problems = takes("choice", choose)
 
 
-def _day(value: datetime | None) -> str:
-    return "" if value is None else value.date().isoformat()
+def _day(written: str, option: str) -> str:
+    if not written:
+        return ""
+    try:
+        return datetime.strptime(written, "%Y-%m-%d").date().isoformat()
+    except ValueError as error:
+        raise InputError(f"{written!r} is no day", field=option, remedy="Write 2024-05-31") from error
 
 
 def open_source(

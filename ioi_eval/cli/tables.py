@@ -27,6 +27,8 @@ def show_scores(summary: Summary) -> None:
         for row in _rows(model, statuses):
             table.add_row(*map(Text, row[: len(table.columns)]))
         table.add_row()
+    if not table.row_count:
+        return
     console.show("")
     console.show_table(table)
     _show_sections(tables.entries(summary), summary.unscored)

@@ -83,7 +83,7 @@ def validate(
     id_column: IdColumn = None,
     references: Most = None,
 ) -> None:
-    """Judge solutions of known worth on all tests, and say where the judge and their authors differ.
+    """Judge solutions of known worth, and say where judge and authors differ.
 
     A package brings its solutions and what is expected of them, and so do some benchmarks. A file of
     solutions has a column for it, and needs --problems.

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,19 +14,40 @@ from cli_helpers import RIGHT, CommandLine, contents, row, write_dump, write_pac
 
 from ioi_eval import resources
 
-COMMANDS = ("score", "validate", "report", "problems", "doctor", "examples")
+COMMANDS = (
+    "score",
+    "run",
+    "validate",
+    "report",
+    "problems",
+    "worker",
+    "package",
+    "doctor",
+    "init",
+    "examples",
+)
 
 
 def test_version(cli: CommandLine) -> None:
     assert cli("--version").stdout.startswith("ioi-eval 0.")
 
 
+@pytest.fixture(scope="module")
+def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The help of the whole."""
+    return CommandLine(folder=tmp_path_factory.mktemp("help"), cache=shared_cache)("--help").stdout
+
+
+def test_the_overview_has_whole_sentences(overview: str) -> None:
+    assert "..." not in overview.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_an_example(cli: CommandLine, command: str) -> None:
+def test_help_shows_an_example(cli: CommandLine, overview: str, command: str) -> None:
     shown = cli(command, "--help").stdout
     assert f"  ioi-eval {command}" in shown
     assert max(map(len, shown.splitlines())) <= 100
-    assert f"\n  {command} " in cli("--help").stdout
+    assert f"\n  {command} " in overview
 
 
 def test_doctor_says_what_is_there(cli: CommandLine) -> None:
@@ -103,6 +125,12 @@ def test_the_cache_gives_way_where_home_cannot_be_written(cli: CommandLine) -> N
     (private,) = elsewhere.glob("ioi-eval-*")
     assert private.stat().st_mode & 0o777 == 0o700
     assert any(private.rglob("problem.json"))
+
+
+def test_a_cache_that_cannot_be_written(cli: CommandLine) -> None:
+    done = replace(cli, cache=Path("/proc/nowhere"))("problems", "add.zip")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "/proc/nowhere: the cache cannot be written" in done.stderr and "IOI_EVAL_CACHE" in done.stderr
 
 
 def test_examples_are_copied_once(cli: CommandLine) -> None:
