@@ -19,7 +19,6 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations.apps_code import code_of, with_surroundings
 from ioi_eval.integrations.evaluation_types import EvaluateResult, EvaluationRow, Message, MetricResult
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.judge import JudgeOptions
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -61,7 +60,12 @@ class Execution(Value):
     execution_timeout: float = 10.0  # seconds for each test
     memory_limit: int = 512 << 20  # bytes
     call_functions: bool = True  # False: a problem with `fn_name` is read from standard input too
-    engine: Setup = Setup(options=JudgeOptions(echo=_LONGEST_OUTPUT + 1))
+    engine: Setup = Setup()
+
+    def runtime(self) -> Runtime:
+        """One that says how wrong outputs begin."""
+        options = msgspec.structs.replace(self.engine.options, echo=_LONGEST_OUTPUT + 1)
+        return runtime(msgspec.structs.replace(self.engine, options=options))
 
 
 def apps_dataset_to_evaluation_row(data: Iterable[Mapping[str, Any]]) -> list[EvaluationRow]:
@@ -82,7 +86,7 @@ def evaluate_apps_solution(
     task = _task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    own = runtime(execution.engine)
+    own = execution.runtime()
     return own.call(_evaluated(task, own))
 
 
@@ -94,7 +98,7 @@ async def evaluate_apps_solution_async(
     task = _task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    own = await asyncio.to_thread(runtime, execution.engine)
+    own = await asyncio.to_thread(execution.runtime)
     return await own.wait(_evaluated(task, own))
 
 

@@ -120,7 +120,7 @@ def test_some_pass() -> None:
 
 
 def test_the_first_failure_is_shown_where_nothing_passes() -> None:
-    result = evaluate(WRONG)
+    result = evaluate(WRONG, engine=Setup(slots=1))
     assert result.score == 0
     assert result.reason == (
         "Passed 0/3 test cases. First fail details: Inputs: 1\n2 2 3\n, Expected: 1\n, Got: 3\n"
