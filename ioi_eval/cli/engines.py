@@ -17,12 +17,12 @@ from ioi_eval.engines import Engine
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.errors import InputError
+from ioi_eval.integrations.environment import ENDPOINTS, servers_of
 from ioi_eval.judge.options import JobShape
 from ioi_eval.models import Value
 from ioi_eval.store import Store
 
 EMBEDDED = "embedded"
-ENDPOINTS, MOST_REQUESTS = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT"
 _RAY = "ray"
 _TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
 
@@ -116,13 +116,8 @@ def choose_engine(
 
 def from_environment(variables: Mapping[str, str]) -> tuple[str, int | None]:
     """Engine and jobs per server, for who does not say on the command line."""
-    text = variables.get(ENDPOINTS, "").strip()
-    if not text:
-        return EMBEDDED, None
-    most = variables.get(MOST_REQUESTS, "").strip()
-    if most and not (most.isdecimal() and int(most)):
-        raise InputError(f"{most!r} is no number of requests", field=MOST_REQUESTS, remedy="Write 4")
-    return text, int(most) if most else None
+    servers = servers_of(variables)
+    return (EMBEDDED, None) if servers is None else (servers.text, servers.per_endpoint)
 
 
 def check_engine(text: str, field: str) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from ioi_eval.engines import Engine
-from ioi_eval.engines.piston.endpoints import Discovery
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
 from ioi_eval.store import default_root
 
+if TYPE_CHECKING:
+    from ioi_eval.engines.piston.endpoints import Discovery
+
 ENDPOINTS, _PER_ENDPOINT, _TOKEN = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"
 _CACHE = "IOI_EVAL_CACHE"
+Default = TypeVar("Default", int, None)
 
 
 def cache_folder() -> Path:
@@ -33,7 +37,7 @@ class Servers(Value):
         from ioi_eval.engines.piston import PistonEngine  # loads aiohttp, which not everybody here needs
         from ioi_eval.engines.piston.discovery import discovery
 
-        found: Discovery = discovery(self.text)
+        found = discovery(self.text)
         mine = Share(found, self.rank, self.world) if self.world > 1 else found
         return PistonEngine(mine, per_endpoint=self.per_endpoint, token=self.token)
 
@@ -45,7 +49,7 @@ def servers_of(variables: Mapping[str, str]) -> Servers | None:
         return None
     return Servers(
         text=text,
-        per_endpoint=_number(variables, _PER_ENDPOINT, 0) or None,
+        per_endpoint=_number(variables, _PER_ENDPOINT, None, least=1),
         token=variables.get(_TOKEN, "").strip() or None,
         rank=_number(variables, "RANK", _number(variables, "LOCAL_RANK", 0)),
         world=_number(variables, "WORLD_SIZE", 1),
@@ -73,8 +77,8 @@ class Share:
         return frozenset(found[self._rank % min(len(found), self._world) :: self._world] if found else ())
 
 
-def _number(variables: Mapping[str, str], name: str, default: int) -> int:
+def _number(variables: Mapping[str, str], name: str, default: Default, *, least: int = 0) -> int | Default:
     text = variables.get(name, "").strip()
-    if text and not text.isdecimal():
-        raise InputError(f"{text!r} is not a whole number", where=name)
+    if text and not (text.isdecimal() and int(text) >= least):
+        raise InputError(f"{text!r} is not a whole number from {least}", where=name)
     return int(text) if text else default
