@@ -44,7 +44,7 @@ def problems(
 
 
 def _show(packages: tuple[Package, ...]) -> None:
-    numbers = frozenset({"tests", "subtasks", "points", "time", "memory", "solutions"})
+    numbers = frozenset({"tests", "subtasks", "points", "time", "memory"})
     table = console.plain_table(
         *(
             "problem",
@@ -56,11 +56,9 @@ def _show(packages: tuple[Package, ...]) -> None:
             "points",
             "time",
             "memory",
-            "solutions",
         ),
         right=numbers,
     )
-    table.columns[2].min_width = len(TaskType.BATCH_AND_OUTPUT)  # the longest word there
     for package in packages:
         if package.problem is not None:
             table.add_row(*_cells(package.format, package.problem))
@@ -86,7 +84,6 @@ def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
         f"{points:g}",
         _time(problem),
         _memory(problem.limits),
-        str(len(problem.solutions)),
     )
 
 
@@ -109,11 +106,11 @@ def _time(problem: Problem) -> str:
     if problem.limits.cpu_time is not None:
         return f"{problem.limits.cpu_time:g} s"
     factor = problem.time_from_solutions
-    return "no limit" if factor is None else f"{factor:g} x slowest"
+    return "none" if factor is None else f"{factor:g} x slowest"
 
 
 def _memory(limits: Limits) -> str:
-    return "no limit" if limits.memory is None else f"{limits.memory / (1 << 20):g} MiB"
+    return "none" if limits.memory is None else f"{limits.memory / (1 << 20):g} MiB"
 
 
 def _described(package: Package) -> dict[str, Any]:
