@@ -68,7 +68,7 @@ def findings(report: EndpointReport) -> tuple[Condition, ...]:
 
 
 def _server(report: EndpointReport) -> Condition:
-    kind = {True: "a box for each job", False: "from before isolate: jobs see each other", None: "kind unknown"}
+    kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
     detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
     return Condition(name="server", ok=True if report.isolates else None, detail=detail)
 
