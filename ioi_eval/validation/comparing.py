@@ -162,9 +162,7 @@ def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResu
     return inside
 
 
-def _check(
-    subtask: str, expected: str, inside: Sequence[TestResult], *, score: float, agrees: bool
-) -> Check:
+def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: float, agrees: bool) -> Check:
     return Check(
         subtask=subtask,
         expected=expected,
