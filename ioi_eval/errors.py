@@ -71,7 +71,7 @@ class EngineUnavailable(EngineError):
 
 
 class AttemptsUsedUp(EngineError):
-    """The engine has tried again itself, elsewhere, as often as it is worth. No reason to ask it once more."""
+    """The engine tried again itself, elsewhere, as often as it is worth. No reason to ask it once more."""
 
 
 class BrokenReply(EngineError):
