@@ -53,8 +53,16 @@ def processes() -> Iterator[str]:
     """Our descendants; not those that are dead already and wait for nobody but us."""
     for child in _descendants():
         name, state = _name_and_state(child)
-        if state not in ("Z", "X", ""):
+        if state not in ("Z", "X", "") and not _is_pythons_own(child):
             yield f"process {child} {name}"
+
+
+def _is_pythons_own(pid: int) -> bool:
+    """The helper that multiprocessing starts once, and that ends when we do."""
+    try:
+        return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def folders() -> Iterator[str]:
