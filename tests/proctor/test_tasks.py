@@ -52,7 +52,9 @@ def talk(bench: Bench, source: str, *, manager: str = ADDING_MANAGER, **more: ob
 
 def test_a_process_that_leaves_words_of_the_manager_unread(bench: Bench) -> None:
     deaf = ADDING_MANAGER.replace("signal(SIGPIPE, SIG_IGN);", "").replace('puts("0");', 'puts("1");')
-    deaf = deaf.replace("int answer = -1;", "int answer = -1; getc(in);")  # waits until its partner is gone
+    # It waits until nobody is left who could read its words. Which end of a process is gone first, the kernel does not say.
+    gone = "int answer = -1; getc(in); pollfd nobody = {fileno(out), 0, 0}; poll(&nobody, 1, -1);"
+    deaf = "#include <poll.h>\n" + deaf.replace("int answer = -1;", gone)
     line = talk(bench, "int main(){}", manager=deaf).tests[0]
     assert (line.end, line.score, line.feedback) == ("ok", 0, "The submission ended too early"), line
 
