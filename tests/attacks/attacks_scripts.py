@@ -34,7 +34,7 @@ SCRIPTS = (
     _script("a-script-that-writes-outside", "forging", "landlock namespaces", 'for d in /tmp /dev/shm /var/tmp; do echo x > "$d/$mark" && [ "$d" != /tmp ] && echo won; rm -f "$d/$mark"; done 2>/dev/null; true'),
     _script("links-out-of-a-box", "forging", "", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', _CLEAN, ("kept", "other", "d/up")),
     _script("a-script-that-daemonises", "stopping", "reaping namespaces", 'cp /bin/sleep $mark; (setsid ./$mark 9 > /dev/null 2>&1 < /dev/null &); sleep 0.2'),
-    _script("a-fork-bomb-of-a-script", "stopping", "polling rlimit-nproc", 'for i in $(seq 400); do sleep 1 & done 2>/dev/null; [ $(jobs -r | wc -l) -gt 350 ] && echo won'),
+    _script("a-fork-bomb-of-a-script", "stopping", "polling rlimit-nproc", 'for i in $(seq 400); do sleep 3 & done 2>/dev/null; sleep 0.5; [ $(jobs -r | wc -l) -gt 350 ] && echo won'),
     _script("files-without-end", "stopping", "polling", "for i in $(seq 40); do head -c 8000000 /dev/zero > f$i; done; sleep 6; echo won"),
     _script("names-without-end", "stopping", "polling", "mkdir d; cd d; touch $(seq 9000); sleep 6; echo won"),
     _script("names-that-confuse", "confusing", "", "touch $'a\\nb' $'\\xff\\xfe' $'\\033[2J' -- -rf ' ' '*'; mkdir $'d\\n'; true", _CLEAN),
