@@ -1,0 +1,66 @@
+"""Judges without the layer `status`: what happened is read from words, as pipelines in use do, and not from how it ended.
+
+They stand in for the judge's own readers while a trial lasts, see `words_are_believed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from ioi_eval import verdicts
+from ioi_eval.artifacts import script
+from ioi_eval.artifacts.script import Ending
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Limits, Stage, Verdict
+from ioi_eval.protocol.proctor import Line
+
+AGAIN = "again"  # the machine is to blame: judged once more, and at last left out of the score
+_VERDICTS = {
+    "Compilation error": "CE",
+    "Memory limit exceeded": "MLE",
+    "Time limit exceeded": "TLE",
+    "Output is correct": "AC",
+}
+_MACHINE = ("Resource temporarily unavailable", "Cannot allocate memory")
+
+
+def heard(said: str) -> str:
+    """The verdict that words name, AGAIN where they blame the machine, and nothing where they name none."""
+    if any(words in said for words in _MACHINE):
+        return AGAIN
+    return next((verdict for words, verdict in _VERDICTS.items() if words in said), "")
+
+
+@contextmanager
+def words_are_believed() -> Iterator[None]:
+    """As long as it lasts, `verdicts.test_result` and `script.ending` read words first."""
+    outcome, ending = verdicts._outcome, script.ending
+
+    def naive_outcome(test_name: str, line: Line, terms: verdicts._Terms) -> tuple[float, Verdict, str]:
+        found = heard(line.feedback)
+        if found == AGAIN:
+            raise JudgeFailure(line.feedback, phase="judging", test=test_name)
+        if not found:
+            return outcome(test_name, line, terms)
+        return float(found == "AC"), Verdict(found), line.feedback
+
+    def naive_ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
+        found = heard(stage.stdout + stage.stderr)
+        named = {AGAIN: Ending.MACHINE, "TLE": Ending.CUT_SHORT, "MLE": Ending.CUT_SHORT, "CE": Ending.REFUSED}
+        return named[found] if found in named else ending(stage, refusals)
+
+    with (
+        mock.patch.object(verdicts, "_outcome", naive_outcome),
+        mock.patch.object(script, "ending", naive_ending),
+    ):
+        yield
+
+
+def verdict_of(line: Line, limits: Limits) -> str:
+    """What the judge makes of a line just now: a verdict, or AGAIN where it blames itself."""
+    try:
+        return verdicts.test_result("0", line, limits=limits).status.value
+    except JudgeFailure:
+        return AGAIN
