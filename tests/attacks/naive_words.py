@@ -48,7 +48,12 @@ def words_are_believed() -> Iterator[None]:
 
     def naive_ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
         found = heard(stage.stdout + stage.stderr)
-        named = {AGAIN: Ending.MACHINE, "TLE": Ending.CUT_SHORT, "MLE": Ending.CUT_SHORT, "CE": Ending.REFUSED}
+        named = {
+            AGAIN: Ending.MACHINE,
+            "TLE": Ending.CUT_SHORT,
+            "MLE": Ending.CUT_SHORT,
+            "CE": Ending.REFUSED,
+        }
         return named[found] if found in named else ending(stage, refusals)
 
     with (
