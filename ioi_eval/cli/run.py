@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -16,10 +16,13 @@ from ioi_eval.cli import console
 from ioi_eval.cli.config import read_config
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
 from ioi_eval.cli.engines import EngineChoice, check_engine, chooses_engine
-from ioi_eval.cli.generating import INSTANCES, Outcome, Request, generate_and_score, prompt_of
 from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import Fresh, Quiet
 from ioi_eval.cli.tables import show_scores
+
+# Loaded when it is needed: what talks to models takes as long to load as all the rest of the command line.
+if TYPE_CHECKING:
+    from ioi_eval.cli.generating import Outcome, Request
 
 _SHOWN = 5
 
@@ -102,6 +105,8 @@ def run(
       ioi-eval run -b apps -n 5 --command 'my-agent problem.md'
       ioi-eval run -c config.yaml --print-prompt
     """
+    from ioi_eval.cli.generating import Request, generate_and_score, prompt_of
+
     flags = {
         "benchmark": benchmark,
         "sample_size": sample,
@@ -161,6 +166,8 @@ def _show(outcome: Outcome, request: Request, seconds: float, *, quiet: bool, as
         console.show(_resolved(outcome))
     _say_unwritten(outcome.unwritten)
     say_failures(outcome.failures, request.out)
+    from ioi_eval.cli.generating import INSTANCES
+
     if not (as_json or quiet):
         console.show(f"Each problem: {request.out}/{INSTANCES}. Report: {request.out}/report.md")
 
