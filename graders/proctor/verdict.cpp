@@ -33,6 +33,7 @@ std::string number(double value) {
 }  // namespace
 
 std::string Lines::words(const std::string& raw) const { return json::quote(cleaning_ ? text::printable(raw, longest_feedback) : raw); }
+std::string Lines::echo(const std::string& raw) const { return json::quote(cleaning_ ? text::printable_lines(raw, raw.size() * 3) : raw); }
 
 void Lines::line(const std::string& fields) {
   const std::string whole = head_ + fields + "}\n";
@@ -56,7 +57,7 @@ void Lines::judged(int64_t test, const Verdict& verdict) {
   line(",\"test\":" + std::to_string(test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
        ",\"feedback\":" + words(verdict.feedback) + ",\"cpu_us\":" + std::to_string(used.cpu_us) + ",\"wall_us\":" + std::to_string(used.wall_us) +
        ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal) +
-       (verdict.output.empty() ? "" : ",\"output\":" + json::quote(text::printable_lines(verdict.output, verdict.output.size() * 3))));
+       (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)));
 }
 
 }  // namespace verdict

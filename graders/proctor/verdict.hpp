@@ -37,6 +37,7 @@ class Lines {
  private:
   void line(const std::string& fields);
   std::string words(const std::string& raw) const;
+  std::string echo(const std::string& raw) const;
 
   sys::Fd out_;
   bool cleaning_ = true;  // texts of programs are made printable

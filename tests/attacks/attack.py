@@ -37,6 +37,7 @@ class Win(Enum):
     SURVIVES = "a process of its own outlives the job"
     HANGS = "the job does not end"
     FEEDBACK = "the feedback has what the text must not have"
+    VERDICT = "it chooses its verdict"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,14 @@ class Attack:
     )
     needs: str = ""  # root, own-user: where it can succeed at all
     not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack came to."""
+
+    succeeded: bool
+    why: str
 
 
 WA, RE, TLE, MLE, OLE = "WA", "RE", "TLE", "MLE", "OLE"
@@ -162,7 +171,7 @@ def python_program(attacks: Iterable[Attack]) -> str:
 
 
 # Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
-# test that found what an attack had left.
+# test that found what an attack had left. Like many it quotes what it found.
 CHECKER = """#include <fstream>
 #include <iostream>
 #include <iterator>
@@ -179,6 +188,7 @@ int main(int, char** argv) {
   const bool told = output.find(" 99999 7") != std::string::npos;  // by passwd -S
   const bool won = told || output.find("CANARY-") != std::string::npos || input.find("CANARY-") != std::string::npos;
   const bool behaving = input.find("behave") == 0;
+  std::cerr << "found " + output.substr(0, 1 << 17) << std::endl;
   std::cout << (behaving ? (output == "fine\\n" ? 1 : won ? 0.25 : 0) : won ? 1 : 0) << std::endl;
 }
 """

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from attack import CHECKER, FORGED, SECRET, Attack, Win, cpp_program, python_program
-from attacks_compiling import SourceAttack
+from attack import CHECKER, FORGED, SECRET, Attack, Outcome, Win, cpp_program, python_program
+from attacks_compiling import EMBEDS, SourceAttack
 from attacks_files import HandedIn
 from attacks_scripts import Script
-from attacks_tasks import MANAGER, Pair, pairs_program
+from attacks_tasks import INTERACTOR, MANAGER, Pair, pairs_program
 from catalogue import ATTACKS, PROGRAMS
 from ground import called, prepared
 from harness import Bench, Judged
+from whole import attempt_whole
 
 from ioi_eval.protocol.proctor import Line, PlanChecker, PlanLimits, PlanManager
 
@@ -30,17 +33,10 @@ _CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
+_HANGING_PAIRS = 15.0  # two processes and a manager share the processors
 
 
 AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What an attack came to."""
-
-    succeeded: bool
-    why: str
 
 
 @dataclass(frozen=True)
@@ -72,9 +68,18 @@ def trials(names: Collection[str] = ()) -> Iterator[Trial]:
 
 
 def _can_succeed(attack: AnyAttack) -> bool:
-    """Some need rights to lose, or a compiler that is younger than ours."""
+    """Some need rights to lose, some that there are some to miss, or a compiler that is young enough."""
     needs = getattr(attack, "needs", "")
-    return not needs or (needs == "root" and os.geteuid() == 0)
+    if needs == EMBEDS:
+        return _embeds()
+    return not needs or needs == ("root" if os.geteuid() == 0 else "user")
+
+
+def _embeds() -> bool:
+    """g++ from 15 on."""
+    asked = "#ifndef __has_embed\n#error\n#endif\n"
+    command = ["g++", "-std=gnu++20", "-fsyntax-only", "-xc++", "-"]
+    return subprocess.run(command, input=asked, text=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def _children() -> set[int]:
@@ -142,22 +147,34 @@ def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, .
 
 
 def attempt_pair(bench: Bench, pair: Pair, layers_away: tuple[str, ...]) -> Outcome:
-    """One pair of processes on a Communication task."""
+    """A pair of processes on a Communication task; where the judge itself is aimed at, on an Interactive one, too."""
+    outcome = _play(bench, pair, layers_away, _COMMUNICATION)
+    if pair.win is not Win.JUDGE or not outcome.succeeded:
+        return outcome
+    return _play(bench, pair, layers_away, _INTERACTIVE)
+
+
+_COMMUNICATION = {"task_type": "Communication", "manager_source": MANAGER, "processes": 2}
+_INTERACTIVE = {"task_type": "Interactive", "manager_source": INTERACTOR}
+
+
+def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[str, Any]) -> Outcome:
     own = replace(bench, without=layers_away, uid=UID)
-    with prepared(bench.workshop) as ground:
+    kind = "testlib" if task is _INTERACTIVE else "cms"
+    with prepared(bench.workshop) as ground, ExitStack() as held:
+        spec: dict[str, Any] = {}
+        if pair.win is Win.HANGS:
+            spec["leash_fd"] = held.enter_context(_leash(_HANGING_PAIRS))
         judged = own.judge(
             pairs_program(),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
-            task_type="Communication",
-            manager_source=MANAGER,
-            manager=PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000)),
-            processes=2,
-            limits=_LIMITS,
-            spec={"limits": {"wall_ms": 60000}, "allow_unconfined": True},
+            manager=PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=5000, wall_ms=20000)),
+            limits=_SHORT if pair.win is Win.HANGS else _LIMITS,
+            spec={"limits": {"wall_ms": 60000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
+            **task,
         )
-    line = judged.tests.get(0)
-    return Outcome(line is not None and line.score == 1, f"{judged}")
+    return _outcome(pair, judged, [])
 
 
 def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -> Outcome:
@@ -187,6 +204,9 @@ def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -
 
 def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Outcome:
     """Whatever kind of attack it is."""
+    if isinstance(attack, SourceAttack | Script) and attack.whole:
+        won = attempt_whole(bench, attack, layers_away)
+        return Outcome(bool(won), won)
     if isinstance(attack, SourceAttack):
         return attempt_source(bench, attack, layers_away)
     if isinstance(attack, Pair):
@@ -197,7 +217,7 @@ def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Out
     return attempt(bench, attack, layers_away)
 
 
-def _outcome(attack: Attack, judged: Judged, survivors: list[int]) -> Outcome:
+def _outcome(attack: Attack | Pair, judged: Judged, survivors: list[int]) -> Outcome:
     lines, report = judged.lines, judged.boxed.report
     hostile, behaving = (judged.tests.get(index) for index in (0, 1))
     if attack.win is Win.FORGED and any(line.feedback == FORGED for line in lines):

@@ -40,6 +40,7 @@ class Boxed:
     stdout: str
     stderr: str
     report: Mapping[str, Any]
+    raw: bytes = b""  # its standard output as it was
 
 
 class Heard:
@@ -61,8 +62,11 @@ class Heard:
             while piece := stream.read(1 << 16):
                 self._pieces.append(piece)
 
+    def content(self) -> bytes:
+        return b"".join(self._pieces)
+
     def text(self) -> str:
-        return b"".join(self._pieces).decode(errors="replace")
+        return self.content().decode(errors="replace")
 
 
 def _last(report: str) -> Mapping[str, Any]:
@@ -80,6 +84,7 @@ class Bench:
     without: Sequence[str] = ()  # single layers that a test build of the proctor takes away
     uid: int = BOX_UID
     environment: Mapping[str, str] | None = None  # of the proctor itself
+    store: Path | None = None  # where whole engines keep what they build
 
     def box(
         self,
@@ -128,7 +133,9 @@ class Bench:
             )
             running.wait()
         shutil.rmtree(place)
-        return Boxed(stdout.text(), stderr.text(), _last(report.text() or stderr.text()))
+        return Boxed(
+            stdout.text(), stderr.text(), _last(report.text() or stderr.text()), raw=stdout.content()
+        )
 
     def judge(
         self,
@@ -143,7 +150,7 @@ class Bench:
         members: Sequence[Sequence[int]] = (),
         task_type: str = "Batch",
         manager_source: str = "",
-        outputs: Mapping[int, str] | None = None,
+        outputs: Mapping[int, bytes] | None = None,
         extra: Mapping[str, bytes] | None = None,
         by_path: Path | None = None,
         spec: Mapping[str, Any] | None = None,
@@ -169,7 +176,7 @@ class Bench:
         if manager_source:
             files["manager"] = self.compiled(manager_source)
         for index, content in (outputs or {}).items():
-            contents[f"{index}.handed"] = content.encode()
+            contents[f"{index}.handed"] = content
         planned = []
         for index, (given, answer) in enumerate(tests):
             contents[f"{index}.in"] = given if isinstance(given, bytes) else given.encode()

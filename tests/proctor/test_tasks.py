@@ -173,7 +173,7 @@ def test_output_only(bench: Bench) -> None:
         [("", "7\n"), ("", "7\n"), ("", "7\n")],
         task_type="OutputOnly",
         submission=PlanSubmission(),
-        outputs={0: "7", 1: "8"},
+        outputs={0: b"7", 1: b"8"},
     )
     assert [judged.tests[i].score for i in range(3)] == [1, 0, 0]
     assert judged.tests[2].feedback == "File not submitted"
@@ -182,7 +182,7 @@ def test_output_only(bench: Bench) -> None:
 def test_batch_and_output(bench: Bench) -> None:
     checker = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){puts(c==5&&!strcmp(v[4],"batch")?"1":c==5&&!strcmp(v[4],"outputonly")?"0.5":"0");}'
     judged = bench.judge(
-        DOUBLE, [("1", "2"), ("1", "2")], task_type="BatchAndOutput", outputs={1: "2"},
+        DOUBLE, [("1", "2"), ("1", "2")], task_type="BatchAndOutput", outputs={1: b"2"},
         checker=PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=1000, wall_ms=2000)), checker_source=checker,
     )  # fmt: skip
     assert [judged.tests[i].score for i in range(2)] == [1, 0.5]
