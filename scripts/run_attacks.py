@@ -74,7 +74,7 @@ def _mutate(names: list[str]) -> int:
         def compiled(code: str) -> Path:
             return built_once(cache / f"{abs(hash(code))}.bin", partial(build_program, code))
 
-        bench = Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
+        bench = Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING, store=cache)
         for trial in trials(names):
             done += 1
             why = trial.fault(bench)

@@ -29,7 +29,8 @@ class Interactive : public Task {
     const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || has_ended(interactor));
     from_user.close();
     // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has judged.
-    if (verdict.end == verdict::End::ok) pipes::drain(to_user.read, interactor.report());
+    const bool blamed = room_.layers.on("blame");
+    if (verdict.end == verdict::End::ok && blamed) pipes::drain(to_user.read, interactor.report());
     to_user.close();
     opinion::Statement statement;
     statement.who = manager_->who();
@@ -71,7 +72,7 @@ class Interactive : public Task {
   // Otherwise a submission that failed has failed, whatever the interactor made of the silence.
   void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left, int transcript) const {
     const bool failed = verdict.end != verdict::End::ok;
-    if (failed && !was_left) return;
+    if (failed && !was_left && room_.layers.on("blame")) return;
     const opinion::Opinion opinion = opinion::read(plan_.manager.kind, statement);
     if (failed && opinion.score > 0) return;
     verdict.end = verdict::End::ok;

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from attack import SECRET
 
 CE, WA = "CE", "WA"
+EMBEDS = "g++ 15"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +20,12 @@ class SourceAttack:
     heading: str = "stealing"
     language: str = "c++"
     verdicts: tuple[str, ...]
-    layers: tuple[str, ...] = ()
+    layers: tuple[str, ...]
     inherent: str = ""
     sign: str = SECRET  # what shows that it was read
     needs: str = ""  # what it cannot succeed without
     bomb: bool = False  # wins when it is built at all
+    whole: bool = False  # what stops it is in the judge, not in the proctor: tried from end to end
 
 
 _PRINTED = """
@@ -41,23 +43,19 @@ def _binary(path: str) -> str:
 
 
 def _stealing(name: str, layers: str, source: str, *verdicts: str) -> SourceAttack:
+    return SourceAttack(name=name, source=source, layers=tuple(layers.split()), verdicts=verdicts or (CE,))
+
+
+def _bomb(name: str, layers: str, source: str) -> SourceAttack:
     return SourceAttack(
-        name=name, source=source, layers=tuple(layers.split()), verdicts=verdicts or (CE,),
-        inherent="" if layers else "nothing comes from there",
-    )  # fmt: skip
+        name=name, heading="stopping", source=source, layers=tuple(layers.split()), bomb=True, verdicts=(CE,)
+    )
 
 
-def _bomb(name: str, layers: str, source: str, *verdicts: str, language: str = "c++") -> SourceAttack:
+def _strange(name: str, layers: str, source: str, *, language: str = "c++") -> SourceAttack:
     return SourceAttack(
-        name=name, heading="stopping", source=source, layers=tuple(layers.split()), bomb=True,
-        verdicts=verdicts or (CE,), language=language, inherent="" if layers else "the interpreter refuses it",
-    )  # fmt: skip
-
-
-def _strange(name: str, source: str, *verdicts: str, language: str = "c++") -> SourceAttack:
-    return SourceAttack(
-        name=name, heading="confusing", source=source, verdicts=verdicts, language=language,
-        inherent="what a compiler makes of a source is its own business",
+        name=name, heading="confusing", source=source, layers=tuple(layers.split()), verdicts=(CE,),
+        language=language, whole=True,
     )  # fmt: skip
 
 
@@ -70,24 +68,23 @@ COMPILING = (
     _stealing("include-the-answer", "landlock namespaces", '#include "{answer}"\nint main() {{}}'),
     _stealing("embed-the-answer-as-bytes", "landlock namespaces", _binary("{answer}")),
     _stealing("assemble-the-answer", "landlock namespaces", 'asm(".include \\"{answer}\\"");\nint main() {{}}'),
-    replace(_stealing("embed-the-answer", "landlock namespaces", 'const char found[] = {{\n#embed "{answer}"\n}};\n#include <cstdio>\nint main() {{ fwrite(found, 1, sizeof found, stdout); }}'), needs="g++ 15"),
+    replace(_stealing("embed-the-answer", "landlock namespaces", 'const char found[] = {{\n#embed "{answer}"\n}};\n#include <cstdio>\nint main() {{ fwrite(found, 1, sizeof found, stdout); }}'), needs=EMBEDS),
     _stealing("answer-in-the-build", "build", _binary("t/0.out")),
     _stealing("include-from-the-build", "build", '#include "t/0.out"\nint main() {{}}'),
     _stealing("include-from-home", "landlock namespaces", '#include "{home}"\nint main() {{}}'),
     _stealing("include-a-neighbours", "landlock namespaces uid", '#include "{neighbour}"\nint main() {{}}'),
     _stealing("the-compilers-environment", "environment landlock", 'asm(".include \\"/proc/self/environ\\"");\nint main() {{}}', CE, WA),
     replace(_stealing("include-users", "landlock namespaces", '#include "/etc/passwd"\nint main() {{}}'), sign="root:x:0:"),
-    _stealing("include-standard-input", "", '#include "/dev/stdin"\nint main() {{}}', CE, WA),
+    replace(_stealing("include-standard-input", "build streams", '#include "/dev/stdin"\nint main() {{}}', CE, WA), whole=True),
     _bomb("data-of-gigabytes", "rlimit-fsize", 'asm(".data\\n.fill 300000000, 1, 7");\nint main() {{}}'),
     _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE.replace("{depth}", "16")),
     _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 17\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
-    _bomb("brackets-in-python", "", "(" * 100000 + ")" * 100000, CE, language="python"),
-    _bomb("a-power-in-python", "", "x = 9 ** 9 ** 9 ** 9\n", "TLE", "RE", "MLE", WA, language="python"),
-    _strange("an-empty-source", "", CE),
-    _strange("a-source-of-ten-megabytes", "//" + "x" * (10 << 20) + "\nint main() {{}}", WA),
-    _strange("a-source-of-nul", "\0" * 4096, CE),
-    _strange("nul-in-python", "print(1)\0print(2)", CE, language="python"),
-    _strange("an-empty-program-in-python", "", WA, language="python"),
-    _strange("a-coding-nobody-knows", "# coding: rot-14\nprint(1)", CE, language="python"),
-    _strange("words-of-the-judge", '#error "Time limit exceeded" Resource temporarily unavailable\n', CE),
+    replace(_strange("brackets-in-python", "status", "(" * 100000 + ")" * 100000, language="python"), heading="stopping"),
+    _strange("an-empty-source", "status", ""),
+    _strange("a-source-of-nul", "status", "\0" * 4096),
+    _strange("nul-in-python", "status", "print(1)\0print(2)", language="python"),
+    _strange("a-coding-nobody-knows", "status", "# coding: rot-14\nprint(1)", language="python"),
+    _strange("words-of-the-judge", "status", '#error "Time limit exceeded" Resource temporarily unavailable\n'),
+    # A compiler repeats it.
+    _strange("a-source-of-ten-megabytes", "cleaning", "#error " + "x" * (10 << 20) + "\n"),
 )  # fmt: skip

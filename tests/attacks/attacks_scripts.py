@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,33 +13,33 @@ class Script:
     body: str  # $home, $neighbour, $mark; prints the secret, or `won`
     language: str = "bash"
     verdicts: tuple[str, ...] = ("-",)
-    layers: tuple[str, ...] = ()
+    layers: tuple[str, ...]
     inherent: str = ""
     keep: tuple[str, ...] = ()  # files that the job wants to have kept
+    needs: str = ""  # user: nothing is closed to root
+    whole: bool = False  # what stops it is in the engine, not in the proctor: tried as a whole job
 
 
-_CLEAN = "what is in a box goes with the box, whatever its names and modes"
+def _script(name: str, heading: str, layers: str, body: str) -> Script:
+    return Script(name=name, heading=heading, body=body, layers=tuple(layers.split()))
 
 
-def _script(
-    name: str, heading: str, layers: str, body: str, inherent: str = "", keep: tuple[str, ...] = ()
-) -> Script:
-    return Script(
-        name=name, heading=heading, body=body, layers=tuple(layers.split()), inherent=inherent, keep=keep
-    )
+def _left(name: str, layers: str, body: str, heading: str = "confusing", **more: Any) -> Script:
+    """Files that are there when the script has ended."""
+    return replace(_script(name, heading, layers, body), whole=True, **more)
 
 
 SCRIPTS = (
     _script("a-script-that-reads-secrets", "stealing", "landlock namespaces", 'cat "$home" "$neighbour" 2>/dev/null; true'),
     _script("a-script-that-reads-environments", "stealing", "environment", "env; cat /proc/self/environ"),
     _script("a-script-that-writes-outside", "forging", "landlock namespaces", 'for d in /tmp /dev/shm /var/tmp; do echo x > "$d/$mark" && [ "$d" != /tmp ] && echo won; rm -f "$d/$mark"; done 2>/dev/null; true'),
-    _script("links-out-of-a-box", "forging", "", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', _CLEAN, ("kept", "other", "d/up")),
+    _left("links-out-of-a-box", "keeping", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', "forging", keep=("kept", "other", "d/up")),
     _script("a-script-that-daemonises", "stopping", "reaping namespaces", 'cp /bin/sleep $mark; (setsid ./$mark 9 > /dev/null 2>&1 < /dev/null &); sleep 0.2'),
     _script("a-fork-bomb-of-a-script", "stopping", "polling rlimit-nproc", 'for i in $(seq 400); do sleep 3 & done 2>/dev/null; sleep 0.5; [ $(jobs -r | wc -l) -gt 350 ] && echo won'),
     _script("files-without-end", "stopping", "polling", "for i in $(seq 40); do head -c 8000000 /dev/zero > f$i; done; sleep 6; echo won"),
     _script("names-without-end", "stopping", "polling", "mkdir d; cd d; touch $(seq 9000); sleep 6; echo won"),
-    _script("names-that-confuse", "confusing", "", "touch $'a\\nb' $'\\xff\\xfe' $'\\033[2J' -- -rf ' ' '*'; mkdir $'d\\n'; true", _CLEAN),
-    _script("folders-that-are-closed", "confusing", "", 'mkdir -p a/b/c; touch a/b/c/x; chmod 000 a/b/c a/b a; mkdir r; touch r/x; chmod 500 r; true', _CLEAN),
-    _script("folders-without-end", "confusing", "", 'python3 -c "import os\nfor i in range(900): os.mkdir(\'d\'*200); os.chdir(\'d\'*200)"; true', _CLEAN),
+    _left("names-that-confuse", "removal", "touch $'a\\nb' $'\\xff\\xfe' $'\\033[2J' -- -rf ' ' '*'; mkdir $'d\\n'; true"),
+    _left("folders-that-are-closed", "removal", 'mkdir -p a/b/c; touch a/b/c/x; chmod 000 a/b/c a/b a; mkdir r; touch r/x; chmod 500 r; true', needs="user"),
+    _left("folders-without-end", "removal", 'python3 -c "import os\nfor i in range(900): os.mkdir(\'d\'*200); os.chdir(\'d\'*200)"; true'),
     _script("a-script-that-kills", "stopping", "landlock namespaces", 'kill -9 $PPID; for p in 2 3 4; do up=$(awk "{print \\$4}" /proc/$PPID/stat 2>/dev/null); [ -n "$up" ] && kill -9 $up; done; true'),
 )  # fmt: skip

@@ -142,6 +142,16 @@ for _ in range(20):
         "for (int s = 1; s < 65; s++) signal(s, SIG_IGN); sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); burn(wild[0] == '1' ? 1e9 : 2.6); won(\"burnt\");",
         verdicts=(TLE,),
     ),
+    # One call of the interpreter, in which it hears nothing.
+    _python(
+        "a-power-in-python",
+        "polling accounting rlimit-cpu",
+        """import time
+n = 9
+while time.process_time() < 2.6:
+    n ** n ** (n if wild == "1" else 6)
+won("worked")""",
+    ),
     _cpp("sleeping", "polling accounting", 'rest(wild[0] == \'1\' ? 1e9 : 2.9); won("slept");', sleeps=True, verdicts=(TLE,)),
     _cpp(
         "stopping-itself",

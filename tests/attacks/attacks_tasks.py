@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attack import ANY, PRELUDE, RE, TLE, WA
+from attack import ANY, PRELUDE, RE, TLE, WA, Win
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +19,13 @@ class Pair:
     heading: str = "talking"
     language: str = "c++"
     verdicts: tuple[str, ...] = (WA, RE)  # who is left by a manager that has seen enough may die of it
-    layers: tuple[str, ...] = ()
+    layers: tuple[str, ...]
+    win: Win = Win.POINTS
     inherent: str = ""
 
 
 _ADDRESS = "int s = socket(AF_UNIX, SOCK_STREAM, 0); sockaddr_un a = {}; a.sun_family = AF_UNIX; string n = string(mark) + char(48 + digit); strcpy(a.sun_path + 1, n.c_str());"
 _PLACES = 'for (string d : {"/dev/shm/", "/tmp/", "./"})'
-_OWN_WAY = "each process has its own limits and its own end"
 
 
 def _pair(name: str, layers: str, first: str, second: str, **more: object) -> Pair:
@@ -71,10 +71,11 @@ PAIRS = (
         'for (int p = getpid() + 40; p > getpid() - 200 && p > 1; p--) { string path = "/proc/" + std::to_string(p) + "/fd/0"; struct stat s; if (p == getpid() || stat(path.c_str(), &s) || !S_ISREG(s.st_mode)) continue; string t = text_of(path); size_t at = t.find(mark); if (at != string::npos) found = t[at + strlen(mark) + 1] - 48; }',
         heading="stealing",
     ),
-    _pair("a-partner-that-never-ends", "", "rest(1e9);", "rest(1e9);", verdicts=(TLE,), heading="cheating time", inherent=_OWN_WAY),
-    _pair("a-flood-for-the-manager", "", 'for (;;) puts("9");', 'for (;;) puts("9");', verdicts=ANY, heading="stopping", inherent=_OWN_WAY),
-    _pair("closed-ears", "", "for (int fd = 0; fd < 64; fd++) close(fd);", "for (int fd = 0; fd < 64; fd++) close(fd);", verdicts=(WA, RE), heading="stopping", inherent=_OWN_WAY),
-    _pair("a-partner-that-is-killed", "", "raise(9);", "raise(9);", verdicts=(RE,), heading="stopping", inherent=_OWN_WAY),
+    _pair("a-partner-that-never-ends", "polling", "rest(1e9);", "rest(1e9);", verdicts=(TLE,), heading="cheating time", win=Win.HANGS),
+    _pair("a-flood-for-the-manager", "polling rlimit-cpu", 'for (;;) puts("9");', 'for (;;) puts("9");', verdicts=ANY, heading="stopping", win=Win.HANGS),
+    # The manager has more to say than a pipe holds, and dies where nobody listens.
+    _pair("closed-ears", "blame", "for (int fd = 0; fd < 64; fd++) close(fd);", "for (int fd = 0; fd < 64; fd++) close(fd);", verdicts=(WA, RE), heading="stopping", win=Win.JUDGE),
+    _pair("a-partner-that-is-killed", "blame", "raise(9);", "raise(9);", verdicts=(RE,), heading="stopping", win=Win.JUDGE),
 )  # fmt: skip
 
 _PLAY = """
@@ -97,9 +98,13 @@ int play_second(const char* named, const char* marked, int known) {
 _MAIN = """
 #ifndef STEPS
 int main(int argc, char** argv) {
-  char named[64], marked[64]; int known;
+  char named[64], marked[64]; int known, rest_of_it;
   if (scanf("%63s %63s %d", named, marked, &known) != 3) return 3;
-  if (argc < 2 || argv[1][0] == '1') { printf("%d\\n", play_second(named, marked, known)); fflush(stdout); return 0; }
+  if (argc < 2 || argv[1][0] == '1') {
+    const int said = play_second(named, marked, known);
+    if (scanf("%d", &rest_of_it) == 1) printf("%d\\n", said), fflush(stdout);
+    return 0;
+  }
   play_first(named, marked, known);
   ready();
   rest(0.3);
@@ -118,32 +123,29 @@ def pairs_program(*, steps: bool = False) -> str:
     return ("#define STEPS\n" if steps else "") + PRELUDE + _PLAY + functions + table + _TELL + _MAIN
 
 
-# Tells the word to the first, and hears it from the second. Only where nothing is attacked it tells the second as well.
-MANAGER = """#include <csignal>
-#include <cstdio>
+# Tells the word to the first, waits until that is ready, and hears it from the second, to whom it has much to say. Only
+# where nothing is attacked it tells the word to the second as well. As most managers it is not made for partners that hang up.
+MANAGER = """#include <cstdio>
 #include <cstring>
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
   char name[64], mark[64], line[64]; int word, said = -1;
   if (scanf("%63s %63s %d", name, mark, &word) != 3 || argc < 5) return 3;
   FILE *from[2], *to[2];
   for (int i = 0; i < 2; i++) from[i] = fopen(argv[1 + 2 * i], "r"), to[i] = fopen(argv[2 + 2 * i], "w");
   fprintf(to[0], "%s %s %d\\n", name, mark, word); fflush(to[0]);
-  if (!fgets(line, sizeof line, from[0])) line[0] = 0;
-  fprintf(to[1], "%s %s %d\\n", name, mark, strcmp(name, "behave") ? -1 : word); fflush(to[1]);
+  while (fgets(line, sizeof line, from[0]) && strcmp(line, "ready\\n")) {}
+  fprintf(to[1], "%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : word, 0); fflush(to[1]);
   if (fscanf(from[1], "%d", &said) != 1) said = -1;
   puts(said == word ? "1" : "0");
 }
 """
-INTERACTOR = """#include <csignal>
-#include <cstdio>
+INTERACTOR = """#include <cstdio>
 #include <cstring>
 int main(int, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
   char name[64], mark[64]; int word, said = -1;
   FILE* input = fopen(argv[1], "r");
   if (!input || fscanf(input, "%63s %63s %d", name, mark, &word) != 3) return 3;
-  printf("%s %s %d\\n", name, mark, strcmp(name, "behave") ? -1 : word); fflush(stdout);
+  printf("%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : word, 0); fflush(stdout);
   if (scanf("%d", &said) != 1) said = -1;
   return said == word ? 0 : 1;
 }

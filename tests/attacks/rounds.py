@@ -37,6 +37,7 @@ from ioi_eval.models import (
     Test,
 )
 
+_MANY_WORDS = 1 << 20
 LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
 
 
@@ -215,4 +216,6 @@ def _round(attacks: Iterable[Attack] | Iterable[Pair], result: SubmissionResult,
 def _fault(verdicts: Iterable[str], verdict: str, result: SubmissionResult) -> str:
     if verdict not in verdicts:
         return f"a verdict of {verdict} {result.compile_output[:300]}"
+    if len(result.compile_output) > _MANY_WORDS:
+        return f"the compiler's {len(result.compile_output)} characters are in the result"
     return "the secret is in the result" if SECRET.encode() in msgspec.json.encode(result) else ""

@@ -1,0 +1,148 @@
+"""Attacks on the whole judge, from end to end, where what stops them is not the proctor's.
+
+A layer that is a habit of our own code cannot be switched off in what is shipped. While a trial lasts it is replaced by what
+pipelines in use have in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from unittest import mock
+
+import msgspec
+from attack import SECRET
+from attacks_compiling import SourceAttack
+from attacks_scripts import Script
+from campaign import BUILDS, engine_of
+from ground import Ground, prepared
+from harness import Bench
+from naive_words import words_are_believed
+from rounds import Round, scripts, sources
+
+from ioi_eval.artifacts import builder, making
+from ioi_eval.artifacts.script import compile_script
+from ioi_eval.artifacts.values import Recipe
+from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded import job
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.models import Job, Stage, Toolchain
+from ioi_eval.store import Store
+
+
+def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
+    """How the attack succeeded; empty where it did not."""
+    with prepared(bench.workshop) as ground, ExitStack() as held:
+        for layer in layers_away:
+            held.enter_context(_REPLACED[layer]())
+        try:
+            return asyncio.run(_attempted(bench, ground, attack))
+        except JudgeFailure as failure:
+            return f"the judge cannot go on: {failure}"
+
+
+async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script) -> str:
+    assert bench.store is not None, "an engine keeps its proctor somewhere"
+    layers = tuple(bench.layers)
+    boxes = bench.workshop / f"boxes-{ground.mark}"
+    boxes.mkdir(mode=0o711)
+    async with engine_of("embedded", Store(bench.store), layers, boxes) as engine, engine:
+        if isinstance(attack, Script):
+            found = await scripts(engine, ground, [attack], boxes)
+        else:
+            found = await _compiled(engine, ground, attack, layers)
+    boxes.rmdir()
+    return found[attack.name].fault
+
+
+async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack, layers: tuple[str, ...]) -> Round:
+    options = JudgeOptions(all_tests=True, layers=layers)
+    with tempfile.TemporaryDirectory() as built:
+        async with Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer:
+            return await sources(scorer, ground, [attack])
+
+
+# --- what stands in for the layers ---
+
+
+@contextmanager
+def _something_on_standard_input() -> Iterator[None]:
+    """A build job that carries a test."""
+    own = making._job_with_paths
+
+    def naive(*arguments: object) -> Job:
+        return msgspec.structs.replace(own(*arguments), stdin=SECRET)  # type: ignore[arg-type]
+
+    with mock.patch.object(making, "_job_with_paths", naive):
+        yield
+
+
+@contextmanager
+def _compilers_hear_it() -> Iterator[None]:
+    own = compile_script
+
+    def naive(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
+        return own(recipe, tool=tool, headers=headers).replace(" < /dev/null", "")
+
+    with mock.patch.object(making, "compile_script", naive):
+        yield
+
+
+@contextmanager
+def _all_that_a_compiler_says() -> Iterator[None]:
+    own = compile_script
+
+    def naive_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
+        endless = msgspec.structs.replace(recipe.limits, log=1 << 30)
+        return own(msgspec.structs.replace(recipe, limits=endless), tool=tool, headers=headers)
+
+    def naive_log(stage: Stage, limit: int) -> str:
+        return stage.stdout + stage.stderr
+
+    with (
+        mock.patch.object(making, "compile_script", naive_script),
+        mock.patch.object(builder, "log_of", naive_log),
+    ):
+        yield
+
+
+@contextmanager
+def _links_are_followed() -> Iterator[None]:
+    def naive(box: Path, name: str, target: Path) -> bool:
+        try:
+            shutil.copyfile(box / name, target)
+        except OSError:
+            return False
+        return True
+
+    with mock.patch.object(job, "take_out", naive):
+        yield
+
+
+@contextmanager
+def _removed_by_names() -> Iterator[None]:
+    """A shell removes what a listing names."""
+
+    def naive(path: Path) -> None:
+        listed = 'find "$0" -depth | xargs rm -d --'
+        words = subprocess.DEVNULL
+        subprocess.run(["sh", "-c", listed, path], cwd=path.parent, stdout=words, stderr=words, check=False)
+
+    with mock.patch.object(job, "remove_tree", naive):
+        yield
+
+
+_REPLACED: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "build": _something_on_standard_input,
+    "streams": _compilers_hear_it,
+    "cleaning": _all_that_a_compiler_says,
+    "status": words_are_believed,
+    "keeping": _links_are_followed,
+    "removal": _removed_by_names,
+}
