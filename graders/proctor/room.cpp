@@ -69,7 +69,8 @@ void make_parents(const std::string& path) {
     mkdir(path.substr(0, slash).c_str(), 0755);
 }
 
-void bind(const std::string& source, const std::string& target) {
+// Not called bind: an older library declares std::bind here, and takes the call for its own.
+void bind_mount(const std::string& source, const std::string& target) {
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) sys::fail_errno("cannot show " + source);
 }
 
@@ -88,7 +89,7 @@ void show(const std::string& root, const std::string& path, bool read_only) {
     mkdir(target.c_str(), 0755);
   else
     sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
-  bind(path, target);
+  bind_mount(path, target);
   if (read_only) make_read_only(target);
 }
 
@@ -114,8 +115,8 @@ void build_root(const std::string& job, const std::vector<std::string>& readable
   const char* const links[][2] = {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
   for (const auto& link : links)
     if (symlink(link[0], (root + link[1]).c_str()) != 0) sys::fail_errno("cannot link " + std::string(link[1]));
-  bind(source, root + "/job");
-  bind("/proc", root + "/proc");
+  bind_mount(source, root + "/job");
+  bind_mount("/proc", root + "/proc");
   if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0) sys::fail_errno("cannot make the root read-only");
   if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/job") != 0)
     sys::fail_errno("cannot change the root");
