@@ -159,7 +159,7 @@ async def scripts(engine: Engine, ground: Ground, attacks: Iterable[Script], box
 
 
 def _boxes(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("box-*")]
+    return [path.name for path in folder.glob("*/box-*")]
 
 
 # --- what they have in common ---

@@ -52,17 +52,18 @@ async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script
     layers = tuple(bench.layers)
     boxes = bench.workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
-    async with engine_of("embedded", Store(bench.store), layers, boxes) as engine, engine:
+    async with engine_of("embedded", Store(bench.store), layers, boxes) as engine:
         if isinstance(attack, Script):
-            found = await scripts(engine, ground, [attack], boxes)
+            async with engine:
+                found = await scripts(engine, ground, [attack], boxes)
         else:
-            found = await _compiled(engine, ground, attack, layers)
+            found = await _compiled(engine, ground, attack)
     boxes.rmdir()
     return found[attack.name].fault
 
 
-async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack, layers: tuple[str, ...]) -> Round:
-    options = JudgeOptions(all_tests=True, layers=layers)
+async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack) -> Round:
+    options = JudgeOptions(all_tests=True)
     with tempfile.TemporaryDirectory() as built:
         async with Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer:
             return await sources(scorer, ground, [attack])
