@@ -17,7 +17,7 @@ const Value missing;
 
 class Parser {
  public:
-  Parser(const std::string& source, int deepest) : source_(source), deepest_(deepest) {}
+  Parser(const std::string& source, int deepest, size_t most) : source_(source), deepest_(deepest), left_(most) {}
 
   Value document() {
     Value value = read_value(0);
@@ -57,6 +57,7 @@ class Parser {
 
   Value read_value(int depth) {
     if (depth > deepest_) wrong("less nesting");
+    if (left_-- == 0) wrong("fewer values");
     skip_space();
     Value value;
     switch (peek()) {
@@ -92,7 +93,9 @@ class Parser {
     value.kind = Value::Kind::number;
     value.number = std::strtod(digits.c_str(), &end);
     value.text = digits;
-    if (digits.empty() || *end != '\0' || !std::isfinite(value.number)) {
+    // Whole numbers of any length are numbers, and are compared by their digits.
+    const bool whole = digits.find_first_not_of("0123456789", digits[0] == '-' ? 1 : 0) == std::string::npos;
+    if (digits.empty() || *end != '\0' || !(whole || std::isfinite(value.number))) {
       position_ = start;
       wrong("a value");
     }
@@ -198,7 +201,7 @@ class Parser {
 
   const std::string& source_;
   int deepest_;
-  size_t position_ = 0;
+  size_t left_, position_ = 0;
 };
 
 }  // namespace
@@ -245,7 +248,7 @@ std::string Value::text_or(const char* fallback, const char* what) const { retur
 int64_t Value::whole_or(int64_t fallback, const char* what) const { return is_null() ? fallback : as_whole(what); }
 bool Value::boolean_or(bool fallback, const char* what) const { return is_null() ? fallback : as_boolean(what); }
 
-Value parse(const std::string& source, int deepest) { return Parser(source, deepest).document(); }
+Value parse(const std::string& source, int deepest, size_t most) { return Parser(source, deepest, most).document(); }
 
 std::string quote(const std::string& text) {
   std::string quoted = "\"";
