@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 import leftovers  # only now can they be found
 from fixtures import bench, binaries, compiled, proctor, workshop
 
+from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.store import private_folder
 
 __all__ = ["bench", "binaries", "compiled", "proctor", "workshop"]
@@ -36,6 +38,15 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for all tests, in whichever worker they run, so that the proctor is built once."""
     base = tmp_path_factory.getbasetemp()
     return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compilers_are_asked_once() -> Iterator[None]:
+    """Who they are does not change while tests run, and asking all of them takes longer than most jobs."""
+    asked = cache(toolchains)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda: dict(asked()))
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

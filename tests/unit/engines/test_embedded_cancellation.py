@@ -13,6 +13,7 @@ import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays, until
 
 from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.models import Job
 from ioi_eval.store import Store
 
@@ -56,7 +57,9 @@ async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
         assert (await engine.execute(script("echo free"))).run.stdout == "free\n"
 
 
-async def test_entering_can_be_cancelled(store: Store, base: Path) -> None:
+async def test_entering_can_be_cancelled(store: Store, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", toolchains)  # asking takes time
+
     async def enter() -> None:
         async with EmbeddedEngine(store=store, slots=1, boxes=base):
             await asyncio.sleep(60)
