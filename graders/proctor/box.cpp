@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "births.hpp"
 #include "files.hpp"
 #include "json.hpp"
 #include "plan.hpp"
@@ -151,7 +152,8 @@ std::string run_box(Spec& spec) {
   const std::vector<sys::Fd> opened = link_files(spec);
   own_links(spec);
   room::drop_privileges(spec.uid, spec.layers);
-  const room::Room room = room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined);
+  room::Room room = room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined);
+  if (!room.user && !births::available()) room.missing.push_back("births: this kernel does not ask before a new process, so they are only counted from time to time");
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
   spec.program.output = output;

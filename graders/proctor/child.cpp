@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "births.hpp"
 #include "landlock.hpp"
 
 namespace process {
@@ -215,10 +216,11 @@ pid_t own_pid(int proc) {
   return std::atoi(link);
 }
 
-void become(const room::Room& room, const Program& program, int proc, int news) {
+void become(const room::Room& room, const Program& program, int proc, int news, int births) {
   News message = {own_pid(proc), 0};
   try {
     confine(room, program, proc != room.proc.get());
+    if (births >= 0) births::ask(births);
     keep_descriptors(room, program, news);
     reset_signals();
     message.started_us = now_us();

@@ -5,8 +5,9 @@
 
 namespace process {
 
-// Becomes the program; `news` is the pipe to the supervisor. Does not return.
-[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news);
+// Becomes the program; `news` is the pipe to the supervisor, and through `births`, where it is not -1, goes what births::ask sends.
+// Does not return.
+[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int births);
 
 // What the supervisor hears of a program that is about to run.
 struct News {

@@ -151,6 +151,12 @@ std::vector<pid_t> descendants(int proc, pid_t self) {
   return found;
 }
 
+int64_t threads_of_descendants(int proc, pid_t self) {
+  int64_t threads = 0;
+  for (const pid_t pid : descendants(proc, self)) threads += threads_of(proc, pid);
+  return threads;
+}
+
 Usage of_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t most = -1;

@@ -23,7 +23,10 @@ int64_t waited_us(int proc, pid_t pid);
 // How many threads a process has, 0 when it is gone.
 int64_t threads_of(int proc, pid_t pid);
 
-// All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
+// The same of all descendants of the calling process, whose own pid there is `self`.
+int64_t threads_of_descendants(int proc, pid_t self);
+
+// All descendants of the calling process. Counts CPU time in ticks of 10 ms.
 Usage of_descendants(int proc, pid_t self);
 
 struct Contents {

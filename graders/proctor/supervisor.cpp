@@ -4,12 +4,16 @@
 #include <csignal>
 #include <ctime>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "births.hpp"
 #include "child.hpp"
 #include "meter.hpp"
 
@@ -31,7 +35,7 @@ int64_t cpu_of(const rusage& usage) {
 class Supervisor {
  public:
   Supervisor(const room::Room& room, const Program& program, int report)
-      : room_(room), program_(program), proc_(room.proc.get()), report_fd_(report) {}
+      : room_(room), program_(program), proc_(room.proc.get()), report_fd_(report), births_(program.limits.processes) {}
 
   Report run() {
     prepare();
@@ -81,15 +85,19 @@ class Supervisor {
   }
 
   void start() {
-    int ends[2];
+    int ends[2], channel[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
-    sys::Fd reading(ends[0]), writing(ends[1]);
+    if (asks_for_births() && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0) sys::fail_errno("socketpair");
+    sys::Fd reading(ends[0]), writing(ends[1]), hearing(channel[0]), asking(channel[1]);
     child_ = fork();
     if (child_ < 0) sys::fail_errno("fork");
-    if (child_ == 0) become(room_, program_, proc_, writing.get());
+    if (child_ == 0) become(room_, program_, proc_, writing.get(), asking.get());
     writing.reset();
     const News news = await_start(reading.get());
     reading.reset();
+    if (hearing.valid()) births_.open(hearing.get());
+    if (births_.descriptor() >= 0) signals_ = sys::Fd(signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
+    hearing.reset(), asking.reset();
     forget_its_files();
     child_there_ = news.there;
     started_at_ = news.started_us;
@@ -108,12 +116,34 @@ class Supervisor {
 
   // The program's own descriptors are its own from here on.
   void forget_its_files() const {
-    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get()});
+    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get(), births_.descriptor(), signals_.get()});
   }
 
+  // In a namespace of its own RLIMIT_NPROC counts this program's processes; elsewhere all of the same user's.
+  bool asks_for_births() const { return !room_.user && program_.limits.processes != unlimited && room_.layers.on("births") && births::available(); }
+
   void wait_for_news() {
-    const timespec patience = {0, program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns};
-    if (sigtimedwait(&watched_, nullptr, &patience) == SIGTERM) finish(Killed::leash);
+    const long patience_ns = program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns;
+    const timespec patience = {0, patience_ns};
+    const int signal = births_.descriptor() < 0 ? sigtimedwait(&watched_, nullptr, &patience) : answer_births(patience_ns / 1000);
+    if (signal == SIGTERM) finish(Killed::leash);
+  }
+
+  // Until it is time to look at everything again, or a signal has come, which is returned.
+  int answer_births(int64_t patience_us) {
+    const int64_t end = now_us() + patience_us;
+    births_.look();
+    for (int64_t left = patience_us; left > 0; left = end - now_us()) {
+      pollfd watched[] = {{signals_.get(), POLLIN, 0}, {births_.questions(), POLLIN, 0}};
+      if (poll(watched, 2, static_cast<int>(left / 1000 + 1)) <= 0) continue;
+      signalfd_siginfo signal;
+      if (watched[0].revents && read(signals_.get(), &signal, sizeof signal) == sizeof signal) return static_cast<int>(signal.ssi_signo);
+      if (watched[1].revents & POLLIN)
+        births_.answer(proc_, self_there_);
+      else if (watched[1].revents)
+        births_.close();
+    }
+    return 0;
   }
 
   // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a subreaper.
@@ -233,7 +263,8 @@ class Supervisor {
   const room::Room& room_;
   const Program& program_;
   int proc_, report_fd_;
-  sys::Fd own_proc_, folder_;
+  sys::Fd own_proc_, folder_, signals_;
+  births::Registry births_;
   sigset_t watched_;
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;

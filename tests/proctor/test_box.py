@@ -53,6 +53,33 @@ def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -
     assert boxed.stdout == "after 137\n"
 
 
+@pytest.mark.parametrize(
+    "one_more",
+    ["os.fork() or (time.sleep(5), os._exit(0))", "threading.Thread(target=time.sleep, args=(0.3,)).start()"],
+    ids=["processes", "threads"],
+)
+def test_there_are_never_more_than_allowed(bench: Bench, one_more: str) -> None:
+    started = f"""python3 -c "
+import os, threading, time
+count = 0
+try:
+    while count < 100:
+        {one_more}
+        count += 1
+except (OSError, RuntimeError):
+    print(count, flush=True)
+os._exit(0)"
+"""
+    boxed = bench.box(started, limits={"processes": 20})
+    assert 15 <= int(boxed.stdout) < 20
+    assert boxed.report["killed"] == ""
+
+
+def test_who_ended_makes_place_for_others(bench: Bench) -> None:
+    boxed = bench.box("for i in $(seq 100); do /bin/true; done; echo all", limits={"processes": 5})
+    assert boxed.stdout == "all\n"
+
+
 def test_a_fork_bomb_ends(bench: Bench) -> None:
     report = bench.box("f(){ f|f& };f; sleep 20", limits={"processes": 40, "wall_ms": 2000}).report
     assert report["killed"] in ("wall", "processes")
