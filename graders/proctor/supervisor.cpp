@@ -120,7 +120,10 @@ class Supervisor {
   }
 
   // In a namespace of its own RLIMIT_NPROC counts this program's processes; elsewhere all of the same user's.
-  bool asks_for_births() const { return !room_.user && program_.limits.processes != unlimited && room_.layers.on("births") && births::available(); }
+  bool asks_for_births() const {
+    const bool counted = room_.user && room_.layers.on("rlimit-nproc");
+    return !counted && program_.limits.processes != unlimited && room_.layers.on("births") && births::available();
+  }
 
   void wait_for_news() {
     const long patience_ns = program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns;
