@@ -7,6 +7,8 @@ seen by its score. Some win otherwise, see `Win`.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -66,6 +68,16 @@ class Outcome:
 
     succeeded: bool
     why: str
+
+
+_LONGEST = 4096  # bytes of feedback
+_MISLEADING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def is_clean(feedback: str) -> bool:
+    """Whether it may be shown to anybody: a line, printable, and not too long."""
+    controls = any(unicodedata.category(sign) == "Cc" for sign in feedback)
+    return not controls and not _MISLEADING.search(feedback) and len(feedback.encode()) <= _LONGEST
 
 
 WA, RE, TLE, MLE, OLE = "WA", "RE", "TLE", "MLE", "OLE"

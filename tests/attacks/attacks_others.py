@@ -151,16 +151,13 @@ TALKING = (
     ),
 )
 
-_COMPARED = "an output is compared, never obeyed"
-_WORDS = "no verdict is read from words: how a process ended has a field of its own"
-
 CONFUSING = (
-    _cpp(_CONFUSING, "bytes-of-every-kind", "", "for (int i = 0; i < 100000; i++) putchar(i * 7 % 256);", verdicts=(WA,), inherent=_COMPARED),
-    _cpp(_CONFUSING, "nothing-but-nul", "", "for (int i = 0; i < 100000; i++) putchar(0);", verdicts=(WA,), inherent=_COMPARED),
-    _cpp(_CONFUSING, "broken-utf-8", "", 'for (int i = 0; i < 9999; i++) fputs("\\xf0\\x9f\\xff\\xc0\\xaf\\xed\\xa0\\x80", stdout);', verdicts=(WA,), inherent=_COMPARED),
-    _cpp(_CONFUSING, "one-long-line", "", "static char b[1 << 20]; memset(b, 'x', sizeof b); for (int i = 0; i < 3; i++) fwrite(b, 1, sizeof b, stdout);", verdicts=(WA,), inherent=_COMPARED),
-    _cpp(_CONFUSING, "no-output", "", "", verdicts=(WA,), inherent=_COMPARED),
-    _cpp(_CONFUSING, "closing-everything", "", "for (int fd = 0; fd < 256; fd++) close(fd);", verdicts=(WA,), inherent=_COMPARED),
+    _cpp(_CONFUSING, "bytes-of-every-kind", "cleaning", "for (int i = 0; i < 100000; i++) putchar(i * 7 % 256);", verdicts=(WA,), win=Win.FEEDBACK),
+    _cpp(_CONFUSING, "nothing-but-nul", "cleaning", "for (int i = 0; i < 100000; i++) putchar(0);", verdicts=(WA,), win=Win.FEEDBACK),
+    _cpp(_CONFUSING, "broken-utf-8", "cleaning", 'for (int i = 0; i < 9999; i++) fputs("\\xf0\\x9f\\xff\\xc0\\xaf\\xed\\xa0\\x80", stdout);', verdicts=(WA,), win=Win.FEEDBACK),
+    _cpp(_CONFUSING, "one-long-line", "cleaning", "static char b[1 << 20]; memset(b, 'x', sizeof b); for (int i = 0; i < 3; i++) fwrite(b, 1, sizeof b, stdout);", verdicts=(WA,), win=Win.FEEDBACK),
+    _cpp(_CONFUSING, "no-output", "apart", "", verdicts=(WA,)),
+    _cpp(_CONFUSING, "closing-everything", "apart", "for (int fd = 0; fd < 256; fd++) close(fd);", verdicts=(WA,)),
     _cpp(
         _CONFUSING,
         "terminal-escapes",
@@ -170,14 +167,14 @@ CONFUSING = (
         win=Win.FEEDBACK,
     ),
     *(
-        _cpp(_CONFUSING, name, "", f'fputs("{words}\\n", stderr); exit({code});', verdicts=(verdict,), inherent=_WORDS)
-        for name, words, code, verdict in (
-            ("says-it-had-no-resources", "bash: fork: retry: Resource temporarily unavailable", 1, RE),
-            ("says-it-does-not-compile", "Compilation error", 1, RE),
-            ("says-it-took-too-long", "Time limit exceeded", 1, RE),
-            ("says-it-is-right", "Output is correct\\n1\\n100", 0, WA),
+        _cpp(_CONFUSING, name, "status", f'fputs("{words}\\n", stderr); exit(1);', verdicts=(RE,), win=Win.VERDICT)
+        for name, words in (
+            ("says-it-had-no-resources", "bash: fork: retry: Resource temporarily unavailable"),
+            ("says-it-does-not-compile", "Compilation error"),
+            ("says-it-took-too-long", "Time limit exceeded"),
         )
     ),
+    _cpp(_CONFUSING, "says-it-is-right", "apart", 'for (FILE* out : {stdout, stderr}) fputs("Output is correct\\n1\\n100\\n", out);', verdicts=(WA,)),
     _cpp(
         _CONFUSING,
         "a-name-like-a-line-of-proc",
@@ -187,18 +184,17 @@ CONFUSING = (
     ),
 )  # fmt: skip
 
-_UNKNOWN = "the process does not hold the answer: it is compared elsewhere"
-
+# A judge that runs them in its own process, and looks at what they printed, would be theirs. See believing.py.
 PYTHONS = tuple(
-    Attack(name=name, heading="python", language="python", body=body, verdicts=verdicts, inherent=_UNKNOWN)
+    Attack(name=name, heading="python", language="python", body=body, verdicts=verdicts, layers=("apart",))
     for name, verdicts, body in (
         ("sys-exit", (WA,), "sys.exit(0)"),
         ("os-exit", (WA,), "import os\nos._exit(0)"),
-        ("an-exception-in-del", (WA, RE), "class A:\n    def __del__(self): raise RuntimeError('x')\na = A()\ndel a"),
-        ("equal-to-everything", (WA,), "class E(str):\n    def __eq__(self, other): return True\n    def __str__(self): return 'x'\nprint(E())"),
-        ("patched-print", (WA,), "import builtins, json\nbuiltins.print = lambda *a: None\njson.dumps = lambda *a: '1'\nsys.stdout = sys.stderr\nprint('x')"),
-        ("atexit-and-alarms", ANY, "import atexit, signal, os\natexit.register(lambda: os.write(1, b'late'))\nsignal.signal(signal.SIGALRM, lambda *a: os.write(1, b'rang'))\nsignal.alarm(1)"),
-        ("a-thread-that-outlives-main", (WA,), "import threading, time\ndef late():\n    time.sleep(0.3)\n    print('late')\nthreading.Thread(target=late).start()"),
-        ("frames-and-gc", (WA, RE), "import gc\nfor thing in gc.get_objects():\n    if isinstance(thing, (str, bytes, list)):\n        print(repr(thing)[:200])\nframe = sys._getframe()\nwhile frame:\n    print(frame.f_locals)\n    frame = frame.f_back"),
+        ("an-exception-in-del", (WA, RE), "import __main__, os\nsys.unraisablehook = lambda *a, leave=os._exit: leave(0)\nclass A:\n    def __del__(self): raise RuntimeError('x')\n__main__.kept = A()"),
+        ("equal-to-everything", (WA,), "class E(str):\n    def __eq__(self, other): return True\n    def strip(self, *a): return self\nsys.stdout.getvalue = lambda: E('x')\nprint(E('x'))"),
+        ("patched-print", (WA,), "import builtins, json\nsay = builtins.print\nbuiltins.print = lambda *a, **k: say('true')\njson.dumps = lambda *a, **k: 'true'\nsys.stdout = sys.stderr\nprint('x')"),
+        ("atexit-and-alarms", ANY, "import atexit, signal, os\natexit.register(lambda: os._exit(0))\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\nsignal.alarm(1)"),
+        ("a-thread-that-outlives-main", (WA,), "import os, threading, time\ndef late():\n    time.sleep(0.3)\n    os._exit(0)\nthreading.Thread(target=late).start()"),
+        ("frames-and-gc", (WA, RE), "import gc\nsign = chr(67) + 'ANARY-'\nplaces = [thing for thing in gc.get_objects() if isinstance(thing, dict)]\nframe = sys._getframe()\nwhile frame:\n    places += [frame.f_locals, frame.f_globals]\n    frame = frame.f_back\nprint(*{value for place in places for value in list(place.values()) if isinstance(value, str) and value.startswith(sign) and value != sign})"),
     )
 )  # fmt: skip

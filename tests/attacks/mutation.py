@@ -17,13 +17,17 @@ import msgspec
 from attack import CHECKER, FORGED, SECRET, Attack, Outcome, Win, cpp_program, python_program
 from attacks_compiling import EMBEDS, SourceAttack
 from attacks_files import HandedIn
+from attacks_functions import Call
 from attacks_scripts import Script
 from attacks_tasks import INTERACTOR, MANAGER, Pair, pairs_program
+from believing import ECHO, attempt_call, attempt_file, attempt_program, is_unclean
 from catalogue import ATTACKS, PROGRAMS
 from ground import called, prepared
 from harness import Bench, Judged
+from naive_words import verdict_of, words_are_believed
 from whole import attempt_whole
 
+from ioi_eval.models import Limits
 from ioi_eval.protocol.proctor import Line, PlanChecker, PlanLimits, PlanManager
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
@@ -31,9 +35,10 @@ _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
 UID = 65534  # has a name and a password, unlike the uids of boxes
 _CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
+OF_JUDGE = {"apart", "build", "status"}  # taken away by a judge that does without
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
-_HANGING_PAIRS = 15.0  # two processes and a manager share the processors
+_STOPPED = 120.0  # who is stopped by CPU time waits for a processor on a busy machine
 
 
 AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn
@@ -65,6 +70,10 @@ def trials(names: Collection[str] = ()) -> Iterator[Trial]:
             alone = layer not in getattr(attack, "not_alone", ()) and (layer != "uid" or os.geteuid() == 0)
             if alone:
                 yield Trial(attack, tuple(other for other in attack.layers if other != layer), False)
+
+
+def _of_proctor(layers: tuple[str, ...]) -> list[str]:
+    return [layer for layer in layers if layer not in OF_JUDGE]
 
 
 def _can_succeed(attack: AnyAttack) -> bool:
@@ -100,9 +109,11 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
     """One attack, and a behaving test after it."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
-    own = replace(bench, without=layers_away, uid=uid, environment=environment)
+    own = replace(bench, without=_of_proctor(layers_away), uid=uid, environment=environment)
     with prepared(bench.workshop) as ground, ExitStack() as held:
         before = _children()
+        if "status" in layers_away:
+            held.enter_context(words_are_believed())
         spec = {}
         if attack.win is Win.HANGS:
             spec["leash_fd"] = held.enter_context(_leash(_HANGING))
@@ -113,6 +124,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
             checker=_CHECKER,
             checker_source=CHECKER,
             limits=_SHORT if attack.sleeps else _LIMITS,
+            echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
             spec={"limits": {"wall_ms": 30000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
@@ -164,13 +176,14 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
     with prepared(bench.workshop) as ground, ExitStack() as held:
         spec: dict[str, Any] = {}
         if pair.win is Win.HANGS:
-            spec["leash_fd"] = held.enter_context(_leash(_HANGING_PAIRS))
+            may_hang = set(pair.layers) <= set(layers_away)
+            spec["leash_fd"] = held.enter_context(_leash(_HANGING if may_hang else _STOPPED))
         judged = own.judge(
             pairs_program(),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
             manager=PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=5000, wall_ms=20000)),
             limits=_SHORT if pair.win is Win.HANGS else _LIMITS,
-            spec={"limits": {"wall_ms": 60000}, "allow_unconfined": True, **spec},
+            spec={"limits": {"wall_ms": 150_000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
             **task,
         )
@@ -213,7 +226,12 @@ def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Out
         return attempt_pair(bench, attack, layers_away)
     if isinstance(attack, Script):
         return attempt_script(bench, attack, layers_away)
-    assert isinstance(attack, Attack)
+    if isinstance(attack, HandedIn):
+        return attempt_file(bench, attack, layers_away)
+    if isinstance(attack, Call):
+        return attempt_call(bench, attack, layers_away)
+    if "apart" in attack.layers:
+        return attempt_program(bench, attack, layers_away)
     return attempt(bench, attack, layers_away)
 
 
@@ -233,7 +251,8 @@ def _outcome(attack: Attack | Pair, judged: Judged, survivors: list[int]) -> Out
         Win.FORGED: False,
         Win.SURVIVES: bool(survivors),
         Win.HANGS: report.get("killed") == "leash",
-        Win.FEEDBACK: hostile is not None and "\x1b" in hostile.feedback,
+        Win.FEEDBACK: is_unclean(judged, 0),
+        Win.VERDICT: hostile is not None and verdict_of(hostile, Limits()) not in attack.verdicts,
     }[attack.win]
     return Outcome(won, f"{hostile} {behaving} {report} {survivors} {judged.boxed.stderr[:300]!r}")
 

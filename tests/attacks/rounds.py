@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from attack import CHECKER, SECRET, Attack, cpp_program, python_program
+from attack import CHECKER, SECRET, Attack, cpp_program, is_clean, python_program
 from attacks_compiling import SourceAttack
 from attacks_functions import functions_program
 from attacks_scripts import Script
@@ -38,6 +38,7 @@ from ioi_eval.models import (
 )
 
 _MANY_WORDS = 1 << 20
+_QUOTING = Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(CHECKER)),))
 LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
 
 
@@ -60,8 +61,7 @@ async def programs(scorer: Scorer, ground: Ground, attacks: Sequence[Attack]) ->
     language = attacks[0].language
     code = (cpp_program if language == "c++" else python_program)(PROGRAMS)
     orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
-    checker = Checker(kind=CheckerKind.CMS, sources=(_named("checker.cpp", CHECKER),))
-    problem = Problem(id="attacked", tests=_tests(ground, orders), limits=LIMITS, checker=checker)
+    problem = Problem(id="attacked", tests=_tests(ground, orders), limits=LIMITS, checker=_QUOTING)
     return _round(attacks, await _score(scorer, problem, code, language), ground)
 
 
@@ -91,12 +91,13 @@ async def pairs(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
 
 
 async def functions(scorer: Scorer, ground: Ground) -> Round:
-    orders = [(name, f'["{order}"]') for name, order in _in_turn(FUNCTIONS)]
+    orders = [(name, f'["{order}", true]') for name, order in _in_turn(FUNCTIONS)]
+    right = {call.name: call.right for call in FUNCTIONS}
     problem = Problem(
         id="called",
         task_type=TaskType.FUNCTION,
         options=TaskOptions(function="solve"),
-        tests=_tests(ground, orders, f'"{SECRET}"', '"fine"'),
+        tests=_tests(ground, orders, right, '"fine"'),
         limits=LIMITS,
         checker=Checker(kind=CheckerKind.JSON),
     )
@@ -104,7 +105,8 @@ async def functions(scorer: Scorer, ground: Ground) -> Round:
 
 
 async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
-    """All of them handed in; of BatchAndOutput that is one half."""
+    """All of them handed in; of BatchAndOutput that is one half, which a checker quotes."""
+    quoted = task_type is TaskType.BATCH_AND_OUTPUT
     orders = [(name, order) for name, order in _in_turn(FILES)]
     problem = Problem(
         id="handed-in",
@@ -112,6 +114,7 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
         options=TaskOptions(output_tests=tuple(name for name, _ in orders)),
         tests=_tests(ground, orders, SECRET, "fine\n"),
         limits=LIMITS,
+        checker=_QUOTING if quoted else Checker(),
     )
     contents = {file.name: file.content for file in FILES}
     outputs = tuple(
@@ -179,14 +182,20 @@ def _in_turn(attacks: Iterable[Attack] | Iterable[Pair]) -> list[tuple[str, str]
 
 
 def _tests(
-    ground: Ground, orders: Iterable[tuple[str, str]], answer: str = SECRET, fine: str | None = None
+    ground: Ground,
+    orders: Iterable[tuple[str, str]],
+    answer: str | Mapping[str, str] = SECRET,
+    fine: str | None = None,
 ) -> tuple[Test, ...]:
     """The files lie on the host, from where the embedded engine takes them."""
     tests = []
     for number, (name, order) in enumerate(orders):
         given, expected = ground.place / f"{number}.in", ground.place / f"{number}.out"
         given.write_text(order)
-        expected.write_text(fine if fine is not None and name.startswith("after ") else answer)
+        if fine is not None and name.startswith("after "):
+            expected.write_text(fine)
+        else:
+            expected.write_text(answer if isinstance(answer, str) else answer[name])
         tests.append(Test(name=name, input=Blob.of_file(given), answer=Blob.of_file(expected)))
     return tuple(tests)
 
@@ -205,6 +214,8 @@ def _round(attacks: Iterable[Attack] | Iterable[Pair], result: SubmissionResult,
         fault = _fault(attack.verdicts, hostile.status.value, result)
         if hostile.score != 0:
             fault += f" it got points: {hostile}"
+        if not is_clean(hostile.feedback):
+            fault += f" its feedback is not to be shown: {hostile.feedback[:300]!r}"
         if behaving.status != "AC":
             fault += f" what came after it got {behaving}"
         judged[attack.name] = Found(hostile.status.value, fault)

@@ -1,0 +1,222 @@
+"""Judges without the layer `apart`, as pipelines in use have them: who is judged holds what is expected, or is taken at its word.
+
+A harness here calls the function, or runs the program, in the process where it then compares; the verdict is what that process
+says. A checker here believes what it finds in an output. A submission that is plainly wrong loses with all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from attack import CHECKER, SECRET, Attack, Outcome, cpp_program, is_clean, python_program
+from attacks_files import HandedIn
+from attacks_functions import Call, functions_program
+from catalogue import PROGRAMS
+from ground import prepared
+from harness import Bench, Judged
+
+from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanSubmission
+
+ECHO = 1000
+_LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
+_OF_CHECKERS = PlanLimits(cpu_ms=5000, wall_ms=20000)
+QUOTING = PlanChecker(kind="cms", argv=("checker",), limits=_OF_CHECKERS)
+OURS = (Path(__file__).parents[2] / "graders" / "python" / "harness.py").read_text()
+_LINES = re.compile(r"[\n\t]")  # an output has several
+_PYTHON = "/usr/bin/python3"
+_THROUGH_HARNESS = PlanSubmission(
+    argv=(_PYTHON, "-I", "harness.py", "submission.py", "solve"),
+    files=("harness.py", "submission.py"),
+    threads=4,
+)
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How a judging process tells that `it`, what came of the submission, was right, and what is then found there."""
+
+    code: str
+    right: str
+
+
+TELLINGS: Mapping[str, Telling] = MappingProxyType(
+    {
+        "by its exit code": Telling("assert IT", ""),
+        "by printing": Telling("os.dup2(descriptor, 1)\n    print(json.dumps(IT))", "true"),
+        "by writing": Telling("os.write(descriptor, json.dumps(IT).encode())", "true"),
+    }
+)
+
+_CALLING = """import json, os, sys
+def same(result, expected):
+    if isinstance(result, float):
+        return not abs(result - expected) > 1e-6
+    return result == expected
+def main():
+    descriptor = int(sys.argv[3])
+    test = json.load(sys.stdin)
+    arguments, expected = test["input"], test["expected"]
+    module = {}
+    with open(sys.argv[1]) as stream:
+        exec(stream.read(), module)
+    result = module[sys.argv[2]](*arguments)
+    TELL
+main()
+"""
+_RUNNING = """import io, json, os, sys
+def main(program):
+    descriptor, screen = 1, sys.stdout
+    test = json.load(sys.stdin)
+    expected = test["expected"]
+    sys.stdin, sys.stdout = io.StringIO(test["input"]), io.StringIO()
+    captured = sys.stdout
+    exec(program, {"__name__": "__main__"})
+    sys.stdout = screen
+    TELL
+main(PROGRAM)
+"""
+# Follows names, obeys words, and compares as much as there is.
+CHECKING = """import sys
+def text(path):
+    try:
+        with open(path, errors="replace") as stream:
+            return stream.read()
+    except (OSError, ValueError):
+        return ""
+def is_right(output):
+    words = output.split()
+    return "Output is correct" in output or words[:1] == ["1"] or all(a == b for a, b in zip(words, answer.split()))
+answer, output = text(sys.argv[2]), text(sys.argv[3])
+named = [text(name) for name in output.split()[:9]]
+print(int(is_right(output) or any(is_right(found) for found in named if found)))
+"""
+
+
+def calling(telling: Telling) -> str:
+    """A harness that judges the function it has called."""
+    return _CALLING.replace("TELL", telling.code.replace("IT", "same(result, expected)"))
+
+
+def running(telling: Telling, program: str) -> str:
+    """A program that judges the one that it runs."""
+    tell = telling.code.replace("IT", "captured.getvalue().strip() == expected")
+    return _RUNNING.replace("TELL", tell).replace("PROGRAM", repr(program))
+
+
+def _test(given: object, expected: object) -> str:
+    return json.dumps({"input": given, "expected": expected})
+
+
+# --- functions ---
+
+
+def attempt_call(bench: Bench, call: Call, away: tuple[str, ...]) -> Outcome:
+    """One function: called by our harness, or by those that judge in its process."""
+    arguments = [call.name, False]
+    if "apart" not in away:
+        own = replace(bench, without=away)
+        return _points(call_with(own, OURS, [(json.dumps(arguments), call.right)], kind="json"))
+    test = _test(arguments, json.loads(call.right))
+    return _any_of(call_with(bench, calling(way), [(test, way.right)]) for way in TELLINGS.values())
+
+
+def call_with(
+    bench: Bench, harness: str, tests: Sequence[tuple[str, str]], *, kind: str = "white-diff"
+) -> Judged:
+    return _judged(
+        bench,
+        functions_program(),
+        tests,
+        language="python",
+        task_type="Function",
+        submission=_THROUGH_HARNESS,
+        extra={"harness.py": harness.encode()},
+        checker=PlanChecker(kind=kind),
+    )
+
+
+# --- programs ---
+
+
+def attempt_program(bench: Bench, attack: Attack, away: tuple[str, ...]) -> Outcome:
+    """One program: its output is compared, or believed, or compared in its own process."""
+    with prepared(bench.workshop) as ground:
+        order = ground.order(attack.name, wild=False)
+    if attack.language == "python" and "apart" in away:
+        test = _test(order, SECRET)
+        return _any_of(run_with(bench, way, [test]) for way in TELLINGS.values())
+    code = (cpp_program if attack.language == "c++" else python_program)(PROGRAMS)
+    believed = _believed() if "apart" in away else {}
+    return _points(_judged(bench, code, [(order, SECRET)], language=attack.language, **believed))
+
+
+def run_with(bench: Bench, way: Telling, tests: Sequence[str]) -> Judged:
+    code = running(way, python_program(PROGRAMS))
+    return _judged(bench, code, [(test, way.right) for test in tests], language="python")
+
+
+# --- files ---
+
+
+def attempt_file(bench: Bench, file: HandedIn, away: tuple[str, ...]) -> Outcome:
+    """One file: compared, or believed; and quoted, where it is after the feedback."""
+    if "cleaning" in file.layers:
+        own = replace(bench, without=away)
+        judged = files_with(own, [file.content], checker=QUOTING, checker_source=CHECKER, echo=ECHO)
+        return Outcome(is_unclean(judged, 0), f"{judged.lines}")
+    return _points(files_with(bench, [file.content], **(_believed() if "apart" in away else {})))
+
+
+def files_with(bench: Bench, contents: Sequence[bytes], **more: Any) -> Judged:
+    outputs = dict(enumerate(contents))
+    tests = [("a-file", SECRET)] * len(contents)
+    return _judged(
+        bench, "", tests, task_type="OutputOnly", submission=PlanSubmission(), outputs=outputs, **more
+    )
+
+
+# --- what they have in common ---
+
+
+def is_unclean(judged: Judged, test: int) -> bool:
+    """Whether a line says what must not be printed, or too much of it, or is no UTF-8."""
+    try:
+        judged.boxed.raw.decode()
+    except UnicodeDecodeError:
+        return True
+    line = judged.tests.get(test)
+    return line is not None and not (is_clean(line.feedback) and is_clean(_LINES.sub(" ", line.output)))
+
+
+def _believed() -> dict[str, Any]:
+    return {
+        "checker": PlanChecker(kind="cms", argv=(_PYTHON, "checking.py"), limits=_OF_CHECKERS),
+        "extra": {"checking.py": CHECKING.encode()},
+    }
+
+
+def _judged(bench: Bench, code: str, tests: Sequence[tuple[str, str]], **more: Any) -> Judged:
+    spec = {"limits": {"wall_ms": 30000}, "allow_unconfined": True}
+    return bench.judge(code, tests, limits=_LIMITS, spec=spec, allow_unconfined=True, **more)
+
+
+def _points(judged: Judged) -> Outcome:
+    line = judged.tests.get(0)
+    failed = line is None or line.failure is not None
+    return Outcome(not failed and line.score > 0, f"{judged}")
+
+
+def _any_of(judged: Iterable[Judged]) -> Outcome:
+    """A judge that is in use has one of the weaknesses, not all."""
+    outcomes = []
+    for each in judged:
+        outcomes.append(outcome := _points(each))
+        if outcome.succeeded:
+            return outcome
+    return Outcome(False, " ".join(outcome.why for outcome in outcomes))
