@@ -72,7 +72,7 @@ PAIRS = (
         heading="stealing",
     ),
     _pair("a-partner-that-never-ends", "polling", "rest(1e9);", "rest(1e9);", verdicts=(TLE,), heading="cheating time", win=Win.HANGS),
-    _pair("a-flood-for-the-manager", "polling rlimit-cpu", 'for (;;) puts("9");', 'for (;;) puts("9");', verdicts=ANY, heading="stopping", win=Win.HANGS),
+    _pair("a-flood-for-the-manager", "polling rlimit-cpu", 'for (;;) puts("9");', "", verdicts=ANY, heading="stopping", win=Win.HANGS),
     # The manager has more to say than a pipe holds, and dies where nobody listens.
     _pair("closed-ears", "blame", "for (int fd = 0; fd < 64; fd++) close(fd);", "for (int fd = 0; fd < 64; fd++) close(fd);", verdicts=(WA, RE), heading="stopping", win=Win.JUDGE),
     _pair("a-partner-that-is-killed", "blame", "raise(9);", "raise(9);", verdicts=(RE,), heading="stopping", win=Win.JUDGE),

@@ -38,6 +38,7 @@ TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 OF_JUDGE = {"apart", "build", "status"}  # taken away by a judge that does without
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
+_HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel gives it
 _STOPPED = 120.0  # who is stopped by CPU time waits for a processor on a busy machine
 
 
@@ -177,7 +178,7 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
         spec: dict[str, Any] = {}
         if pair.win is Win.HANGS:
             may_hang = set(pair.layers) <= set(layers_away)
-            spec["leash_fd"] = held.enter_context(_leash(_HANGING if may_hang else _STOPPED))
+            spec["leash_fd"] = held.enter_context(_leash(_HANGING_PAIRS if may_hang else _STOPPED))
         judged = own.judge(
             pairs_program(),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
