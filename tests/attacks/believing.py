@@ -109,7 +109,8 @@ def running(telling: Telling, program: str) -> str:
     return _RUNNING.replace("TELL", tell).replace("PROGRAM", repr(program))
 
 
-def _test(given: object, expected: object) -> str:
+def judged_there(given: object, expected: object) -> str:
+    """A test as those get it who judge in the submission's process."""
     return json.dumps({"input": given, "expected": expected})
 
 
@@ -122,7 +123,7 @@ def attempt_call(bench: Bench, call: Call, away: tuple[str, ...]) -> Outcome:
     if "apart" not in away:
         own = replace(bench, without=away)
         return _points(call_with(own, OURS, [(json.dumps(arguments), call.right)], kind="json"))
-    test = _test(arguments, json.loads(call.right))
+    test = judged_there(arguments, json.loads(call.right))
     return _any_of(call_with(bench, calling(way), [(test, way.right)]) for way in TELLINGS.values())
 
 
@@ -149,10 +150,10 @@ def attempt_program(bench: Bench, attack: Attack, away: tuple[str, ...]) -> Outc
     with prepared(bench.workshop) as ground:
         order = ground.order(attack.name, wild=False)
     if attack.language == "python" and "apart" in away:
-        test = _test(order, SECRET)
+        test = judged_there(order, SECRET)
         return _any_of(run_with(bench, way, [test]) for way in TELLINGS.values())
     code = (cpp_program if attack.language == "c++" else python_program)(PROGRAMS)
-    believed = _believed() if "apart" in away else {}
+    believed = with_belief() if "apart" in away else {}
     return _points(_judged(bench, code, [(order, SECRET)], language=attack.language, **believed))
 
 
@@ -170,7 +171,7 @@ def attempt_file(bench: Bench, file: HandedIn, away: tuple[str, ...]) -> Outcome
         own = replace(bench, without=away)
         judged = files_with(own, [file.content], checker=QUOTING, checker_source=CHECKER, echo=ECHO)
         return Outcome(is_unclean(judged, 0), f"{judged.lines}")
-    return _points(files_with(bench, [file.content], **(_believed() if "apart" in away else {})))
+    return _points(files_with(bench, [file.content], **(with_belief() if "apart" in away else {})))
 
 
 def files_with(bench: Bench, contents: Sequence[bytes], **more: Any) -> Judged:
@@ -194,7 +195,7 @@ def is_unclean(judged: Judged, test: int) -> bool:
     return line is not None and not (is_clean(line.feedback) and is_clean(_LINES.sub(" ", line.output)))
 
 
-def _believed() -> dict[str, Any]:
+def with_belief() -> dict[str, Any]:
     return {
         "checker": PlanChecker(kind="cms", argv=(_PYTHON, "checking.py"), limits=_OF_CHECKERS),
         "extra": {"checking.py": CHECKING.encode()},

@@ -1,0 +1,51 @@
+"""Judges that believe what they judge are not so bad that everything wins: an attack that wins has won by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attack import SECRET
+from believing import TELLINGS, call_with, calling, files_with, judged_there, run_with, with_belief
+from ground import prepared
+from harness import EVERYTHING, Bench, Judged
+from naive_words import verdict_of, words_are_believed
+
+from ioi_eval.models import Limits
+from ioi_eval.protocol.proctor import Line
+
+
+@pytest.fixture
+def shipped(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> Bench:
+    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
+
+
+def scores(judged: Judged) -> list[float]:
+    return [judged.tests[number].score for number in sorted(judged.tests)]
+
+
+@pytest.mark.parametrize("way", TELLINGS)
+def test_a_function_wins_by_the_right_result_alone(shipped: Bench, way: str) -> None:
+    telling = TELLINGS[way]
+    tests = [(judged_there(["behave", False], right), telling.right) for right in ("fine", "other")]
+    assert scores(call_with(shipped, calling(telling), tests)) == [1, 0]
+
+
+@pytest.mark.parametrize("way", TELLINGS)
+def test_a_program_wins_by_the_right_output_alone(shipped: Bench, workshop: Path, way: str) -> None:
+    with prepared(workshop) as ground:
+        order = ground.order("behave", wild=False)
+    tests = [judged_there(order, right) for right in ("fine", "other")]
+    assert scores(run_with(shipped, TELLINGS[way], tests)) == [1, 0]
+
+
+def test_a_file_wins_by_the_right_content_alone(shipped: Bench) -> None:
+    contents = [SECRET.encode(), b"other", b"/dev/null"]
+    assert scores(files_with(shipped, contents, **with_belief())) == [1, 0, 0]
+
+
+def test_who_says_nothing_has_the_verdict_of_how_it_ended() -> None:
+    line = Line(v=1, nonce="n", test=0, end="exit", code=1, feedback="KeyError: 7")
+    with words_are_believed():
+        assert verdict_of(line, Limits()) == "RE"
