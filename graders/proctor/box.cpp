@@ -64,6 +64,7 @@ Spec read_spec(const json::Value& value) {
   for (const json::Value& file : value.at("files").as_list("files"))
     spec.files.emplace_back(plan::file_name(file.at("name").as_text("files.name"), "files.name"), file.at("path").as_text("files.path"));
   spec.readable = value.at("read").texts("read");
+  spec.readable.push_back("/dev/zero");  // for scripts; what they start a proctor for does without
   read_profile(value.at("profile").as_text("profile"), spec.program);
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
   spec.program.limits = read_limits(value.at("limits"));

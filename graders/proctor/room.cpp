@@ -27,7 +27,8 @@ const char* const system_folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32",
 const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"};
 // A Java of the distribution keeps its configuration below /etc and links to it.
 constexpr int oldest_java = 8, newest_java = 40;
-const char* const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+// Not /dev/zero: memory that is mapped of it may be held without being in anybody's resident set.
+const char* const devices[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
 
 std::vector<std::string> readable_files() {
   std::vector<std::string> all(std::begin(system_files), std::end(system_files));

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "sys.hpp"
@@ -49,7 +50,7 @@ constexpr unsigned nr_clone3 = 435;
 const std::vector<unsigned> common = {
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
     SYS_lseek, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
-    SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_chdir, SYS_fchdir, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
+    SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_chdir, SYS_fchdir, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
     SYS_msync, SYS_mincore, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rt_sigpending,
     SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres,
     SYS_gettimeofday, SYS_times, SYS_getrusage, SYS_getrlimit, SYS_setrlimit, SYS_dup, SYS_dup3, SYS_pipe2, SYS_pselect6,
@@ -73,7 +74,7 @@ const std::vector<unsigned> common = {
 
 // Processes and files of one's own.
 const std::vector<unsigned> tools = {
-    SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
+    SYS_mmap, SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_setsid, SYS_mkdirat, SYS_unlinkat,
     SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_truncate, SYS_mknodat, SYS_socketpair,
     SYS_prlimit64, SYS_fcntl, SYS_ioctl, SYS_prctl, SYS_mlock, SYS_munlock, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
@@ -138,6 +139,12 @@ Program private_futex() {
   return program;
 }
 
+// Shared memory that belongs to no file stays when MADV_DONTNEED takes it out of the resident set: nobody would count it.
+Program counted_memory() {
+  return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
+          give(answer(EPERM)), give(allowed)};
+}
+
 // What is decided about one call: a verdict, or a piece of program that looks at the arguments.
 struct Rule {
   unsigned call;
@@ -154,6 +161,7 @@ void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
   for (const unsigned call : {SYS_kill, SYS_tgkill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) rules.push_back({static_cast<unsigned>(call), one_of(0, {own}, EPERM)});
   rules.push_back({SYS_prlimit64, one_of(0, {0, own}, EPERM)});
   rules.push_back({SYS_futex, private_futex()});
+  rules.push_back({SYS_mmap, counted_memory()});
   // Without flags, one of which tells what others have read already.
   for (const unsigned call : {SYS_preadv2, SYS_pwritev2}) rules.push_back({call, one_of(5, {0}, EOPNOTSUPP)});
   // Leases, seals and the owner of signals reach beyond the process. So do locks: whoever may read a file sees those of others.
