@@ -49,8 +49,7 @@ class Attack:
     body: str
     language: str = "c++"
     verdicts: tuple[str, ...]  # which it may get
-    layers: tuple[str, ...] = ()  # each of them stops it; with all of them away it succeeds
-    inherent: str = ""  # what stops it where no layer does: nothing can be switched off there
+    layers: tuple[str, ...]  # each of them stops it; with all of them away it succeeds
     win: Win = Win.POINTS
     sleeps: bool = (
         False  # longer than the limit on the wall clock, which is long otherwise: machines are slow at times

@@ -21,7 +21,6 @@ class SourceAttack:
     language: str = "c++"
     verdicts: tuple[str, ...]
     layers: tuple[str, ...]
-    inherent: str = ""
     sign: str = SECRET  # what shows that it was read
     needs: str = ""  # what it cannot succeed without
     bomb: bool = False  # wins when it is built at all
@@ -83,6 +82,7 @@ COMPILING = (
     _strange("an-empty-source", "status", ""),
     _strange("a-source-of-nul", "status", "\0" * 4096),
     _strange("nul-in-python", "status", "print(1)\0print(2)", language="python"),
+    replace(_strange("an-empty-program-in-python", "apart", "", language="python"), verdicts=(WA,)),
     _strange("a-coding-nobody-knows", "status", "# coding: rot-14\nprint(1)", language="python"),
     _strange("words-of-the-judge", "status", '#error "Time limit exceeded" Resource temporarily unavailable\n'),
     # A compiler repeats it.

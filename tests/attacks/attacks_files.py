@@ -15,7 +15,6 @@ class HandedIn:
     language: str = "file"
     verdicts: tuple[str, ...] = (WA,)
     layers: tuple[str, ...]
-    inherent: str = ""
 
 
 _CLEANING, _APART = ("cleaning",), ("apart",)

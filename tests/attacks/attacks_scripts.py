@@ -14,7 +14,6 @@ class Script:
     language: str = "bash"
     verdicts: tuple[str, ...] = ("-",)
     layers: tuple[str, ...]
-    inherent: str = ""
     keep: tuple[str, ...] = ()  # files that the job wants to have kept
     needs: str = ""  # user: nothing is closed to root
     not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only

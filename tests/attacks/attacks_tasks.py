@@ -21,7 +21,6 @@ class Pair:
     verdicts: tuple[str, ...] = (WA, RE)  # who is left by a manager that has seen enough may die of it
     layers: tuple[str, ...]
     win: Win = Win.POINTS
-    inherent: str = ""
 
 
 _ADDRESS = "int s = socket(AF_UNIX, SOCK_STREAM, 0); sockaddr_un a = {}; a.sun_family = AF_UNIX; string n = string(mark) + char(48 + digit); strcpy(a.sun_path + 1, n.c_str());"

@@ -110,7 +110,7 @@ class Table:
         ]
         for attack in ATTACKS:
             cells = [_cell(column.get(attack.name, [])) for column in self.columns.values()]
-            stops = ", ".join(attack.layers) or f"*{attack.inherent}*"
+            stops = ", ".join(attack.layers)
             lines.append(
                 f"| {attack.name} | {attack.heading} | {attack.language} | {' | '.join(cells)} | {stops} |"
             )

@@ -35,7 +35,7 @@ _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
 UID = 65534  # has a name and a password, unlike the uids of boxes
 _CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
-OF_JUDGE = {"apart", "build", "status"}  # taken away by a judge that does without
+OF_JUDGE = {"apart", "build", "keeping", "removal", "status"}  # taken away by a judge that does without
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, more than twice the limit on the wall clock
 _HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel gives it

@@ -38,6 +38,7 @@ from ioi_eval.models import (
 )
 
 _MANY_WORDS = 1 << 20
+WHITE_DIFF = Checker()
 _QUOTING = Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(CHECKER)),))
 LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
 
@@ -127,9 +128,12 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
 # --- builds, whole jobs ---
 
 
-async def sources(scorer: Scorer, ground: Ground, attacks: Iterable[SourceAttack]) -> Round:
+async def sources(
+    scorer: Scorer, ground: Ground, attacks: Iterable[SourceAttack], checker: Checker = WHITE_DIFF
+) -> Round:
     found = {}
-    problem = Problem(id="compiled", tests=_tests(ground, [("only", "1\n")]), limits=LIMITS)
+    tests = _tests(ground, [("only", "1\n")])
+    problem = Problem(id="compiled", tests=tests, limits=LIMITS, checker=checker)
     for attack in attacks:
         code = attack.source.format(answer=ground.answer, home=ground.home, neighbour=ground.neighbour)
         result = await _score(scorer, problem, code, attack.language)

@@ -39,14 +39,20 @@ SAMPLE = (
     "exits-with-0",
     "traces-the-harness",
     "frames-and-gc",
+    "closed-ears",
+    "an-empty-source",
+    "include-standard-input",
+    "links-out-of-a-box",
+    "names-that-confuse",
 )
 
 
 @pytest.fixture
-def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path]) -> Bench:
+def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path], shared_cache: Path) -> Bench:
     """Drives a proctor that can be told to do without layers."""
     proctor = built_once(binaries / "proctor-of-tests", partial(build_proctor, TEST_BUILD))
-    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING)
+    layers = EVERYTHING
+    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=layers, store=shared_cache)
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -19,11 +19,12 @@ import msgspec
 from attack import SECRET
 from attacks_compiling import SourceAttack
 from attacks_scripts import Script
+from believing import CHECKING
 from campaign import BUILDS, engine_of
 from ground import Ground, prepared
 from harness import Bench
 from naive_words import words_are_believed
-from rounds import Round, scripts, sources
+from rounds import WHITE_DIFF, Round, scripts, sources
 
 from ioi_eval.artifacts import builder, making
 from ioi_eval.artifacts.script import compile_script
@@ -32,7 +33,7 @@ from ioi_eval.engines import Engine
 from ioi_eval.engines.embedded import job
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.models import Job, Stage, Toolchain
+from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage, Toolchain
 from ioi_eval.store import Store
 
 
@@ -41,13 +42,14 @@ def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Coll
     with prepared(bench.workshop) as ground, ExitStack() as held:
         for layer in layers_away:
             held.enter_context(_REPLACED[layer]())
+        checker = _BELIEVING if "apart" in layers_away else WHITE_DIFF
         try:
-            return asyncio.run(_attempted(bench, ground, attack))
+            return asyncio.run(_attempted(bench, ground, attack, checker))
         except JudgeFailure as failure:
             return f"the judge cannot go on: {failure}"
 
 
-async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script) -> str:
+async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script, checker: Checker) -> str:
     assert bench.store is not None, "an engine keeps its proctor somewhere"
     layers = tuple(bench.layers)
     boxes = bench.workshop / f"boxes-{ground.mark}"
@@ -57,19 +59,25 @@ async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script
             async with engine:
                 found = await scripts(engine, ground, [attack], boxes)
         else:
-            found = await _compiled(engine, ground, attack)
+            found = await _compiled(engine, ground, attack, checker)
     boxes.rmdir()
     return found[attack.name].fault
 
 
-async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack) -> Round:
+async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack, checker: Checker) -> Round:
     options = JudgeOptions(all_tests=True)
     with tempfile.TemporaryDirectory() as built:
         async with Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer:
-            return await sources(scorer, ground, [attack])
+            return await sources(scorer, ground, [attack], checker)
 
 
 # --- what stands in for the layers ---
+
+_BELIEVING = Checker(
+    kind=CheckerKind.CMS,
+    sources=(NamedBlob(name="checking.py", content=Blob.of(CHECKING)),),
+    language="python",
+)
 
 
 @contextmanager
@@ -140,6 +148,7 @@ def _removed_by_names() -> Iterator[None]:
 
 
 _REPLACED: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "apart": nullcontext,  # by another checker
     "build": _something_on_standard_input,
     "streams": _compilers_hear_it,
     "cleaning": _all_that_a_compiler_says,
