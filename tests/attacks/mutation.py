@@ -20,7 +20,7 @@ from attacks_files import HandedIn
 from attacks_functions import Call
 from attacks_scripts import Script
 from attacks_tasks import INTERACTOR, MANAGER, Pair, pairs_program
-from believing import ECHO, attempt_call, attempt_file, attempt_program, is_unclean
+from believing import ECHO, QUOTING, attempt_call, attempt_file, attempt_program, is_unclean
 from catalogue import ATTACKS, PROGRAMS
 from ground import called, prepared
 from harness import Bench, Judged
@@ -28,12 +28,11 @@ from naive_words import verdict_of, words_are_believed
 from whole import attempt_whole
 
 from ioi_eval.models import Limits
-from ioi_eval.protocol.proctor import Line, PlanChecker, PlanLimits, PlanManager
+from ioi_eval.protocol.proctor import Line, PlanLimits, PlanManager
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
 UID = 65534  # has a name and a password, unlike the uids of boxes
-_CHECKER = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=5000, wall_ms=20000))
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 OF_JUDGE = {"apart", "build", "keeping", "removal", "status"}  # taken away by a judge that does without
 _CHANCES = 3  # some attacks are races, and machines are busy at times
@@ -122,7 +121,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
             (cpp_program if attack.language == "c++" else python_program)(PROGRAMS),
             [(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
             language=attack.language,
-            checker=_CHECKER,
+            checker=QUOTING,
             checker_source=CHECKER,
             limits=_SHORT if attack.sleeps else _LIMITS,
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
