@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "births.hpp"
+#include "elf.hpp"
 #include "landlock.hpp"
 
 namespace process {
@@ -135,6 +137,16 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// A submission that cannot be started is one that fails, not one that nobody can judge.
+void end_if_it_is_to_blame(const Program& program) {
+  const int error = errno;
+  if (program.profile == seccomp::Profile::submission && program.file >= 0 && elf::cannot_be_started(program.file, error)) {
+    dprintf(STDERR_FILENO, "the program cannot be started: %s\n", std::strerror(error));
+    _exit(127);
+  }
+  errno = error;
+}
+
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> all;
   for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
@@ -155,6 +167,7 @@ void execute(const room::Room& room, const Program& program) {
     const timespec moment = {0, 1000 * 1000};
     nanosleep(&moment, nullptr);
   }
+  end_if_it_is_to_blame(program);
   sys::fail_errno("cannot start " + program.argv[0]);
 }
 

@@ -38,3 +38,14 @@ def test_whole_numbers_of_any_length_are_numbers(bench: Bench) -> None:
         checker=JSON,
     )
     assert [judged.tests[index].score for index in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "loader", ["/nowhere", "/usr/bin/ldd", "/", "/lib/ld-musl-x86_64.so.1", "a" * 5000, ""], ids=len
+)
+def test_a_program_that_nobody_can_start_has_failed(bench: Bench, loader: str) -> None:
+    """It names a loader of its own, of which nobody hears before it is to be started."""
+    source = (
+        f"""asm(".section .interp,\\"a\\",@progbits\\n.string \\"{loader}\\"\\n.text");\nint main() {{}}"""
+    )
+    assert bench.one(source).end == "exit"

@@ -1,0 +1,55 @@
+#include "elf.hpp"
+
+#include <elf.h>
+
+#include "sys.hpp"
+
+namespace elf {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned machine = EM_X86_64;
+constexpr const char* glibc_loader = "/lib64/ld-linux-x86-64.so.2";
+constexpr const char* musl_loader = "/lib/ld-musl-x86_64.so.1";
+#elif defined(__aarch64__)
+constexpr unsigned machine = EM_AARCH64;
+constexpr const char* glibc_loader = "/lib/ld-linux-aarch64.so.1";
+constexpr const char* musl_loader = "/lib/ld-musl-aarch64.so.1";
+#endif
+
+// The one that compilers name here: whoever names the other one on purpose knows that it is not there.
+#ifdef __GLIBC__
+constexpr const char* loader = glibc_loader;
+#else
+constexpr const char* loader = musl_loader;
+#endif
+
+template <class Part>
+bool read_at(int program, uint64_t place, Part& part) {
+  return pread(program, &part, sizeof part, static_cast<off_t>(place)) == static_cast<ssize_t>(sizeof part);
+}
+
+bool is_loader(const std::string& path) { return path == std::string(loader, std::strlen(loader) + 1); }
+
+// Of the program that would have to start this one: whether it is another than compilers name.
+bool names_a_strange_loader(int program, const Elf64_Ehdr& header) {
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!read_at(program, header.e_phoff + i * sizeof segment, segment)) return false;
+    if (segment.p_type != PT_INTERP) continue;
+    char path[64];
+    const ssize_t length = pread(program, path, sizeof path, static_cast<off_t>(segment.p_offset));
+    return length < 0 || segment.p_filesz > static_cast<uint64_t>(length) || !is_loader(std::string(path, segment.p_filesz));
+  }
+  return false;
+}
+
+}  // namespace
+
+bool cannot_be_started(int program, int error) {
+  Elf64_Ehdr header;
+  if (!read_at(program, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != machine) return false;
+  return error == ENOEXEC || names_a_strange_loader(program, header);
+}
+
+}  // namespace elf
