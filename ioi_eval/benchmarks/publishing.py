@@ -9,6 +9,7 @@ from ioi_eval.benchmarks.hub import network_errors
 from ioi_eval.benchmarks.results import write_results
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
+from ioi_eval.secret import Secret
 
 TABLE = "data/results.parquet"
 _HEAD = f"""---
@@ -33,7 +34,7 @@ class Published(Value):
     url: str = ""  # empty: nothing was sent
 
 
-def publish(run: Path, repo: str, *, private: bool, token: str | None, dry: bool) -> Published:
+def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> Published:
     """Pushes the run's folder to a dataset, which is made where there is none. `dry` sends nothing."""
     with tempfile.TemporaryDirectory() as folder:
         files = _files(run, Path(folder))
@@ -51,7 +52,7 @@ def _files(run: Path, folder: Path) -> dict[str, Path]:
     return {"README.md": card, TABLE: table, **beside}
 
 
-def _push(files: dict[str, Path], repo: str, *, private: bool, token: str | None) -> str:
+def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
     from huggingface_hub import CommitOperationAdd, HfApi
 
     api = HfApi(token=token)
@@ -63,9 +64,9 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: str | None
     except refusals as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(
-            f"cannot be pushed ({reason.rstrip('.')})",
+            f"cannot be pushed ({token.out_of(reason).rstrip('.')})",
             where=repo,
             field="--push-to-hub",
             remedy="Is there a network, and is the token allowed to write there?",
-        ) from error
-    return str(done.commit_url)
+        ) from None  # the hub's own words may repeat the token
+    return token.out_of(str(done.commit_url))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +15,7 @@ import yaml
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
 from ioi_eval.problems.fields import nearest
+from ioi_eval.secret import names_a_secret
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
@@ -72,6 +76,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
+    _check_flags(given)
     _choose_author(values, given)
     for name, value in given.items():
         _put(values, name.split("."), value, where)
@@ -81,6 +86,18 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
         raise _wrong(error, where) from error
     _check(config, where)
     return config
+
+
+def _check_flags(flags: Mapping[str, Any]) -> None:
+    """What a list of processes shows is no place for a key or a password."""
+    address = str(flags.get("model.base_url", ""))
+    if "@" in address or any(map(_names_a_key, re.findall(r"[?&]([^=&]*)=", address))):
+        remedy = "Put such an address into OPENAI_BASE_URL or into the file"
+        raise InputError("a list of processes would show what is secret", field="--base-url", remedy=remedy)
+
+
+def _names_a_key(name: str) -> bool:
+    return name == "key" or names_a_secret(name)
 
 
 def _choose_author(values: dict[str, Any], flags: Mapping[str, Any]) -> None:
@@ -98,7 +115,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"is no YAML: {' '.join(str(error).split())}", where=str(path)) from error
+        raise _no_yaml(error, path) from None
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -106,6 +123,14 @@ def _read(path: Path) -> dict[str, Any]:
     for above, keys, known in _keys(values):
         _check_known(above, keys, known, str(path))
     return _said(values)
+
+
+def _no_yaml(error: Exception, path: Path) -> InputError:
+    """Where it breaks, but not the line itself: it may hold what nobody shall read."""
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+        return InputError(f"is no YAML ({type(error).__name__})", where=str(path))
+    return InputError(f"is no YAML: {error.problem}", where=str(path), row=mark.line + 1)
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,6 +179,7 @@ def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
 
 def _check(config: Config, where: str) -> None:
     """What types do not say."""
+    _check_secrets(config, where)
     prices = config.budget.input_price, config.budget.output_price
     if config.budget.money is not None and prices == (None, None):
         raise InputError(
@@ -162,6 +188,38 @@ def _check(config: Config, where: str) -> None:
             field="budget.money",
             remedy="Give budget.input_price and budget.output_price, for a million tokens",
         )
+
+
+def _check_secrets(config: Config, where: str) -> None:
+    """Whatever stands in a run's folder or in a list of processes is no secret. Nothing is repeated here."""
+    if not config.model.api_key_env.isidentifier():
+        raise InputError(
+            "is not the name of a variable",
+            where=where,
+            field="model.api_key_env",
+            remedy="The key itself belongs into the environment: export OPENAI_API_KEY=...",
+        )
+    if (name := _secret_in(config.command)) is not None:
+        raise InputError(
+            f"a list of processes and the run's folder would show the value of {name}",
+            where=where,
+            field="command",
+            remedy="Set a variable before this command: an agent gets all of them, and may be given $NAME",
+        )
+
+
+def _secret_in(command: str) -> str | None:
+    """The name of what a shell would set or hand over, where it looks like a secret that is written out."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    for word, after in itertools.pairwise([*words, ""]):
+        name, equals, value = word.partition("=")
+        value = value if equals else after if name.startswith("-") else ""
+        if value and not value.startswith(("$", "-")) and names_a_secret(name.lstrip("-")):
+            return name
+    return None
 
 
 def template() -> str:

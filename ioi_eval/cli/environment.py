@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ioi_eval.errors import InputError
+from ioi_eval.secret import Secret
 from ioi_eval.store import Store, default_root
 
 TOKEN_VARIABLE = "IOI_EVAL_TOKEN"
@@ -27,11 +28,11 @@ def cache_folder() -> Path:
     return default_root(os.environ.get(CACHE_VARIABLE))
 
 
-def read_token(path: Path | str | None) -> str:
+def read_token(path: Path | str | None) -> Secret:
     """What is in that file, else in the variable; empty: no token."""
     if path is None:
-        return os.environ.get(TOKEN_VARIABLE, "").strip()
-    token = Path(path).read_text(errors="replace").strip()
+        return Secret(os.environ.get(TOKEN_VARIABLE, "").strip())
+    token = Secret(Path(path).read_text(errors="replace").strip())
     if not token:
         raise InputError("there is no token in it", where=str(path), field="--token-file")
     return token

@@ -49,6 +49,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems import fingerprint as made_of
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.runner import RunSummary
+from ioi_eval.secret import Secret
 from ioi_eval.store import Store
 
 INSTANCES = "instances.jsonl"
@@ -226,8 +227,8 @@ async def _author(request: Request, generations: Generations) -> AsyncIterator[A
         yield model
 
 
-def _key(config: Config) -> str:
-    return os.environ.get(config.model.api_key_env, "")
+def _key(config: Config) -> Secret:
+    return Secret(os.environ.get(config.model.api_key_env, ""))
 
 
 def _model(config: Config) -> ModelOptions:

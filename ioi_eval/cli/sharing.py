@@ -14,6 +14,7 @@ from ioi_eval.benchmarks.results import check_results_path, write_results
 from ioi_eval.cli.injecting import takes
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
+from ioi_eval.secret import Secret
 
 TOKEN_VARIABLE = "HF_TOKEN"
 _LINES = 12  # of a card that is only shown
@@ -60,7 +61,7 @@ def share(sharing: Sharing, out: str) -> Iterator[str]:
         write_results(Path(out), Path(sharing.results))
         yield f"Results: {sharing.results}"
     if sharing.repo:
-        token = os.environ.get(TOKEN_VARIABLE)
+        token = Secret(os.environ.get(TOKEN_VARIABLE, ""))
         done = publish(Path(out), sharing.repo, private=not sharing.public, token=token, dry=sharing.dry)
         yield from _said(done)
 

@@ -22,12 +22,14 @@ from ioi_eval.generate.asking import Ask, GenerationFailed, Text
 from ioi_eval.generate.budget import Budget
 from ioi_eval.generate.replies import Fault, Kind, Reply, read_reply
 from ioi_eval.models import Value
+from ioi_eval.secret import Secret, names_a_secret
 
 _LONGEST_PAUSE = 120.0  # seconds; a server that names a longer one is not waited for so long
 _PAUSES = 10  # refusals with a named pause that weigh as much as one fault
 _UNREACHABLE = 2  # attempts where nobody has ever answered
 _HOPELESS = 100  # asks in a row that failed: nobody else is asked
 _LARGEST = 64 << 20  # bytes of a reply
+_LIKE_THIS = "Write it as http://127.0.0.1:8000/v1"
 _RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a request that are ours
 
 
@@ -60,10 +62,11 @@ class ChatModel:
 
     def __init__(self, options: ModelOptions, budget: Budget, *, key: str = "") -> None:
         check_model(options, key)
-        self._options, self._budget, self._key = options, budget, key.strip()
+        self._options, self._budget, self._key = options, budget, Secret(key.strip())
         self._url = _completions(options.base_url)
         self._http = httpx.AsyncClient(
             headers=_headers(self._key),
+            auth=_basic(options.base_url),
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
@@ -116,7 +119,7 @@ class ChatModel:
 
     def _give_up(self, fault: Fault, attempts: int) -> None:
         """Returns where another attempt is worth it."""
-        reason = self._without_key(fault.reason)
+        reason = self._key.out_of(fault.reason)
         unknown = not self._answered and fault.kind in (Kind.STRANGE, Kind.REFUSED)
         if fault.kind is Kind.FINAL or (unknown and attempts >= min(_UNREACHABLE, self._options.attempts)):
             self._refuse(reason)
@@ -133,9 +136,6 @@ class ChatModel:
             where=_shown(self._url),
             remedy="Look at model.name, model.base_url and the key in the environment",
         )
-
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
 
     def _growing(self, attempt: int) -> float:
         longest: float = min(_LONGEST_PAUSE, self._options.pause * 2.0 ** (attempt - 1))
@@ -170,7 +170,8 @@ class ChatModel:
             raise Fault(Kind.LATER, f"no reply within {self._options.timeout:g} s") from error
         except httpx.RequestError as error:
             kind = Kind.STRANGE if isinstance(error, httpx.ConnectError) else Kind.LATER
-            raise Fault(kind, f"{type(error).__name__}: {error}".rstrip(": ")) from error
+            said = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
+            raise Fault(kind, said) from None  # its own words may be those of the server
 
     async def _posted(self, body: bytes) -> Reply:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -181,7 +182,9 @@ class ChatModel:
                 if size > _LARGEST:
                     raise Fault(Kind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
                 pieces.append(piece)
-        return read_reply(response.status_code, response.headers, b"".join(pieces), now=time.time())
+        told = {name: self._key.out_of(value) for name, value in response.headers.items()}
+        received = self._key.out_of_reply(b"".join(pieces))
+        return read_reply(response.status_code, told, received, now=time.time())
 
     def _text(self, ask: Ask, reply: Reply, body: Mapping[str, Any]) -> Text:
         usage = self._budget.usage(
@@ -200,33 +203,41 @@ class ChatModel:
 def check_model(options: ModelOptions, key: str) -> None:
     """Raises InputError for what can be seen to be wrong without asking anybody."""
     _completions(options.base_url)
-    _headers(key.strip())
+    _headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
         remedy = "Programs for each problem are `samples`" if name == "n" else "Leave it out"
         raise InputError("is not for others to set", field=f"model.extra.{name}", remedy=remedy)
+    for name in filter(names_a_secret, options.sampling.extra):
+        remedy = "The key's place is the variable that model.api_key_env names"
+        raise InputError("would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy)
 
 
 def _completions(base_url: str) -> httpx.URL:
     try:
         base = httpx.URL(base_url.strip())
-        url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions")
-    except httpx.InvalidURL as error:
-        raise InputError(f"is no URL: {error}", field="model.base_url") from error
+        url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions", userinfo=b"")
+    except httpx.InvalidURL:  # whose words may repeat a password
+        raise InputError("is no URL", field="model.base_url", remedy=_LIKE_THIS) from None
     if url.scheme not in ("http", "https") or not url.host:
-        remedy = "Write it as http://127.0.0.1:8000/v1"
-        raise InputError("is no address of a server", field="model.base_url", remedy=remedy)
+        raise InputError("is no address of a server", field="model.base_url", remedy=_LIKE_THIS)
     return url
 
 
+def _basic(base_url: str) -> httpx.BasicAuth | None:
+    """A name and a password of the address. There they would be in every message that names it."""
+    url = httpx.URL(base_url.strip())
+    return httpx.BasicAuth(url.username, url.password) if url.userinfo else None
+
+
 def _shown(url: httpx.URL) -> str:
-    """Without what may be secret: a password, or a key behind the question mark."""
-    return str(url.copy_with(userinfo=b"", query=None))
+    """Without what may be secret: a key behind the question mark."""
+    return str(url.copy_with(query=None))
 
 
-def _headers(key: str) -> dict[str, str]:
+def _headers(key: Secret) -> dict[str, str]:
     if not (key.isascii() and key.isprintable()):
         raise InputError("the key has characters that no key has", field="model.api_key_env")
-    return {"Authorization": f"Bearer {key}"} if key else {}
+    return {"Authorization": key.bearer} if key else {}
 
 
 class _Gate:

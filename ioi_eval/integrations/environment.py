@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ioi_eval.engines import Engine
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
+from ioi_eval.secret import Secret
 from ioi_eval.store import default_root
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Servers(Value):
 
     text: str  # a list of addresses, `slurm`, `k8s:SERVICE`, `@FILE`
     per_endpoint: int | None = None  # jobs at a time; None: as many as a server says
-    token: str | None = None
+    token: Secret = Secret()
     rank: int = 0
     world: int = 1
 
@@ -50,7 +51,7 @@ def servers_of(variables: Mapping[str, str]) -> Servers | None:
     return Servers(
         text=text,
         per_endpoint=_number(variables, _PER_ENDPOINT, None, least=1),
-        token=variables.get(_TOKEN, "").strip() or None,
+        token=Secret(variables.get(_TOKEN, "").strip()),
         rank=_number(variables, "RANK", _number(variables, "LOCAL_RANK", 0)),
         world=_number(variables, "WORLD_SIZE", 1),
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
+from ioi_eval.secret import Secret
 
 
 class ServerOptions(Value):
@@ -22,7 +23,7 @@ class ServerOptions(Value):
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
-    token: str = ""  # that requests must bring; empty: none
+    token: Secret = Secret()  # that requests must bring; empty: none
 
     def limits(self) -> Mapping[str, int]:
         """By the names that requests have for them: what a job gets, and the most that it may ask for."""

@@ -70,7 +70,9 @@ def _refuse_secrets(parts: SplitResult) -> None:
 
 
 def _not_an_address(text: str) -> InputError:
-    return InputError(f"{text.strip()!r} is not the address of a server", remedy=_URLS)
+    """What stands in front of an @ may be a password."""
+    *hidden, shown = text.strip().rsplit("@", maxsplit=1)
+    return InputError(f"{'***@' * bool(hidden) + shown!r} is not the address of a server", remedy=_URLS)
 
 
 # --- discoveries -------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ioi_eval.errors import (
     JobRejected,
 )
 from ioi_eval.models import Job, JobResult, Profile, StageStatus
+from ioi_eval.secret import Secret
 
 _ATTEMPTS = 8
 _SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
@@ -62,7 +63,7 @@ class PistonEngine:
         self._discovery, self._same_compiler, self._attempts = discovery, same_compiler, attempts
         self._per_endpoint, self._total, self._given = per_endpoint, total, profile
         self._patience = patience or Patience()
-        self._token = token
+        self._token = Secret(token or "")
         self._running: _Running | None = None
 
     @property

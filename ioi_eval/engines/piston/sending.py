@@ -14,6 +14,7 @@ from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.errors import BrokenReply, EngineUnavailable, JobRejected
 from ioi_eval.models import Job, JobResult, Value
 from ioi_eval.protocol.piston import decode_reply, encode_request
+from ioi_eval.secret import Secret
 
 if TYPE_CHECKING:
     import aiohttp
@@ -63,9 +64,10 @@ class Wire:
     """The connections of one engine."""
 
     def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:
+        self._token = Secret(token or "")
         self._headers = {"Accept-Encoding": "identity"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
+        if self._token:
+            self._headers["Authorization"] = self._token.bearer
         self._connect = connect
         self._session: aiohttp.ClientSession | None = None
 
@@ -109,18 +111,22 @@ class Wire:
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
         timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
-        body, headers = (request.body, _headers(request)) if request is not None else (None, None)
+        sent, headers = (request.body, _headers(request)) if request is not None else (None, None)
         try:
             async with self._session.request(
-                method, address, data=body, headers=headers, timeout=timeout, allow_redirects=False
+                method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
-                return Answer(status=response.status, body=await _read(response))
+                body = await _read(response)
+                return Answer(status=response.status, body=self._token.out_of_reply(body))
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:
             raise NoAnswer(f"{_server(address)} gave no answer in {time:.3g} s") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise BrokenReply(f"{_server(address)} broke off: {type(error).__name__}: {error}") from error
+            said = self._token.out_of(f"{type(error).__name__}: {error}")
+            raise BrokenReply(
+                f"{_server(address)} broke off: {said}"
+            ) from None  # what it said may be the token
 
 
 def _headers(request: Request) -> Mapping[str, str]:

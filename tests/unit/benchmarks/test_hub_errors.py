@@ -18,6 +18,7 @@ from ioi_eval.benchmarks.dumps import find_dumps
 from ioi_eval.benchmarks.publishing import publish
 from ioi_eval.benchmarks.tables import open_table
 from ioi_eval.errors import InputError
+from ioi_eval.secret import Secret
 
 
 @pytest.fixture(params=["httpx", "httpx2"])
@@ -52,4 +53,4 @@ def test_a_push(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Pat
     (tmp_path / "report.md").write_text("# Scores\n")
     monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", failing(error))
     with pytest.raises(InputError, match=r"me/x, .*cannot be pushed .*not known.*Is there a network"):
-        publish(tmp_path, "me/x", private=True, token="x", dry=False)
+        publish(tmp_path, "me/x", private=True, token=Secret("x"), dry=False)

@@ -80,6 +80,11 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("temperature: 1", ["'temperature'", "Did you mean 'model.temperature'"]),
         ("model: {samples: 1}", ["'model.samples'", "Did you mean 'samples'"]),
         ("model: {api_key: sk-secret}", ["'model.api_key'", "'api_key_env'"]),
+        ("model: {api_key_env: sk-secret}", ["'model.api_key_env'", "export OPENAI_API_KEY"]),
+        ("command: MODEL_KEY=sk-secret agent", ["'command'", "MODEL_KEY", "$NAME"]),
+        ("command: agent --api-key sk-secret", ["'command'", "--api-key"]),
+        ("command: agent --token=sk-secret 'a", ["'command'", "--token"]),
+        ("model: {name: sk-secret: 1}", ["is no YAML", "line 1"]),
         ("1: 2", ["unknown key '1'"]),
         ("sample_size: many", ["'sample_size'", "expected `int | null`"]),
         ("sample_size: 0", ["'sample_size'", ">= 1"]),
@@ -107,6 +112,26 @@ def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> No
     said = refused(tmp_path, text)
     assert all(word in said for word in [str(tmp_path / "config.yaml"), *words]), said
     assert "sk-secret" not in said and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "agent --api-key $MODEL_KEY",
+        "KEY=$OPENAI_API_KEY agent",
+        "agent --max-tokens 9 --token-file f",
+        "a --token",
+    ],
+)
+def test_commands_that_show_nothing(tmp_path: Path, command: str) -> None:
+    assert read(tmp_path, f"command: {command}").command == command
+
+
+@pytest.mark.parametrize("url", ["http://me:sk-secret@host/v1", "https://host/v1?v=1&key=sk-secret"])
+def test_an_address_with_a_secret_is_not_for_a_list_of_processes(tmp_path: Path, url: str) -> None:
+    said = refused(tmp_path, "", model__base_url=url)
+    assert "--base-url" in said and "OPENAI_BASE_URL" in said and "sk-secret" not in said
+    assert read(tmp_path, f"model: {{base_url: '{url}'}}").model.base_url == url
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

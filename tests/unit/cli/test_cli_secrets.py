@@ -1,23 +1,68 @@
-"""A token is in nothing that others may read: output, log, report, journal, cache, list of processes."""
+"""A secret is in nothing that others may read: output, log, report, journal, cache, list of processes."""
 
 from __future__ import annotations
 
+import inspect
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_args
 
 import leftovers
-from cli_helpers import RIGHT, CommandLine, results, row, write_dump
+import pytest
+from cli_helpers import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
+from model_server import Answer, Asked, as_json, fenced, model_server
+from repeating_server import repeating
+from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
-TOKEN = "t0ken-9b6c2f51d7"
+from ioi_eval.cli import app
+
+__all__ = ["copies"]  # a fixture
+
+TOKEN, KEY, HUB = "t0ken-9b6c2f51d7", "sk-7d1c-a-model-s-key", "hf_a0b1c2d3e4f5g6h7"
+SECRETS = {"IOI_EVAL_TOKEN": TOKEN, "MODEL_KEY": KEY, "HF_TOKEN": HUB}
 # Tells all it can find, in words that become feedback.
-CURIOUS = """import os, sys
+CURIOUS = """import glob, os, sys
 sys.stderr.write(repr(dict(os.environ)) + " ".join(sys.argv))
+for name in glob.glob("/proc/*/environ") + glob.glob("/proc/*/cmdline"):
+    try:
+        sys.stderr.write(open(name).read())
+    except OSError:
+        pass
 sys.exit(1)
 """
+# Whoever looks for a fault turns everything on.
+LOUD = "import logging\nlogging.basicConfig(level=logging.DEBUG)\n"
+
+
+@pytest.fixture
+def loud(cli: CommandLine, tmp_path: Path) -> CommandLine:
+    """With all secrets in the environment, and everything that any library logs on standard error."""
+    (tmp_path / "loud").mkdir()
+    (tmp_path / "loud" / "sitecustomize.py").write_text(LOUD)
+    more = {
+        "PYTHONPATH": str(tmp_path / "loud"),
+        "HF_HUB_VERBOSITY": "debug",
+        "HF_HOME": str(tmp_path / "hf"),
+    }
+    return replace(cli, environment={**SECRETS, **more})
+
+
+def seen(cli: CommandLine, *said: object) -> list[str]:
+    """Where a secret can be read, in what was said and in any file."""
+    found = [secret for secret in SECRETS.values() if secret in repr(said)]
+    for folder in (cli.folder, cli.cache):
+        files = {
+            path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "secret"
+        }
+        found += [
+            str(path) for path, data in files.items() if any(s.encode() in data for s in SECRETS.values())
+        ]
+    return found
 
 
 @contextmanager
@@ -41,7 +86,10 @@ def watched(found: list[str]) -> Iterator[None]:
 def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_path: Path) -> None:
     """The worker has it from a file, its client from the environment."""
     (tmp_path / "secret").write_text(TOKEN + "\n")
-    client, other = (replace(cli, environment={"IOI_EVAL_TOKEN": text}) for text in (TOKEN, "another"))
+    cli = replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": ""})
+    client, other = (
+        replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": text}) for text in (TOKEN, "another")
+    )
     from_file = ("--token-file", tmp_path / "secret")
     rows = [row("a", RIGHT), row("b", CURIOUS, language="python")]
     dump = write_dump(tmp_path / "dump.jsonl", rows)
@@ -59,7 +107,64 @@ def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_pat
     assert "not this worker's token. Put the token that" in without.stderr
     assert any("worker" in line for line in shown), "somebody has looked"
     said = [shown, told, scored.stdout, scored.stderr, looked.stdout, looked.stderr, without.stderr]
-    assert TOKEN not in repr(said)
-    for folder in (tmp_path, cli.cache):
-        files = (path for path in folder.rglob("*") if path.is_file() and path.name != "secret")
-        assert not [path for path in files if TOKEN.encode() in path.read_bytes()]
+    assert seen(cli, *said) == []
+
+
+def test_a_model_s_key_is_nowhere_to_be_seen(loud: CommandLine, copies: Path) -> None:
+    """A server that repeats it, in programs and in refusals; a run to its end and one that is interrupted."""
+
+    def answer(asked: Asked) -> Answer:
+        refusal = {"error": {"message": f"{'x' * 290} {KEY} is not good enough"}}
+        cut = Answer(200, KEY.encode(), cut=9)
+        known = {1: fenced(f"print(2 * int(input()))  # {KEY}\n"), 2: as_json(refusal, 500), 3: cut}
+        return known.get(place(asked)) or hanging(server.over)
+
+    shown: list[str] = []
+    with watched(shown), model_server(answer) as server:
+        words = ["run", "-c", write_config(loud, copies, server.url, concurrency=4)]
+        ended = loud(*words, *tasks(1, 2, 3))
+        process = loud.start(*words, *tasks(1, 4), "--out", "interrupted")
+        wait_for_rows(loud.folder / "interrupted", 1, process)
+        process.send_signal(signal.SIGINT)
+        interrupted = process.communicate()
+    assert all(asked.headers["Authorization"] == f"Bearer {KEY}" for asked in server.asked)
+    assert (ended.returncode, process.returncode) == (3, 130), ended.stderr
+    assert results(loud.folder / "run").keys() == {"apps_1#0"}
+    assert "DEBUG:httpcore" in ended.stderr and "not written: apps_2#0: HTTP 500: xx" in ended.stderr
+    assert seen(loud, shown, ended.stdout, ended.stderr, interrupted) == []
+
+
+def hanging(over: threading.Event) -> Answer:
+    over.wait()
+    return Answer()
+
+
+def test_the_hub_s_token_is_nowhere_to_be_seen(loud: CommandLine, problems: Path) -> None:
+    with repeating("401") as (hub, _):
+        loud = replace(loud, environment={**loud.environment, "HF_ENDPOINT": hub.url})
+        done = loud("score", "me/x", "--problems", problems)
+    assert any(HUB in headers for headers in hub.received), "it was sent where it belongs"
+    assert done.returncode == 2 and "error: me/x: " in done.stderr
+    assert seen(loud, done.stdout, done.stderr) == []
+
+
+# --- nobody can even give one where it would be seen -----------------------------------------------------
+
+
+def options() -> Iterator[tuple[str, Any]]:
+    """Of every command: an option's names, and the type of what follows it."""
+    for one in app.registered_commands:
+        assert one.callback is not None
+        for name, parameter in inspect.signature(one.callback, eval_str=True).parameters.items():
+            kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
+            written = [word for info in more for word in getattr(info, "param_decls", None) or ()]
+            yield from ((f"{one.callback.__name__} {word}", kind) for word in (f"--{name}", *written))
+
+
+def test_no_option_takes_a_secret() -> None:
+    """A list of processes would show it: what looks like one is the name of a file, or a number."""
+    words = ("key", "token", "secret", "password", "credential", "auth")
+    suspicious = {name: kind for name, kind in options() if any(word in name for word in words)}
+    assert {"score --token_file", "worker --token_file", "run --max_tokens"} <= suspicious.keys()
+    harmless = (Path | None, int | None, bool)
+    assert {name: kind for name, kind in suspicious.items() if kind not in harmless} == {}

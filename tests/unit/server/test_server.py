@@ -16,6 +16,7 @@ from server_helpers import API, Caller, job, until
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.models import Job, JobResult
+from ioi_eval.secret import Secret
 from ioi_eval.server import Server, ServerOptions, check_address
 
 JSON = {"Content-Type": "application/json"}
@@ -256,7 +257,7 @@ async def test_a_port_that_is_taken(server: Server, engine: EmbeddedEngine) -> N
 
 async def test_with_a_token_only_who_brings_it_is_answered(engine: EmbeddedEngine) -> None:
     async with (
-        Server(engine, ServerOptions(port=0, token="secret")) as server,
+        Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Caller(session)

@@ -1,0 +1,163 @@
+"""Keys and tokens go to the server they are meant for and nowhere else, whatever that server does."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+from repeating_server import HOW, RepeatingServer, repeating
+
+from ioi_eval.benchmarks.publishing import publish
+from ioi_eval.engines.piston.discovery import endpoint_url
+from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.errors import InputError, IoiEvalError
+from ioi_eval.generate import Budget, ChatModel, ModelOptions
+from ioi_eval.generate.asking import Ask, GenerationFailed
+from ioi_eval.integrations.environment import servers_of
+from ioi_eval.secret import Secret, names_a_secret
+from ioi_eval.server import ServerOptions
+
+SECRET = "sk-4b1/9f+never-to-be-seen"
+Call = Callable[[str, Path], Awaitable[object]]
+
+
+# --- the value itself ----------------------------------------------------------------------------------
+
+
+def test_who_looks_does_not_see_it() -> None:
+    servers = servers_of({"PISTON_ENDPOINTS": "a", "IOI_EVAL_TOKEN": SECRET})
+    assert servers is not None and servers.token == SECRET
+    seen = repr(
+        [
+            Secret(SECRET),
+            {"Authorization": Secret(SECRET).bearer},
+            servers,
+            ServerOptions(token=Secret(SECRET)),
+        ]
+    )
+    assert SECRET not in seen and seen.count("***") == 4
+
+
+def test_it_is_taken_out_of_what_others_say() -> None:
+    secret = Secret(SECRET)
+    assert secret.out_of(f"wrong key {SECRET}!") == "wrong key ***!"
+    assert Secret("").out_of("nothing") == "nothing"
+    written = json.dumps({"key": SECRET}).replace("/", "\\/")
+    assert json.loads(secret.out_of_reply(written.encode())) == {"key": "***"}
+
+
+def test_a_word_that_somebody_set_for_a_key_stays_in_programs() -> None:
+    assert Secret("EMPTY").out_of_reply(b"#define EMPTY 0") == b"#define EMPTY 0"
+
+
+def test_names_of_secrets() -> None:
+    some = [
+        "api_key",
+        "OPENAI_API_KEY",
+        "KEY",
+        "MODEL_KEY",
+        "api-key",
+        "HF_TOKEN",
+        "hub-token",
+        "secret",
+        "Password",
+    ]
+    none = ["max_tokens", "key", "token_file", "api_key_env", "prompt_cache_key", "tokenizer", "model"]
+    assert [name for name in [*some, *none] if names_a_secret(name)] == some
+
+
+# --- and everything that sends one -----------------------------------------------------------------------
+
+
+async def ask_a_model(url: str, folder: Path) -> object:
+    options = ModelOptions(name="m", base_url=url, attempts=2, pause=0.001, timeout=20.0)
+    async with ChatModel(options, Budget(), key=SECRET) as model:
+        return await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
+
+
+async def ask_a_judge(url: str, folder: Path) -> object:
+    async with Wire(token=SECRET) as wire:
+        return await wire.execute(url, Request(body=b"{}"), 20.0), await wire.get(
+            url, "/api/v2/runtimes", 20.0
+        )
+
+
+async def push_to_the_hub(url: str, folder: Path) -> object:
+    (folder / "results.jsonl").write_text('{"key": "1"}\n')
+    (folder / "report.md").write_text("# Scores\n")
+    (folder / "summary.json").write_text("{}")
+    return publish(folder, "me/x", private=True, token=Secret(SECRET), dry=False)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The hub's client tries again and again, with pauses."""
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", lambda seconds: None)
+        yield
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("call", [ask_a_model, ask_a_judge, push_to_the_hub])
+async def test_what_comes_back_goes_nowhere(
+    call: Call, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with repeating(how) as (server, other):
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
+        said = await told(call, server, tmp_path)
+    assert any(SECRET in one for one in server.received), "it was sent where it belongs"
+    assert SECRET not in repr(other.received), "and to nobody else"
+    assert SECRET not in said + logged(caplog)
+    assert SECRET[:8] not in said, "no part of it"
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> str:
+    """At the lowest level, but for the wire itself: httpcore's trace shows what a server's headers are."""
+    messages = [record.getMessage() for record in caplog.records]
+    return "\n".join(text for text in messages if not text.startswith("receive_response_headers."))
+
+
+async def test_a_password_of_an_address_is_in_no_message(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with repeating("200") as (server, _):
+        url = server.url.replace("//", "//me:pass-word@")
+        options = ModelOptions(name="m", base_url=url)
+        async with ChatModel(options, Budget()) as model:
+            await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
+    assert "authorization: Basic" in server.received[0].replace("Authorization", "authorization")
+    assert "pass-word" not in caplog.text
+    with pytest.raises(InputError) as caught:
+        ChatModel(ModelOptions(name="m", base_url="http://me:pass/word@host"), Budget())
+    assert "pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://me:pass-word@host", "http://me:pass-word@host:port", "me:pass-word@h"]
+)
+def test_a_password_of_a_judge_s_address_is_not_repeated(address: str) -> None:
+    with pytest.raises(InputError) as caught:
+        endpoint_url(address)
+    assert "pass-word" not in repr(caught.value)
+
+
+async def told(call: Call, server: RepeatingServer, folder: Path) -> str:
+    """All that can be known of how it ended."""
+    try:
+        return repr(await call(server.url, folder))
+    except (IoiEvalError, GenerationFailed) as error:
+        return "\n".join([*traceback.format_exception(error), *(repr(one) for one in chain(error))])
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
