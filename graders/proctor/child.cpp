@@ -51,7 +51,7 @@ void set_limits(const room::Room& room, const Limits& limits) {
   // A backstop for a supervisor that is starved: two seconds later than it would have killed.
   if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
   // Counted per user: elsewhere than in a namespace of its own it would count the user's other work too.
-  if (room.user && layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, limits.processes);
+  if (room.counts && layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, limits.processes);
 }
 
 void place_standard(const Program& program) {

@@ -35,6 +35,7 @@ struct Grant {
 struct Room {
   Layers layers;
   bool user = false, mount = false, net = false, ipc = false;  // namespaces entered
+  bool counts = false;                                         // RLIMIT_NPROC counts what is in the user namespace, and nothing else
   bool pid = false;                                            // programs get a pid namespace each
   bool own_proc = false;                                       // and can mount a /proc that shows nothing else
   int landlock_abi = 0;

@@ -119,9 +119,8 @@ class Supervisor {
     if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get(), births_.descriptor(), signals_.get()});
   }
 
-  // In a namespace of its own RLIMIT_NPROC counts this program's processes; elsewhere all of the same user's.
   bool asks_for_births() const {
-    const bool counted = room_.user && room_.layers.on("rlimit-nproc");
+    const bool counted = room_.counts && room_.layers.on("rlimit-nproc");
     return !counted && program_.limits.processes != unlimited && room_.layers.on("births") && births::available();
   }
 
