@@ -281,7 +281,8 @@ _JAVA = Language(
     marks=("class ", "interface ", "record ", "import java"),
 )
 
-# The crate's name would be made of the file's, and not every name of a file can be one.
+# The crate's name would be made of the file's, and not every name of a file can be one. Its type is not for
+# the source to say: a library cannot be started. Nor can what Go makes of another package than main.
 _RUST = Language(
     name="rust",
     aliases=("rust", "rustc", "rs", *(f"rust1.{minor}" for minor in range(30, 130))),
@@ -292,6 +293,7 @@ _RUST = Language(
     flags=(
         "--edition={standard}",
         "--crate-name=submission",
+        "--crate-type=bin",
         "-Copt-level=3",
         "-Ctarget-feature=+crt-static",
         "-Cstrip=symbols",
@@ -313,7 +315,7 @@ _GO = Language(
     suffixes=(".go",),
     command="go",
     remedy="apt-get install golang-go",
-    flags=("-ldflags=-s -w", "-buildvcs=false"),
+    flags=("-buildmode=exe", "-ldflags=-s -w", "-buildvcs=false"),
     build_template=("{tool}", "build", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="package main\n\nfunc main() {}\n",

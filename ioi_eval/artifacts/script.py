@@ -43,7 +43,10 @@ def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 {{ {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
 read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
-[ "$code" = 0 ] && exit 0
+if [ "$code" = 0 ]; then
+    [ -f {shlex.quote(recipe.output)} ] && exit 0
+    echo "nothing came of it" && code=1
+fi
 {control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
 exit "$code"
 """

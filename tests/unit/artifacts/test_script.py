@@ -124,9 +124,30 @@ def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, e
 def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Ending) -> None:
     """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
     recipe = recipe_of("package main", language="go")
-    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\nexit {code}")
+    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
     stage = build(tmp_path, recipe, msgspec.structs.replace(tool, command="go"))
     assert ending(stage, recipe.refusals) is end
+
+
+def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path) -> None:
+    stage = build(tmp_path, recipe_of(), fake_tool(tmp_path, "exit 0"))
+    assert (ending(stage), stage.stdout) == (Ending.REFUSED, "nothing came of it\n")
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("rust", '#![crate_type = "lib"]\npub fn f() {}'),
+        ("rust", '#![crate_type = "cdylib"]\npub fn f() {}'),
+        ("go", "package lib\nfunc F() {}"),
+    ],
+)
+def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> None:
+    """Of which nobody would hear before it is to be started."""
+    recipe = recipe_of(code, language=language)
+    if shutil.which(recipe.tool) is None:
+        pytest.skip(f"without {recipe.tool}")
+    assert ending(build(tmp_path, recipe, real(recipe.tool)), recipe.refusals) is Ending.REFUSED
 
 
 def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:
