@@ -65,6 +65,34 @@ want_slurm() {
 # root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }
 
+starts_pytest() { nobody "$1/bin/python" -c 'import pytest' 2>/dev/null; }
+
+# nobody reads copies, because a checkout may lie where only its owner may look, and writes only its own folder.
+copy_for_nobody() {
+    mkdir "$1/tree" "$1/own"
+    tar -C "$top" --exclude=./.git --exclude='./.venv*' --exclude=./runs --exclude='./.*_cache' -cf - . |
+        tar -C "$1/tree" --no-same-owner -xf -
+    starts_pytest "$venv" || cp -a "$venv" "$1/venv"
+    chmod -R a+rX "$1"
+    chown 65534:65534 "$1/own"
+}
+
+# nobodys_python PLACE ARGUMENTS...: as nobody, in a copy of everything below PLACE; PLACE/own is nobody's to write.
+nobodys_python() (
+    place=$1 python=$venv
+    shift
+    [ -d "$place/tree" ] || copy_for_nobody "$place"
+    if [ -d "$place/venv" ]; then python=$place/venv; fi
+    starts_pytest "$python" ||
+        stop "nobody cannot start $(real_path "$python/bin/python"). With a Python that everybody may read, make another one:" \
+            "rm -rf '$venv'; export PYTHON=/usr/bin/python3"
+    cd "$place/tree"
+    nobody -u XDG_CACHE_HOME -u XDG_RUNTIME_DIR HOME=/nonexistent TMPDIR="$place/own" \
+        PYTHONPATH="$place/tree:$place/tree/tests/attacks:$place/tree/tests/proctor" \
+        PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$place/own/hypothesis" \
+        "$python/bin/python" "$@"
+)
+
 real_path() { "$1" -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null; }
 
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,38 +83,60 @@ _BY_LANGUAGE = [[each for each in PROGRAMS if each.language == language] for lan
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns by their titles."""
+class Half:
+    """What one user found. Columns by their titles."""
 
-    columns: dict[str, Column]
     user: str
+    columns: dict[str, Column]
+
+    @property
+    def attempts(self) -> int:
+        return sum(len(found) for column in self.columns.values() for found in column.values())
 
     @property
     def faults(self) -> list[str]:
         return [
-            f"{title}: {name}: {found.fault}"
+            f"as {self.user}: {title}: {name}: {found.fault}"
             for title, column in self.columns.items()
             for name, all_found in column.items()
             for found in all_found
             if found.fault
         ]
 
+
+@dataclass(frozen=True)
+class Table:
+    """What all users found, in the same columns."""
+
+    halves: Sequence[Half]
+
+    @property
+    def faults(self) -> list[str]:
+        return [fault for half in self.halves for fault in half.faults]
+
+    @property
+    def summary(self) -> str:
+        first, *others = self.halves
+        attempts = [f"{first.attempts} attempts as {first.user}"]
+        attempts += [f"{half.attempts} as {half.user}" for half in others]
+        return f"{len(ATTACKS)} attacks, {' and '.join(attempts)}, {len(self.faults)} successful."
+
     def markdown(self) -> str:
-        titles = list(self.columns)
-        attempts = sum(len(found) for column in self.columns.values() for found in column.values())
+        titles = list(self.halves[0].columns)
         lines = [
-            f"{len(ATTACKS)} attacks, {attempts} attempts as {self.user}, {len(self.faults)} successful.",
+            self.summary,
             "",
             "| attack | what it is after | written in | " + " | ".join(titles) + " | what stops it |",
             "|---|---|---|" + "---|" * len(titles) + "---|",
         ]
         for attack in ATTACKS:
-            cells = [_cell(column.get(attack.name, [])) for column in self.columns.values()]
+            cells = " | ".join(_cell(self._found(title, attack.name)) for title in titles)
             stops = ", ".join(attack.layers)
-            lines.append(
-                f"| {attack.name} | {attack.heading} | {attack.language} | {' | '.join(cells)} | {stops} |"
-            )
+            lines.append(f"| {attack.name} | {attack.heading} | {attack.language} | {cells} | {stops} |")
         return "\n".join(lines) + "\n"
+
+    def _found(self, title: str, name: str) -> list[Found]:
+        return [found for half in self.halves for found in half.columns[title].get(name, [])]
 
 
 def _cell(found: list[Found]) -> str:
