@@ -208,13 +208,13 @@ async def test_boxes_of_root_have_their_own_uids(engine: EmbeddedEngine) -> None
 
 
 async def test_other_boxes_cannot_be_seen(engine: EmbeddedEngine, base: Path) -> None:
-    marked = mark()
-    task = asyncio.create_task(run(engine, f"echo secret > s; sleep {marked}"))
+    marked, secret = mark(), mark()  # command lines of others may have any other word
+    task = asyncio.create_task(run(engine, f"echo {secret} > s; sleep {marked}"))
     await until(lambda: bool(alive(marked)))
     [box] = boxes(base)
     folder = box.parent
     stage = await run(engine, f"cat {box}/s; ls {folder} {folder}/kept; kill -9 -1; cat /proc/*/cmdline")
-    assert "secret" not in stage.stdout and box.name not in stage.stdout
+    assert secret not in stage.stdout and box.name not in stage.stdout
     assert alive(marked) != []
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
