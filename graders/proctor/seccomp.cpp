@@ -52,10 +52,10 @@ const std::vector<unsigned> common = {
     SYS_lseek, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
     SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_chdir, SYS_fchdir, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
     SYS_msync, SYS_mincore, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rt_sigpending,
-    SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres,
+    SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_nanosleep,
     SYS_gettimeofday, SYS_times, SYS_getrusage, SYS_getrlimit, SYS_setrlimit, SYS_dup, SYS_dup3, SYS_pipe2, SYS_pselect6,
     SYS_ppoll, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_timerfd_create, SYS_timerfd_settime,
-    SYS_timerfd_gettime, SYS_getitimer, SYS_setitimer, SYS_timer_create, SYS_timer_settime, SYS_timer_gettime, SYS_timer_delete,
+    SYS_timerfd_gettime, SYS_getitimer, SYS_setitimer, SYS_timer_settime, SYS_timer_gettime, SYS_timer_delete,
     SYS_timer_getoverrun, SYS_getpid, SYS_getppid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
     SYS_getresgid, SYS_getgroups, SYS_getpgid, SYS_getsid, SYS_uname, SYS_sysinfo, SYS_getcpu, SYS_sched_yield,
     SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max, SYS_sched_get_priority_min,
@@ -74,7 +74,7 @@ const std::vector<unsigned> common = {
 
 // Processes and files of one's own.
 const std::vector<unsigned> tools = {
-    SYS_mmap, SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
+    SYS_mmap, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_timer_create, SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_setsid, SYS_mkdirat, SYS_unlinkat,
     SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_truncate, SYS_mknodat, SYS_socketpair,
     SYS_prlimit64, SYS_fcntl, SYS_ioctl, SYS_prctl, SYS_mlock, SYS_munlock, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
@@ -145,6 +145,16 @@ Program counted_memory() {
           give(answer(EPERM)), give(allowed)};
 }
 
+// A clock may be that of a process, which its number names: how long another one has worked is a word that it can say. Those of
+// threads the kernel shows to their own process only.
+Program own_clock(pid_t self) {
+  const auto clock = [](pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; };
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), give(allowed), jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), give(allowed)};
+  const Program own = one_of(0, {clock(0, 0), clock(0, 1), clock(0, 2), clock(self, 0), clock(self, 1), clock(self, 2)}, EINVAL);
+  program.insert(program.end(), own.begin(), own.end());
+  return program;
+}
+
 // What is decided about one call: a verdict, or a piece of program that looks at the arguments.
 struct Rule {
   unsigned call;
@@ -162,6 +172,7 @@ void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
   rules.push_back({SYS_prlimit64, one_of(0, {0, own}, EPERM)});
   rules.push_back({SYS_futex, private_futex()});
   rules.push_back({SYS_mmap, counted_memory()});
+  for (const unsigned call : {SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_timer_create}) rules.push_back({call, own_clock(self)});
   // Without flags, one of which tells what others have read already.
   for (const unsigned call : {SYS_preadv2, SYS_pwritev2}) rules.push_back({call, one_of(5, {0}, EOPNOTSUPP)});
   // Leases, seals and the owner of signals reach beyond the process. So do locks: whoever may read a file sees those of others.
