@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from attack import HEADINGS, SECRET
-from campaign import BUILDS, FILED, SUCCEEDED, engine_of, rows_of
+from campaign import BUILDS, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
-from rounds import Round, files, functions, pairs, programs, scripts, sources
+from rounds import Found, Round, files, functions, pairs, programs, scripts, sources
 
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.judge import JudgeOptions, Scorer
@@ -101,6 +102,21 @@ def test_the_catalogue() -> None:
     assert {attack.heading for attack in ATTACKS} == set(HEADINGS)
     for attack in ATTACKS:
         assert attack.layers, f"what stops {attack.name} is said"
+
+
+def test_a_table_has_what_both_users_found() -> None:
+    one, other = ATTACKS[0].name, ATTACKS[1].name
+    halves = [
+        Half("root", {"here": {one: [Found("RE")], other: [Found("WA")]}}),
+        Half("an ordinary user", {"here": {one: [Found("RE"), Found("SG")], other: [Found("WA", "it won")]}}),
+    ]
+    table = Table([msgspec.json.decode(msgspec.json.encode(half), type=Half) for half in halves])
+    lines = table.markdown().splitlines()
+    assert lines[0] == table.summary
+    assert "2 attempts as root and 3 as an ordinary user, 1 successful." in table.summary
+    assert f"| {one} | " in lines[4] and " | RE SG | " in lines[4]
+    assert f"| {SUCCEEDED} | " in lines[5]
+    assert table.faults == [f"as an ordinary user: here: {other}: it won"]
 
 
 def test_the_table_of_the_documents_is_of_these_attacks() -> None:
