@@ -39,9 +39,10 @@ from ioi_eval.generate import (
     asks_of,
     check_model,
     fingerprint,
+    key_of,
     name_of,
 )
-from ioi_eval.journal import Fingerprint, read_failures, read_rows
+from ioi_eval.journal import Fingerprint, check_folder, read_failures, read_rows
 from ioi_eval.journal.files import replace
 from ioi_eval.languages import find
 from ioi_eval.models import Limits, Problem, Submission, Value
@@ -89,6 +90,7 @@ def prompt_of(config: Config) -> Iterator[str]:
 def generate_and_score(request: Request) -> Outcome:
     """Raises InputError before anything is asked, and KeyboardInterrupt when everything is cleaned up."""
     config, store, out = request.config, open_store(), Path(request.out)
+    check_folder(out)
     if not config.command:
         check_model(_model(config), _key(config))
     with closing(_problems(config, store)) as problems:
@@ -101,7 +103,7 @@ def generate_and_score(request: Request) -> Outcome:
                 request,
                 lambda: _submissions(request, problems, asks, generations, unwritten),
                 problems,
-                len(asks),
+                len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
                 made,
                 store,
             )
@@ -177,7 +179,7 @@ def _within(problems: Problems, seconds: float) -> Problems:
 
 
 def _asks(config: Config, problems: Problems) -> tuple[Ask, ...]:
-    language = find(config.language or language_of(config.benchmark)).name
+    language = _language(config)
     benchmark = benchmark_of(config.benchmark)
     prompts = Prompts(
         config.prompt,
@@ -187,6 +189,10 @@ def _asks(config: Config, problems: Problems) -> tuple[Ask, ...]:
     )
     usable = (problem for problem in problems.values() if not problem.unusable)
     return asks_of(usable, prompts, language=language, samples=config.samples)
+
+
+def _language(config: Config) -> str:
+    return find(config.language or language_of(config.benchmark)).name
 
 
 def _solution(language: str) -> str:
@@ -267,6 +273,9 @@ async def _submissions(
     unwritten: dict[str, str],
 ) -> AsyncIterator[Submission]:
     """Every program as it comes; why there is none goes into `unwritten`."""
+    for problem in problems.values():
+        if problem.unusable:
+            yield _unasked(problem, problems, request.config)
     async with (
         _author(request, generations) as author,
         Producing(asks, author, generations, at_once=request.config.concurrency) as news,
@@ -276,6 +285,15 @@ async def _submissions(
                 unwritten[one.key] = one.reason
             else:
                 yield _submission(generations.row(one.key), problems)
+
+
+def _unasked(problem: Problem, problems: Problems, config: Config) -> Submission:
+    """In the place of programs that nobody could judge: why not is to be found where all failures are."""
+    key, label = key_of(problem, 0), problems.label(problem)
+    row = {"uuid": key, "problem_id": problem.id, "model": _author_name(config)}
+    return Submission(
+        key=key, problem_id=label, code="", language=_language(config), year=problem.year, row=row
+    )
 
 
 def _submission(row: Mapping[str, Any], problems: Problems) -> Submission:

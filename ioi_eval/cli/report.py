@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,15 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.tables import show_comparison, show_scores
 from ioi_eval.errors import InputError
-from ioi_eval.reports import ReportOptions, named, read_contests, write_comparison, write_reports
+from ioi_eval.reports import (
+    ReportOptions,
+    Summary,
+    named,
+    read_contests,
+    summary,
+    write_comparison,
+    write_reports,
+)
 from ioi_eval.scoring import Mode
 
 _DEFAULT = ReportOptions()
@@ -45,7 +54,7 @@ def report(
     """Make reports of runs anew, also while they go on, and put runs side by side.
 
     A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
-    too: comparison.md, .html and .json in --out.
+    too: comparison.md, .html and .json in --out; runs that you may only read are compared as well.
 
     \b
     Examples:
@@ -61,7 +70,7 @@ def report(
         contests=None if medals is None else read_contests(medals),
     )
     distinct = {folder.resolve(): folder for folder in folders}.values()
-    summaries = {folder: write_reports(folder, options) for folder in distinct}
+    summaries = {folder: _summary(folder, options, alone=len(distinct) == 1) for folder in distinct}
     pages = [folder / "report.html" for folder in summaries]
     if len(summaries) > 1:
         runs = named(summaries)
@@ -77,6 +86,17 @@ def report(
         console.show(console.visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show:
         _open(pages)
+
+
+def _summary(folder: Path, options: ReportOptions, *, alone: bool) -> Summary:
+    """A run that is somebody else's is only read: it can be compared, its reports stay as they are."""
+    if os.access(folder, os.W_OK | os.X_OK):
+        return write_reports(folder, options)
+    found = summary(folder, options)
+    if alone:
+        remedy = "A run's reports lie in its folder: copy it to where you may write, and name the copy"
+        raise InputError("the folder cannot be written", where=str(folder), remedy=remedy)
+    return found
 
 
 def _open(pages: list[Path]) -> None:

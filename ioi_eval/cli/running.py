@@ -30,7 +30,7 @@ from ioi_eval.cli.judging import RunOptions, Work, judge_all
 from ioi_eval.cli.references import Asked, check_references, conclusion, reliable
 from ioi_eval.cli.sources import open_source
 from ioi_eval.errors import InputError
-from ioi_eval.journal import read_failures
+from ioi_eval.journal import check_folder, read_failures
 from ioi_eval.models import Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Summary, write_reports
@@ -70,8 +70,8 @@ class Outcome(Value):
 
 def score_dump(request: Request) -> Outcome:
     """Raises InputError before anything is written, and KeyboardInterrupt when everything is cleaned up."""
-    store = open_store()
-    out = Path(request.run.out)
+    out, store = Path(request.run.out), open_store()
+    check_folder(out)
     dumps = find_dumps(request.dumps)
     with closing(_problems(request, dumps, store)) as every:
         dump = _opened(request, dumps, every)  # what is wrong with it is said before anything is judged

@@ -26,7 +26,7 @@ from ioi_eval.cli.judging import RunOptions, Work, judge_all
 from ioi_eval.cli.running import check_not_empty, reading_options, reasons
 from ioi_eval.cli.sources import open_source
 from ioi_eval.errors import InputError
-from ioi_eval.journal import read_rows
+from ioi_eval.journal import check_folder, read_rows
 from ioi_eval.languages import find
 from ioi_eval.models import Submission, Value
 from ioi_eval.problems import Problems, fingerprint
@@ -77,13 +77,14 @@ class _Plan(Value):
 def validate_solutions(request: Request) -> Outcome:
     """Raises InputError before anything is written, and KeyboardInterrupt when everything is cleaned up."""
     _check_kind(request)
-    store = open_store()
+    out, store = Path(request.run.out), open_store()
+    check_folder(out)
     with closing(_problems(request, store)) as problems:
         plan = _planned(request, problems)
         call = judge_all(plan.work, request.run, store)
-        found = _compared(plan, Path(request.run.out))
-    write_validation(Path(request.run.out), found)
-    write_reports(Path(request.run.out))
+        found = _compared(plan, out)
+    write_validation(out, found)
+    write_reports(out)
     return Outcome(call=call, validation=found, note=plan.note)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
-from ioi_eval.generate.asking import Ask, Author, asks_of, fingerprint
+from ioi_eval.generate.asking import Ask, Author, asks_of, fingerprint, key_of
 from ioi_eval.generate.budget import Budget, BudgetOptions
 from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling, check_model
 from ioi_eval.generate.keeping import Generations
@@ -29,5 +29,6 @@ __all__ = [
     "asks_of",
     "check_model",
     "fingerprint",
+    "key_of",
     "name_of",
 ]

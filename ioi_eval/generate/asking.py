@@ -60,7 +60,7 @@ def asks_of(
     prompts = [(problem, prompt(problem)) for problem in problems]
     return tuple(
         Ask(
-            key=_key(problem, number),
+            key=key_of(problem, number),
             problem_id=problem.id,
             year=problem.year,
             prompt=text,
@@ -72,7 +72,7 @@ def asks_of(
     )
 
 
-def _key(problem: Problem, number: int) -> str:
+def key_of(problem: Problem, number: int) -> str:
     year = "" if problem.year is None else f"@{problem.year}"
     return f"{problem.id}{year}#{number}"
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate.asking import Ask, Text
-from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, refused, replace, sweep_drafts
+from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 
 NAME, ASKED = "generations.jsonl", "generations.json"
 _LOCK = ".generations.lock"
@@ -36,11 +36,7 @@ class Generations:
 
     def __enter__(self) -> Self:
         folder = self.path.parent
-        made = not folder.exists()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise refused(folder, error) from error
+        made = make_folder(folder)
         lock = self._held.enter_context(Lock(folder / _LOCK))
         self._held.callback(_unmake, folder, lock, made)
         try:

@@ -6,13 +6,14 @@ folder that the next one continues from.
 
 from ioi_eval.journal.fingerprint import Fingerprint, changes
 from ioi_eval.journal.journal import Journal
-from ioi_eval.journal.reading import RunInfo, read_failures, read_info, read_rows
+from ioi_eval.journal.reading import RunInfo, check_folder, read_failures, read_info, read_rows
 
 __all__ = [
     "Fingerprint",
     "Journal",
     "RunInfo",
     "changes",
+    "check_folder",
     "read_failures",
     "read_info",
     "read_rows",

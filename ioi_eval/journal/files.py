@@ -20,6 +20,17 @@ def refused(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written: {error.strerror}", where=str(path), remedy=_ELSEWHERE)
 
 
+def make_folder(folder: Path) -> bool:
+    """Whether it had to be made."""
+    if folder.is_dir():
+        return False
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise refused(folder, error) from error
+    return True
+
+
 def replace(path: Path, pieces: Iterable[bytes]) -> None:
     """Puts a new content in the place of a file: readers see the old one or the new one, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")

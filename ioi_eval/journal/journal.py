@@ -10,7 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.errors import InputError
-from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, refused, replace, sweep_drafts
+from ioi_eval.journal.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.journal.fingerprint import Fingerprint, changes
 from ioi_eval.journal.reading import (
     FAILURES,
@@ -19,6 +19,7 @@ from ioi_eval.journal.reading import (
     FailureHead,
     ResultHead,
     RunInfo,
+    check_folder,
     decoded,
     read_info,
 )
@@ -58,7 +59,7 @@ class Journal:
         fresh: bool = False,
     ) -> Self:
         """Locks the folder, reads what is done. `fresh` gives an earlier run up once there is a new row."""
-        made = _make(folder)
+        made = make_folder(folder)
         lock = Lock(folder / _LOCK).__enter__()
         journal = cls(folder, _info(fingerprint, settings or {}), lock)
         journal._made = made
@@ -94,20 +95,12 @@ class Journal:
             sweep_drafts(self._folder / name)
         self._old = read_info(self._folder)
         if self._old is None:
-            self._refuse_foreign_rows()
+            check_folder(self._folder)
         elif fresh or self._old.replacing:
             self._restart = True
         else:
             self._read_rows()
             self._compare(self._old.fingerprint)
-
-    def _refuse_foreign_rows(self) -> None:
-        for name in (RESULTS, FAILURES):
-            if (path := self._folder / name).exists():
-                problem = f"is there without {RUN}: it is not of a run that this program began"
-                raise InputError(
-                    problem, where=str(path), remedy="Choose another --out folder, or move the file away"
-                )
 
     def _read_rows(self) -> None:
         for name in (RESULTS, FAILURES):
@@ -246,17 +239,6 @@ def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
 
 def _encoded(row: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(row)
-
-
-def _make(folder: Path) -> bool:
-    """Whether the folder had to be made."""
-    if folder.is_dir():
-        return False
-    try:
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise refused(folder, error) from error
-    return True
 
 
 def _remove_empty(folder: Path) -> None:

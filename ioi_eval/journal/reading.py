@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.errors import InputError
-from ioi_eval.journal.files import lines
+from ioi_eval.journal.files import lines, refused
 from ioi_eval.journal.fingerprint import Fingerprint
 from ioi_eval.models import Value
 
@@ -54,6 +54,27 @@ def read_info(folder: Path) -> RunInfo | None:
 
 
 _OTHER_FOLDER = "Choose another --out folder"
+# What may be in a folder before its run is begun: what a model wrote, and what agents did.
+_BEFORE = frozenset({"agents", "generations.json", "generations.jsonl", "instances.jsonl"})
+_NAMED = 3
+
+
+def check_folder(folder: Path) -> None:
+    """Raises InputError where a run would be written between files that have nothing to do with it."""
+    if not folder.is_dir() or (folder / RUN).exists():
+        return
+    try:
+        there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    except OSError as error:
+        raise refused(folder, error) from error
+    others = sorted(there - _BEFORE)
+    if others:
+        shown = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        raise InputError(
+            f"the folder is not empty and not a run's: there is no {RUN} in it, but {shown}",
+            where=str(folder),
+            remedy="Give --out a new folder, an empty one, or that of a run",
+        )
 
 
 def read_rows(folder: Path) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.journal.files import replace
+from ioi_eval.journal.files import make_folder, replace
 from ioi_eval.models import Value
 from ioi_eval.reports import tables
 from ioi_eval.reports.document import Cell, Document, Section, Table
@@ -42,7 +42,7 @@ def _name(parts: tuple[str, ...], every: Collection[tuple[str, ...]]) -> str:
 
 def write_comparison(runs: Sequence[Run], folder: Path) -> Path:
     """Writes comparison.json, comparison.md and comparison.html; returns the last one's path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     replace(folder / f"{_NAME}.json", [msgspec.json.format(msgspec.json.encode(runs)), b"\n"])
     write_document(comparison(runs), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html")
     return folder / f"{_NAME}.html"

@@ -203,7 +203,7 @@ def test_a_foreign_file_is_never_touched(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "results.jsonl").write_text('{"key":"of another program"}\n')
     for fresh in (False, True):
-        with pytest.raises(InputError, match=r"without run\.json"):
+        with pytest.raises(InputError, match=r"no run\.json in it, but results\.jsonl"):
             Journal.open(folder, MADE_OF, fresh=fresh)
     assert (folder / "results.jsonl").read_text() == '{"key":"of another program"}\n'
     assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
@@ -448,3 +448,19 @@ def test_killed_at_random_moments_nothing_is_twice_and_nothing_lost(tmp_path: Pa
     for folder in before:
         assert run_to_the_end(folder) == undisturbed
         assert (folder / "failures.jsonl").read_bytes() == b""
+
+
+def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in (".hidden", "generations.jsonl"):
+        (folder / name).write_text("")
+    Journal.open(folder, MADE_OF).close()
+    for name in ("thesis.tex", "b", "c", "d"):
+        (folder / name).write_text("")
+    before = sorted(folder.iterdir())
+    for fresh in (False, True):
+        with pytest.raises(InputError, match=r"not a run's.* but b, c, d, \.\.\.\. Give --out a new folder"):
+            Journal.open(folder, MADE_OF, fresh=fresh)
+    assert sorted(folder.iterdir()) == before
+    (folder / "thesis.tex").rename(folder / "run.json")
+    (folder / "run.json").unlink()

@@ -48,6 +48,14 @@ def test_dumps(cli: CommandLine, problems: Path, text: str, words: list[str]) ->
     assert [word for word in words if word not in line] == []
 
 
+def test_a_folder_of_something_else(cli: CommandLine, problems: Path) -> None:
+    """`.` is where the dump and the problems lie."""
+    line = refused(cli, "score", dump_with(cli, GOOD), "--problems", problems, "--out", ".")
+    assert "not a run's: there is no run.json in it, but d.jsonl, problems" in line
+    assert line == refused(cli, "validate", problems, "--out", ".")
+    assert line == refused(cli, "run", "-b", "apps", "-m", "m", "--base-url", "http://h/v1", "--out", ".")
+
+
 def test_a_dump_that_is_not_there(cli: CommandLine, problems: Path) -> None:
     assert "none.jsonl" in refused(cli, "score", "none.jsonl", "--problems", problems, "--out", "run")
 

@@ -92,7 +92,7 @@ def test_the_command_and_its_results(cli: CommandLine, copies: Path) -> None:
         words = ["run", "-c", config, "--benchmark", "apps", "-n", "20"]
         levels = ["--filter-difficulty", "introductory", "--filter-difficulty", "interview"]
         done = cli(*words, *tasks(42, 157, NO_TESTS, 998, 41), *levels)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr
     # apps_998 and apps_41 are of another level; a place is counted before any choice.
     expected = [
         {"instance_id": "apps_42", "resolved": True, "passed": 5, "total": 5, "pass_rate": 1.0},
@@ -101,6 +101,9 @@ def test_the_command_and_its_results(cli: CommandLine, copies: Path) -> None:
     ]
     lines = [json.dumps(line, separators=(",", ":")) for line in expected]
     assert (cli.folder / "run" / "instances.jsonl").read_text().splitlines() == lines
+    assert "not judged: apps_999#0: No test cases provided" in done.stderr
+    [failure] = (cli.folder / "run" / "failures.jsonl").read_text().splitlines()
+    assert json.loads(failure)["key"] == "apps_999#0", "as where a dump is scored"
     assert "Resolved 1 of 3" in done.stdout and "apps_157" in done.stdout
     assert sorted(map(place, server.asked)) == [42, 157], "nobody can be judged on the others"
     assert all("10 s for each test" in asked.prompt for asked in server.asked)
@@ -113,7 +116,7 @@ def test_tests_that_cannot_be_understood(cli: CommandLine, copies: Path) -> None
     with model_server(right) as server:
         config = write_config(cli, copies, server.url)
         done = cli("run", "-c", config, *tasks(BROKEN_TESTS), "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     [only] = json.loads(done.stdout)["instances"]
     assert (list(only), only["instance_id"]) == (["instance_id", "resolved", "error"], "apps_998")
     assert only["resolved"] is False and only["error"].startswith("Could not parse test cases")

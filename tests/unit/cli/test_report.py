@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,20 @@ def test_one_run(cli: CommandLine) -> None:
     assert "pass@5: no problem has 5 scored submissions." in lines
     assert lines[-1] == "Report: run/report.md, for a browser run/report.html"
     assert {"summary.json", "report.md", "report.html"} <= contents(cli.folder / "run").keys()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="may write everywhere")
+def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
+    theirs, mine = run(cli.folder / "theirs", m1=6), run(cli.folder / "mine", m1=5)
+    theirs.chmod(0o555)
+    alone = cli("report", theirs)
+    assert alone.returncode == 2 and "the folder cannot be written. A run's reports lie in" in alone.stderr
+    together = cli("report", theirs, mine, "--out", "both")
+    assert together.returncode == 0, together.stderr
+    assert (mine / "report.md").exists() and not (theirs / "report.md").exists()
+    nowhere = cli("report", theirs, mine, "--out", theirs / "both")
+    assert nowhere.returncode == 2 and "both: cannot be written: Permission denied" in nowhere.stderr
+    theirs.chmod(0o755)
 
 
 def test_options(cli: CommandLine) -> None:
