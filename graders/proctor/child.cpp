@@ -14,6 +14,7 @@
 
 #include "births.hpp"
 #include "elf.hpp"
+#include "files.hpp"
 #include "landlock.hpp"
 
 namespace process {
@@ -211,10 +212,10 @@ void close_others(std::vector<int> kept) {
   unsigned from = 3;
   for (const int fd : kept) {
     if (fd < 3) continue;
-    if (static_cast<unsigned>(fd) > from) syscall(sys::nr_close_range, from, static_cast<unsigned>(fd) - 1, 0);
+    if (static_cast<unsigned>(fd) > from) files::close_between(from, static_cast<unsigned>(fd) - 1);
     from = std::max(from, static_cast<unsigned>(fd) + 1);
   }
-  syscall(sys::nr_close_range, from, ~0U, 0);
+  files::close_between(from, ~0U);
 }
 
 int64_t now_us() {

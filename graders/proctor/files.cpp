@@ -23,6 +23,16 @@ int linked_descriptor(const std::string& name) {
   return std::atoi(link + prefix);
 }
 
+// Empty where /proc is not to be seen.
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
+  DIR* folder = opendir("/proc/self/fd");
+  if (!folder) return found;
+  while (const dirent* entry = readdir(folder)) found.push_back(std::atoi(entry->d_name));
+  closedir(folder);
+  return found;
+}
+
 }  // namespace
 
 sys::Fd open_secret(const std::string& name, bool hide) {
@@ -104,13 +114,17 @@ sys::Fd reopenable(sys::Fd fd) {
 
 void close_all_on_exec() {
   if (syscall(sys::nr_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC, since 5.11 */) == 0) return;
-  DIR* folder = opendir("/proc/self/fd");
-  if (!folder) sys::fail_errno("/proc/self/fd");
-  std::vector<int> found;
-  while (const dirent* entry = readdir(folder)) found.push_back(std::atoi(entry->d_name));
-  closedir(folder);
+  const std::vector<int> found = open_descriptors();
+  if (found.empty()) sys::fail_errno("/proc/self/fd");
   for (const int fd : found)
     if (fd >= 3) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void close_between(unsigned from, unsigned to) {
+  if (syscall(sys::nr_close_range, from, to, 0) == 0) return;
+  // Before 5.9. Where /proc is not to be seen, a program is about to start, and that closes them.
+  for (const int fd : open_descriptors())
+    if (static_cast<unsigned>(fd) >= from && static_cast<unsigned>(fd) <= to) close(fd);
 }
 
 }  // namespace files

@@ -30,4 +30,7 @@ sys::Fd reopenable(sys::Fd fd);
 // Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
 void close_all_on_exec();
 
+// Those from the first number to the last.
+void close_between(unsigned from, unsigned to);
+
 }  // namespace files
