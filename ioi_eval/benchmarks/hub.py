@@ -8,8 +8,10 @@ org/name@revision           a branch, a tag or a commit
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -22,6 +24,10 @@ _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
 )
 _DEFAULT = "default"  # the config of a dataset that has none of its own
+_log = logging.getLogger(__name__)
+_CONNECT = 8.0  # seconds for one attempt: a lost packet is sent for the fourth time by then
+_PATIENCE, _PAUSE = 2.0, 1.0  # seconds: of attempts that fail at once there are three
+_NOBODY = frozenset({"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"})
 _REMEDY = "Is the name right, and is there a network? Copies on disk can be named as files"
 
 
@@ -58,7 +64,8 @@ def hub_name(text: str) -> HubName | None:
 
 def fetch(name: HubName) -> list[Place]:
     """Every file of every dataset, config and split that fits; downloads what is not there yet."""
-    places = [place for repo in _repos(name) for place in _of_repo(repo, name)]
+    with _said(name.repo), asking(name.repo):
+        places = [place for repo in _repos(name) for place in _of_repo(repo, name)]
     if not places:
         raise InputError(f"no config {name.config!r} with a split {name.split!r}", where=name.repo)
     return places
@@ -107,6 +114,51 @@ def _joined(*parts: str) -> str:
 
 def _is_pattern(text: str) -> bool:
     return "*" in text or "?" in text
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Around calls of the hub's client. It tries for half a minute where nobody can be reached, in silence.
+
+    So it is seen first whether somebody can. If not, the client is told to look only for what was fetched
+    before; where there is nothing of it, that nobody was reached is what is raised.
+    """
+    from huggingface_hub import constants
+
+    _log.info("%s: asking %s", what, constants.ENDPOINT)
+    if constants.HF_HUB_OFFLINE or (fault := _unreached()) is None:
+        yield
+        return
+    _log.info("%s cannot be reached (%s): looking for what was fetched before", constants.ENDPOINT, fault)
+    failures: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
+    clients = [constants, *(loaded.config for name, loaded in sys.modules.items() if name == "datasets")]
+    try:
+        for client in clients:
+            client.HF_HUB_OFFLINE = True
+        yield
+    except failures:
+        raise ConnectionError(f"{constants.ENDPOINT} cannot be reached: {fault}") from None
+    finally:
+        for client in clients:
+            client.HF_HUB_OFFLINE = False
+
+
+def _unreached() -> str | None:
+    """Why no connection can be made, on the client's own ways: proxies, certificates. Answers may be slow."""
+    from huggingface_hub import constants, get_session
+
+    begin = time.monotonic()
+    while True:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=_CONNECT)
+        except network_errors() as error:
+            if type(error).__name__ not in _NOBODY:
+                return None
+            if time.monotonic() - begin >= _PATIENCE:
+                return str(error) or type(error).__name__
+            time.sleep(_PAUSE)
+        else:
+            return None
 
 
 def network_errors() -> tuple[type[Exception], ...]:

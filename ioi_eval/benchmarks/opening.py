@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks.copies import SUFFIXES, TableSource, called
-from ioi_eval.benchmarks.hub import network_errors
+from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.errors import InputError
 from ioi_eval.store import Store
 
@@ -150,7 +150,8 @@ def _of_hub(source: TableSource, cache: Path) -> list[Path]:
     key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
     memory = cache / "tables" / f"{key}.json"
     try:
-        files = _asked(source, cache)
+        with asking(where(source)):
+            files = _asked(source, cache)
     except network_errors():
         files = [Path(name) for name in json.loads(memory.read_text())] if memory.exists() else []
         if not files or not all(file.exists() for file in files):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ioi_eval.benchmarks.hub import network_errors
+from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.benchmarks.results import write_results
 from ioi_eval.errors import InputError
 from ioi_eval.models import Value
@@ -57,10 +57,11 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) ->
 
     api = HfApi(token=token)
     refusals: tuple[type[Exception], ...] = (*network_errors(), ValueError)
+    added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
     try:
-        api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
-        added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
-        done = api.create_commit(repo, added, commit_message="Results", repo_type="dataset")
+        with asking(repo):
+            api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+            done = api.create_commit(repo, added, commit_message="Results", repo_type="dataset")
     except refusals as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(

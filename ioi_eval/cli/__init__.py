@@ -71,6 +71,7 @@ def keep_retries_quiet() -> None:
 def main() -> NoReturn:
     """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
     keep_retries_quiet()
+    console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")
     except IoiEvalError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import shutil
 import sys
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from ioi_eval.reports.text import counted, visible
 __all__ = ["counted", "visible"]
 
 WIDTH = 100  # columns, at most
+_PACKAGE = "ioi_eval"
 
 # Exit codes. 0: everything is scored.
 MISMATCH = 1  # `problems` or `doctor` found something wrong
@@ -36,6 +38,21 @@ def show_json(value: Any) -> None:
 def tell(text: str) -> None:
     """A line about what is going on, on standard error, so that standard output stays what was asked for."""
     print(text, file=sys.stderr, flush=True)
+
+
+def tell_what_is_logged() -> None:
+    """What takes its time further down is said there, to the log: that the hub is asked, for instance."""
+    handler = logging.StreamHandler()
+    logger = logging.getLogger(_PACKAGE)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+
+
+def hush(quiet: bool) -> bool:
+    """For who wants no progress; as the callback of the option that says so."""
+    if quiet:
+        logging.getLogger(_PACKAGE).setLevel(logging.WARNING)
+    return quiet
 
 
 def complain(text: str) -> None:

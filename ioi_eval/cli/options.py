@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
+from ioi_eval.cli.console import hush
+
 Problem = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem; may be repeated.")]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core here"),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Give up what the folder holds and start anew.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]
 Language = Annotated[
     str | None,
     typer.Option(

@@ -108,9 +108,9 @@ def _handler(server: RepeatingServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body) + promised))
+            self.send_header("Connection", "close")
             self.end_headers()
-            self.wfile.write(body)
-            self.close_connection = True
+            self.wfile.write(b"" if self.command == "HEAD" else body)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

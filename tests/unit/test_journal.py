@@ -462,5 +462,3 @@ def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
         with pytest.raises(InputError, match=r"not a run's.* but b, c, d, \.\.\.\. Give --out a new folder"):
             Journal.open(folder, MADE_OF, fresh=fresh)
     assert sorted(folder.iterdir()) == before
-    (folder / "thesis.tex").rename(folder / "run.json")
-    (folder / "run.json").unlink()

@@ -1,18 +1,23 @@
 """A hub that nobody reaches is one sentence, whatever its client raises.
 
-The errors are those of the real libraries. Only who raises them is not, the client tries for half a minute.
+The errors are those of the real libraries. Only who raises them is not: the client tries for half a minute.
 """
 
 from __future__ import annotations
 
 import importlib
+import logging
+import socket
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import datasets
 import huggingface_hub
 import pytest
 
+from ioi_eval.benchmarks import hub
 from ioi_eval.benchmarks.copies import TableSource
 from ioi_eval.benchmarks.dumps import find_dumps
 from ioi_eval.benchmarks.publishing import publish
@@ -29,6 +34,11 @@ def error(request: pytest.FixtureRequest) -> Exception:
     return found
 
 
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "_unreached", lambda: None)
+
+
 def failing(error: Exception) -> Any:
     def fail(*arguments: Any, **options: Any) -> None:
         raise error
@@ -36,21 +46,73 @@ def failing(error: Exception) -> Any:
     return fail
 
 
+@pytest.mark.usefixtures("reached")
 def test_a_pattern(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(huggingface_hub.HfApi, "list_datasets", failing(error))
     with pytest.raises(InputError, match=r"me/models-\*: cannot be loaded .*not known.*is there a network"):
         find_dumps(["me/models-*"])
 
 
+@pytest.mark.usefixtures("reached")
 def test_a_table(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path) -> None:
     monkeypatch.setattr(datasets, "load_dataset_builder", failing(error))
     with pytest.raises(InputError, match=r"org/x: cannot be loaded .*not known.*--data-dir"):
         open_table(TableSource(dataset="org/x", split="test"), cache=tmp_path)
 
 
+@pytest.mark.usefixtures("reached")
 def test_a_push(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text('{"key": "1"}\n')
     (tmp_path / "report.md").write_text("# Scores\n")
     monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", failing(error))
     with pytest.raises(InputError, match=r"me/x, .*cannot be pushed .*not known.*Is there a network"):
         publish(tmp_path, "me/x", private=True, token=Secret("x"), dry=False)
+
+
+# --- nobody there, found out in seconds ----------------------------------------------------------------
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(time, "sleep", found.append)
+    monkeypatch.setattr(hub, "_PATIENCE", 0.0)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    return found
+
+
+def test_without_a_network(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ioi_eval")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and it does not listen
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
+        with pytest.raises(InputError, match=f"me/x: cannot be loaded .{url} cannot be reached: .*refused"):
+            find_dumps(["me/x"])
+    assert pauses == [], "the client did not try again and again"
+    assert caplog.messages[0] == f"me/x: asking {url}"
+    assert not huggingface_hub.constants.HF_HUB_OFFLINE and not datasets.config.HF_HUB_OFFLINE
+
+
+def test_it_is_tried_more_than_once(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+    """A name server that is asked again may answer."""
+    answers: list[Any] = [ConnectionError("no answer"), ConnectionError("no answer"), None]
+
+    def head(*_: Any, **__: Any) -> None:
+        if (answer := answers.pop(0)) is not None:
+            raise answer
+
+    monkeypatch.setattr(hub, "_PATIENCE", 60.0)
+    monkeypatch.setattr(huggingface_hub, "get_session", lambda: SimpleNamespace(head=head))
+    assert hub._unreached() is None
+    assert len(pauses) == 2 and answers == []
+
+
+def test_a_slow_hub_is_a_hub(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setattr(hub, "_CONNECT", 0.05)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
+        assert hub._unreached() is None
