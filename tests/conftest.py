@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -16,12 +15,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
-from fixtures import bench, binaries, compiled, proctor, workshop
+from fixtures import bench, binaries, compiled, kept, proctor, workshop
 
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.store import private_folder
 
-__all__ = ["bench", "binaries", "compiled", "proctor", "workshop"]
+__all__ = ["bench", "binaries", "compiled", "kept", "proctor", "workshop"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,10 +33,9 @@ def nothing_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_cache(kept: Path) -> Path:
     """One cache for all tests, in whichever worker they run, so that the proctor is built once."""
-    base = tmp_path_factory.getbasetemp()
-    return private_folder(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+    return private_folder(kept, "cache")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,6 +49,7 @@ def compilers_are_asked_once() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
+    parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
 
 
 # What neither starts programs nor cares whose files it reads: the same for everybody, and run once.

@@ -25,10 +25,18 @@ def workshop() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What tests build, for all the processes of a session."""
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all the processes of a session share, and where it was asked for the next sessions, too."""
+    if chosen := request.config.getoption("--kept"):
+        return Path(chosen)
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "binaries"
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def binaries(kept: Path) -> Path:
+    """Programs that tests build."""
+    folder = kept / "binaries"
     folder.mkdir(exist_ok=True)
     return folder
 
@@ -36,7 +44,7 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, request: pytest.FixtureRequest) -> Path:
     build = build_sanitized if request.config.getoption("--sanitize") else build_proctor
-    built = built_once(binaries / "proctor", partial(build, ["-Wall", "-Wextra", "-Werror"]))
+    built = built_once(binaries / build.__name__, partial(build, ["-Wall", "-Wextra", "-Werror"]))
     return Path(shutil.copy(built, workshop / "proctor"))
 
 
