@@ -181,6 +181,38 @@ def python_program(attacks: Iterable[Attack]) -> str:
     return _PYTHON_PRELUDE + f"exec({{{texts}}}.get(name, 'behave()'))\n"
 
 
+_JAVA_PRELUDE = """import java.io.*;
+import java.net.*;
+import java.nio.*;
+import java.util.*;
+public class Attack {
+  static String name, wild, home, neighbour, answer, mark;
+  static int port;
+  static void won(String what) { System.out.println("CANARY-" + what); }
+  static void show(File file) { try (InputStream in = new FileInputStream(file)) { System.out.write(in.readNBytes(4096)); System.out.println(); } catch (IOException | SecurityException refused) { } }
+  static void rest(double seconds) throws InterruptedException { Thread.sleep((long) (seconds * 1000)); }
+  static void behave() { if (new File("PLANTED").exists()) won("planted"); else System.out.println("fine"); }
+  public static void main(String[] none) throws Throwable {
+    Scanner in = new Scanner(System.in);
+    name = in.next(); wild = in.next(); home = in.next(); neighbour = in.next(); answer = in.next(); mark = in.next(); port = in.nextInt();
+    switch (name) {
+CASES
+      default -> behave();
+    }
+    System.out.flush();
+  }
+}
+""".replace("PLANTED", PLANTED)
+
+
+def java_program(attacks: Iterable[Attack]) -> str:
+    chosen = [attack for attack in attacks if attack.language == "java"]
+    cases = "".join(f'      case "{attack.name}" -> {{ {attack.body} }}\n' for attack in chosen)
+    return _JAVA_PRELUDE.replace("CASES", cases)
+
+
+PROGRAM_IN = {"c++": cpp_program, "python": python_program, "java": java_program}
+
 # Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
 # test that found what an attack had left. Like many it quotes what it found.
 CHECKER = """#include <fstream>

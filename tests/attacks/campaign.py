@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attack import SECRET
+from attacks_java import HERE
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
@@ -79,7 +80,8 @@ async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground
 
 FILED = (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
 _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
-_BY_LANGUAGE = [[each for each in PROGRAMS if each.language == language] for language in ("c++", "python")]
+_LANGUAGES = ("c++", "python", *(("java",) if HERE else ()))
+_BY_LANGUAGE = [[each for each in PROGRAMS if each.language == language] for language in _LANGUAGES]
 
 
 @dataclass(frozen=True)

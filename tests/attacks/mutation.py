@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from attack import CHECKER, FORGED, SECRET, Attack, Outcome, Win, cpp_program, python_program
+from attack import CHECKER, FORGED, PROGRAM_IN, SECRET, Attack, Outcome, Win
 from attacks_compiling import EMBEDS, SourceAttack
 from attacks_files import HandedIn
 from attacks_functions import Call
+from attacks_java import CPU_TIME, HERE, JAVAS, started
 from attacks_scripts import Script
 from attacks_tasks import INTERACTOR, MANAGER, Pair, pairs_program
 from believing import ECHO, QUOTING, attempt_call, attempt_file, attempt_program, is_unclean
@@ -32,6 +33,7 @@ from ioi_eval.protocol.proctor import Line, PlanLimits, PlanManager
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
+_IN_JAVA = msgspec.structs.replace(_LIMITS, cpu_ms=int(CPU_TIME * 1000))
 UID = 65534  # has a name and a password, unlike the uids of boxes
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 OF_JUDGE = {"apart", "build", "keeping", "removal", "status"}  # taken away by a judge that does without
@@ -79,6 +81,8 @@ def _of_proctor(layers: tuple[str, ...]) -> list[str]:
 def _can_succeed(attack: AnyAttack) -> bool:
     """Some need rights to lose, some that there are some to miss, or a compiler that is young enough."""
     needs = getattr(attack, "needs", "")
+    if attack in JAVAS and not HERE:
+        return False
     if needs == EMBEDS:
         return _embeds()
     return not needs or needs == ("root" if os.geteuid() == 0 else "user")
@@ -117,13 +121,13 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         spec = {}
         if attack.win is Win.HANGS:
             spec["leash_fd"] = held.enter_context(_leash(_HANGING))
+        limits = _SHORT if attack.sleeps else _LIMITS
         judged = own.judge(
-            (cpp_program if attack.language == "c++" else python_program)(PROGRAMS),
-            [(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
-            language=attack.language,
+            tests=[(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
             checker=QUOTING,
             checker_source=CHECKER,
-            limits=_SHORT if attack.sleeps else _LIMITS,
+            limits=limits if attack.language != "java" else _IN_JAVA,
+            **_program(attack.language),
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
             spec={"limits": {"wall_ms": 30000}, "allow_unconfined": True, **spec},
@@ -134,6 +138,12 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         while left := _children() - before:
             _end_all(left)
         return _outcome(attack, judged, survivors)
+
+
+def _program(language: str) -> dict[str, Any]:
+    if language == "java":
+        return started(PROGRAMS)
+    return {"source": PROGRAM_IN[language](PROGRAMS), "language": language}
 
 
 def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, ...]) -> Outcome:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from attack import CHECKER, SECRET, Attack, cpp_program, is_clean, python_program
+from attack import CHECKER, PROGRAM_IN, SECRET, Attack, is_clean
 from attacks_compiling import SourceAttack
 from attacks_functions import functions_program
+from attacks_java import CPU_TIME
 from attacks_scripts import Script
 from attacks_tasks import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
@@ -60,9 +61,10 @@ Round = Mapping[str, Found]
 async def programs(scorer: Scorer, ground: Ground, attacks: Sequence[Attack]) -> Round:
     """Attacks in one language are one submission; after each of them it behaves once."""
     language = attacks[0].language
-    code = (cpp_program if language == "c++" else python_program)(PROGRAMS)
+    code = PROGRAM_IN[language](PROGRAMS)
     orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
-    problem = Problem(id="attacked", tests=_tests(ground, orders), limits=LIMITS, checker=_QUOTING)
+    limits = LIMITS if language != "java" else msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME)
+    problem = Problem(id="attacked", tests=_tests(ground, orders), limits=limits, checker=_QUOTING)
     return _round(attacks, await _score(scorer, problem, code, language), ground)
 
 

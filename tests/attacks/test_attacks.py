@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from attack import HEADINGS, SECRET
+from attacks_java import HERE, JAVAS
 from campaign import BUILDS, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground, prepared
@@ -25,6 +26,7 @@ PARTS = {
     "c++ one": CPP[::2],
     "c++ two": CPP[1::2],
     "python": [attack for attack in PROGRAMS if attack.language == "python"],
+    "java": list(JAVAS),
 }
 
 
@@ -58,6 +60,8 @@ def faults(found: Round) -> list[str]:
 
 @pytest.mark.parametrize("part", PARTS)
 async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
+    if part == "java" and not HERE:
+        pytest.skip("without java")
     assert not faults(await programs(scorer, ground, PARTS[part]))
 
 

@@ -1,0 +1,102 @@
+"""Attacks in Java, whose runtime has threads, a /proc of its own entries and as many addresses as it likes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from attack import MLE, PLANTED, RE, TLE, WA, Attack, Win, java_program
+
+from ioi_eval.languages import find
+from ioi_eval.protocol.proctor import PlanSubmission
+from ioi_eval.resources import graders
+
+CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
+MEMORY = 96 << 20
+HERE = shutil.which("java") is not None
+_JAVA = find("java")
+
+
+def _java(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
+    return Attack(
+        name=name, heading=heading, body=body, layers=tuple(layers.split()), language="java",
+        **{"verdicts": (WA, RE), **more},
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+JAVAS = (
+    _java(
+        "stealing",
+        "everything-java-finds",
+        "landlock namespaces",
+        """for (String path : new String[] {home, neighbour, answer, "/proc/" + ProcessHandle.current().pid() + "/environ", "/proc/1/environ"}) show(new File(path));
+        for (String folder : new String[] {".", "..", "t", "/proc/self/fd", "/job"}) { File[] found = new File(folder).listFiles(); if (found != null) for (File file : found) if (!file.getPath().matches(".*/fd/[012]")) show(file); }""",
+    ),
+    _java(
+        "stealing",
+        "environment-in-java",
+        "environment",
+        "System.out.println(System.getenv()); System.out.println(System.getProperties());",
+    ),
+    _java(
+        "stopping",
+        "processes-in-java",
+        "seccomp",
+        'Process p = new ProcessBuilder("/bin/sh", "-c", "exit 7").start(); if (p.waitFor() == 7) won("child");',
+    ),
+    _java(
+        "talking",
+        "a-server-on-this-machine-in-java",
+        "seccomp landlock namespaces",
+        'try (Socket s = new Socket("127.0.0.1", port)) { won("connected"); }',
+    ),
+    _java(
+        "stopping",
+        "thread-bomb-in-java",
+        "polling",
+        'for (int i = 0; i < 200; i++) { Thread t = new Thread(() -> { try { rest(60); } catch (InterruptedException end) { } }); t.setDaemon(true); t.start(); } rest(0.3); won("threads");',
+        verdicts=(RE,),
+    ),
+    _java(
+        "cheating time",
+        "a-hook-that-goes-on",
+        "polling accounting",
+        'won("answered"); System.out.flush(); Runtime.getRuntime().addShutdownHook(new Thread(() -> { var clock = java.lang.management.ManagementFactory.getThreadMXBean(); while (wild.equals("1") || clock.getCurrentThreadCpuTime() < 1_800_000_000L) { } }));',
+        verdicts=(TLE,),
+    ),
+    _java(
+        "stopping",
+        "memory-beside-the-heap",
+        "polling accounting",
+        'var f = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe"); f.setAccessible(true); var u = (sun.misc.Unsafe) f.get(null); for (int i = 0; i < 30; i++) u.setMemory(u.allocateMemory(8 << 20), 8 << 20, (byte) 1); won("touched");',
+        verdicts=(MLE,),
+    ),
+    _java(
+        "forging",
+        "files-for-the-next-in-java",
+        "landlock namespaces",
+        f'try (OutputStream out = new FileOutputStream("{PLANTED}")) {{ out.write(1); }} catch (IOException refused) {{ }}',
+        win=Win.NEXT,
+    ),
+)  # fmt: skip
+
+
+def started(attacks: tuple[Attack, ...]) -> dict[str, object]:
+    """How a proctor that is driven by hand starts the program: with `judge` of a bench."""
+    java = shutil.which("java") or "java"
+    with tempfile.TemporaryDirectory() as folder:
+        source, jar = Path(folder) / "submission.java", Path(folder) / "submission"
+        source.write_text(java_program(attacks))
+        builder = graders() / _JAVA.helper
+        subprocess.run([java, str(builder), str(jar), str(source)], check=True)
+        built = jar.read_bytes()
+    argv = _JAVA.run(str(Path(java).resolve()), MEMORY)
+    return {
+        "source": "",
+        "extra": {_JAVA.artifact_name: built},
+        "submission": PlanSubmission(
+            argv=argv, files=(_JAVA.artifact_name,), threads=_JAVA.threads, proc=True, address_space=False
+        ),
+    }

@@ -1,0 +1,77 @@
+"""What came to mind later: memory that nobody counts, calls of younger kernels, clocks of others."""
+
+from __future__ import annotations
+
+from attack import RE, WA, Attack
+
+# Of which nobody asks the kernel in a program that computes. A younger libc tries some, and does without.
+_YOUNGER = ", ".join(
+    str(number)
+    for number in (
+        *(428, 429, 430, 431, 432, 433),  # open_tree, move_mount, fsopen and the like
+        *(434, 438, 440, 448),  # pidfd_open, pidfd_getfd, process_madvise, process_mrelease
+        *(
+            442,
+            443,
+            444,
+            445,
+            446,
+            447,
+            450,
+        ),  # mount_setattr, quotactl_fd, Landlock, memfd_secret, memory policy
+        *(451, 452, 453, 454, 455, 456),  # cachestat, fchmodat2, map_shadow_stack, three for futexes
+        *(457, 458, 459, 460, 461, 462),  # statmount, listmount, three for security modules, mseal
+        *(463, 464, 465, 466, 467, 468, 469),  # extended attributes, open_tree_attr, attributes of files
+    )
+)
+# What it writes it takes out of its resident set at once, and finds it there afterwards.
+_KEPT = """if (p == MAP_FAILED) return;
+const size_t step = 8 << 20, all = 20 * step;
+for (size_t at = 0; at < all; at += step) { memset(p + at, 1 + at / step, step); madvise(p + at, step, MADV_DONTNEED); }
+for (size_t at = 0; at < all; at += step) if (p[at] != (char)(1 + at / step)) return;
+won("twice the limit");"""
+
+
+def _cpp(heading: str, name: str, layers: str, body: str) -> Attack:
+    return Attack(name=name, heading=heading, body=body, layers=tuple(layers.split()), verdicts=(WA, RE))
+
+
+MORE = (
+    _cpp(
+        "stopping",
+        "memory-out-of-sight",
+        "seccomp",
+        f"char* p = (char*)mmap(0, 160 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);\n{_KEPT}",
+    ),
+    _cpp(
+        "stopping",
+        "memory-of-zeroes",
+        "landlock namespaces",
+        f'char* p = (char*)mmap(0, 160 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, open("/dev/zero", O_RDWR), 0);\n{_KEPT}',
+    ),
+    _cpp(
+        "talking",
+        "clocks-of-others",
+        "seccomp namespaces",
+        'for (int p : elders()) { timespec t; if (p != getpid() && p > 1 && syscall(SYS_clock_gettime, ~p << 3 | 2, &t) == 0) won("watched"); }',
+    ),
+    _cpp(
+        "talking",
+        "calls-of-younger-kernels",
+        "seccomp",
+        f'for (int call : {{{_YOUNGER}}}) if (syscall(call, 0, 0, 0, 0, 0, 0) >= 0 || (errno != ENOSYS && errno != EPERM)) won("heard");',
+    ),
+    _cpp(
+        "stopping",
+        "another-personality",
+        "seccomp",
+        # How its addresses are chosen, who may look into it, who gets its orphans, how exact its timers are.
+        'if (syscall(SYS_personality, 0x0040000) >= 0 || prctl(PR_SET_DUMPABLE, 1) == 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 || prctl(PR_SET_TIMERSLACK, 1) == 0 || prctl(PR_SET_PDEATHSIG, 9) == 0) won("changed");',
+    ),
+    _cpp(
+        "stopping",
+        "a-filter-of-its-own",
+        "seccomp",
+        "char b[64] = {}; if (syscall(SYS_seccomp, 2, 0, b) == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 || syscall(444, 0, 0, 1) > 0) won(\"filtering\");",
+    ),
+)  # fmt: skip
