@@ -8,7 +8,9 @@ from harness import Bench
 from ioi_eval.protocol.proctor import PlanChecker, PlanLimits
 
 ECHO = "#include <cstdio>\nint main(){int c; while((c=getchar())!=EOF) putchar(c);}"
-LIMITS = PlanLimits(cpu_ms=500, wall_ms=5000, memory=256 << 20)
+# A checker that is none runs up to one of them: the time that this takes is the test's, too.
+LIMITS = PlanLimits(cpu_ms=500, wall_ms=30_000, memory=48 << 20)
+SLEEPER = PlanLimits(cpu_ms=500, wall_ms=500)
 CMS = PlanChecker(kind="cms", argv=("checker",), limits=LIMITS)
 TESTLIB = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
 
@@ -45,17 +47,25 @@ def test_not_a_score(bench: Bench, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "reason"),
+    ("source", "limits", "reason"),
     [
-        ("int main(){return 1;}", "exited with code 1"),
-        ("int main(){for(;;);}", "out of CPU time"),
-        ("#include <unistd.h>\nint main(){pause();}", "out of time"),
-        ("#include <cstdlib>\nint main(){abort();}", "killed by signal 6"),
-        ("#include <vector>\nint main(){std::vector<char> v(900<<20,1); return v[3];}", "out of memory"),
+        ("int main(){return 1;}", LIMITS, "exited with code 1"),
+        ("int main(){for(;;);}", LIMITS, "out of CPU time"),
+        ("#include <unistd.h>\nint main(){pause();}", SLEEPER, "out of time"),
+        ("#include <cstdlib>\nint main(){abort();}", LIMITS, "killed by signal 6"),
+        (
+            "#include <vector>\nint main(){std::vector<char> v(900<<20,1); return v[3];}",
+            LIMITS,
+            "out of memory",
+        ),
     ],
+    ids=["exits", "spins", "sleeps", "aborts", "touches memory"],
 )
-def test_a_checker_that_breaks_is_no_verdict(bench: Bench, source: str, reason: str) -> None:
-    line = bench.one(ECHO, "x", "x", checker=CMS, checker_source=source)
+def test_a_checker_that_breaks_is_no_verdict(
+    bench: Bench, source: str, limits: PlanLimits, reason: str
+) -> None:
+    checker = PlanChecker(kind="cms", argv=("checker",), limits=limits)
+    line = bench.one(ECHO, "x", "x", checker=checker, checker_source=source)
     assert line.end is None
     assert line.failure is not None and "the checker" in line.failure and reason in line.failure
 

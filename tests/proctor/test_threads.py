@@ -18,7 +18,8 @@ bool start(void* (*run)(void*)) { pthread_t made; return pthread_create(&made, n
 """
 BOMB = START + 'int main() { while (start(body)); printf("refused"); fflush(stdout); pause(); }'
 SOME = (
-    START + 'int main() { for (int i = 0; i < 3; ++i) if (!start(body)) return 1; sleep(1); printf("ran"); }'
+    START
+    + 'int main() { for (int i = 0; i < 3; ++i) if (!start(body)) return 1; usleep(300000); printf("ran"); }'
 )
 ONE_BY_ONE = (
     START
