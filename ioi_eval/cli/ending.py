@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 
 from ioi_eval.cli import console
-from ioi_eval.cli.judging import RunOptions
+from ioi_eval.cli.judging import RunOptions, end_in_peace
 from ioi_eval.runner import RunSummary
 
 _SHOWN_FAILURES = 5
@@ -18,6 +18,7 @@ def command(arguments: list[str]) -> str:
 
 
 def say_how_to_go_on(run: RunOptions) -> None:
+    end_in_peace()
     console.tell("")
     console.tell("Interrupted. What was scored so far is kept; the same command goes on from there:")
     console.tell(f"    {run.command}")

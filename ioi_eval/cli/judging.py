@@ -23,6 +23,7 @@ from ioi_eval.validation import MeasuredLimit, Measuring, read_limits, write_lim
 
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
 _PER_SLOT = 2
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _T = TypeVar("_T")
 
@@ -162,16 +163,40 @@ def measured(limit: MeasuredLimit) -> str:
 
 
 def run_until_interrupted(work: Coroutine[Any, Any, _T]) -> _T:
-    """Ctrl-C, SIGTERM and SIGHUP cancel the work; KeyboardInterrupt comes out once it has cleaned up."""
+    """Ctrl-C, SIGTERM and SIGHUP cancel the work; KeyboardInterrupt comes out once it has cleaned up.
+
+    Who says it twice is not done sooner: a clean end that is cut short leaves something behind.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
 
     async def main() -> _T:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None, "a coroutine runs in a task"
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, task.cancel)
+
+        def stop(number: int, frame: object) -> None:
+            # Not ignored but passed over: what is started to clean up would inherit the one.
+            _handle(dict.fromkeys(_ENDING, lambda *_: None))
+            loop.call_soon_threadsafe(task.cancel)
+
+        _handle(dict.fromkeys(_ENDING, stop))
         return await work
 
     try:
-        return asyncio.run(main())
+        result = asyncio.run(main())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    except BaseException:
+        _handle(before)
+        raise
+    _handle(before)
+    return result
+
+
+def end_in_peace() -> None:
+    """All is cleaned up, and what is left is to leave with the exit code that says so."""
+    _handle(dict.fromkeys(_ENDING, signal.SIG_IGN))
+
+
+def _handle(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

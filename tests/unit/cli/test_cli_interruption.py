@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,9 @@ def test_a_signal_ends_the_run_cleanly(
     process = cli.start(*arguments)
     wait_for_rows(cli.folder / "run", 3, process)
     process.send_signal(number)
+    while number is signal.SIGINT and process.poll() is None:  # Ctrl-C, and nothing seems to happen
+        time.sleep(0.02)
+        process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == 130, errors
     assert "the same command goes on from there" in errors
