@@ -166,7 +166,7 @@ def _submission(job: Job, package: Package) -> str | None:
     config = next((file.content.read() for file in job.files if file.name == _CONFIG), b"")
     try:
         settings: Any = msgspec.json.decode(config)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     code = settings.get("code") if isinstance(settings, dict) else None
     return f"graders/{code.lower()}.cpp" if isinstance(code, str) else None

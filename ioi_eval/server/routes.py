@@ -79,7 +79,8 @@ class Routes:
     def _check_token(self, request: web.Request) -> None:
         wanted = self._options.token
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if wanted and request.path not in _OPEN and not hmac.compare_digest(given.encode(), wanted.encode()):
+        told = given.encode(errors="surrogateescape")  # a header may hold any bytes
+        if wanted and request.path not in _OPEN and not hmac.compare_digest(told, wanted.encode()):
             wrong = "that is not this worker's token"
             wants = "this worker wants its token: Authorization: Bearer TOKEN"
             raise piston.Refused(wrong if given else wants, status=401)

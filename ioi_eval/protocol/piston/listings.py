@@ -49,7 +49,7 @@ def decode_runtimes(status: int, body: bytes) -> tuple[Runtime, ...]:
         raise error_of(status, body)
     try:
         return _RUNTIMES.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenReply(f"not a list of runtimes: {error}") from error
 
 
@@ -71,7 +71,7 @@ def decode_packages(status: int, body: bytes) -> tuple[Package, ...]:
         raise error_of(status, body)
     try:
         told = _PACKAGES.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenReply(f"not a list of packages: {error}") from error
     return tuple(
         Package(language=each.language, version=each.language_version, installed=each.installed)
@@ -92,7 +92,7 @@ def decode_package(body: bytes) -> tuple[str, str]:
     """Language and version of a request to install or to remove. Raises Refused."""
     try:
         asked: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(f"not JSON: {error}") from error
     words = [asked.get(name) if isinstance(asked, dict) else None for name in ("language", "version")]
     for name, word in zip(("language", "version"), words, strict=True):

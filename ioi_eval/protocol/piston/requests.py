@@ -123,7 +123,7 @@ def check_limits(job: Job, limits: Mapping[str, int]) -> None:
 def _object(body: bytes) -> dict[str, Any]:
     try:
         asked = msgspec.json.decode(body) if body.strip() else {}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise broken_json(str(error)) from error
     if isinstance(asked, dict):
         return asked

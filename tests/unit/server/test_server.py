@@ -271,6 +271,14 @@ async def test_with_a_token_only_who_brings_it_is_answered(engine: EmbeddedEngin
             assert (await call.get(f"{API}/runtimes", headers={"Authorization": given}))[0] == 200
 
 
+async def test_a_token_that_is_no_text_is_a_wrong_one(engine: EmbeddedEngine) -> None:
+    async with Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer secr\xe9t\xff\r\n\r\n")
+        assert b" 401 " in await reader.readline()
+        writer.close()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_this_machine_needs_no_token(host: str) -> None:
     check_address(host, token="", open_to_all=False)
