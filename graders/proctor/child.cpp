@@ -76,6 +76,15 @@ void bind_file(const std::string& source, const std::string& target, bool writab
   if (!writable) mount_or_fail("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
 }
 
+// A /proc with nothing but an empty file under the program's number.
+void stand_in_for_proc(int program) {
+  mount_or_fail("proc", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=4k,nr_inodes=8");
+  for (const char* folder : {"/proc/self", "/proc/self/fd"})
+    if (mkdir(folder, 0755) != 0) sys::fail_errno(folder);
+  if (mknod(("/proc/self/fd/" + std::to_string(program)).c_str(), S_IFREG, 0) != 0) sys::fail_errno("the program's name");
+  mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+}
+
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
 void arrange_mounts(const room::Room& room, const Program& program, bool own_proc) {
   if (!program.folder.empty()) {
@@ -87,7 +96,9 @@ void arrange_mounts(const room::Room& room, const Program& program, bool own_pro
   // The job's folder stays below ours for the supervisor's sake only until here.
   if (umount2("/job", MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
   if (!program.proc && own_proc) umount2("/proc", MNT_DETACH);
-  if (!program.proc || !own_proc) umount2("/proc", MNT_DETACH);
+  if (program.proc && own_proc) return;
+  umount2("/proc", MNT_DETACH);
+  if (room.by_name && program.file >= 0) stand_in_for_proc(program.file);
 }
 
 std::string folder_here(const room::Room& room, const Program& program) {

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include "files.hpp"
 #include "json.hpp"
 #include "seccomp.hpp"
 
@@ -124,11 +125,25 @@ void build_root(const std::string& job, const std::vector<std::string>& readable
     sys::fail_errno("cannot change the root");
 }
 
-// Whether a program can have a pid namespace, and a /proc that shows no more than that. Bit 0 and bit 1.
+// Whether this kernel (with TOMOYO, as older Debian kernels) starts an open file only if /dev/fd/N leads to something.
+bool starts_by_name_only() {
+  umount2("/proc", MNT_DETACH);
+  umount2("/proc", MNT_DETACH);
+  char* const none[] = {nullptr};
+  const sys::Fd no_program = files::memory("nothing");
+  return syscall(SYS_execveat, no_program.get(), "", none, none, AT_EMPTY_PATH) != 0 && errno == ENOENT;
+}
+
+constexpr int has_pid_namespace = 1, has_own_proc = 2, needs_names = 4;
+
+// Whether a program can have a pid namespace, a /proc that shows no more than that, and what it is to be started by.
 int try_pid_namespace() {
   const long child = syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr);
   if (child < 0) return 0;
-  if (child == 0) _exit(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 3 : 1);
+  if (child == 0) {
+    const bool mounted = mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+    _exit(has_pid_namespace | (mounted ? has_own_proc : 0) | (starts_by_name_only() ? needs_names : 0));
+  }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -157,8 +172,9 @@ void enter_namespaces(Room& room, const std::vector<std::string>& readable) {
     room.missing.push_back("mount namespace: " + failure.text);
   }
   const int found = room.mount ? try_pid_namespace() : 0;
-  room.pid = found & 1;
-  room.own_proc = found & 2;
+  room.pid = found & has_pid_namespace;
+  room.own_proc = found & has_own_proc;
+  room.by_name = found & needs_names;
   if (room.mount && !room.pid) room.missing.push_back("pid namespace: refused");
   if (room.pid && !room.own_proc) room.missing.push_back("own /proc: refused, programs run without one");
 }

@@ -38,6 +38,7 @@ struct Room {
   bool counts = false;                                         // RLIMIT_NPROC counts what is in the user namespace, and nothing else
   bool pid = false;                                            // programs get a pid namespace each
   bool own_proc = false;                                       // and can mount a /proc that shows nothing else
+  bool by_name = false;                                        // no program starts whose /dev/fd/N leads nowhere
   int landlock_abi = 0;
   bool seccomp = false;
   std::vector<std::string> missing;  // one sentence per layer that the kernel refused
