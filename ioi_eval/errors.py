@@ -26,12 +26,25 @@ class InputError(IoiEvalError):
         self.problem, self.where, self.row, self.field, self.remedy = problem, where, row, field, remedy
         super().__init__(self._sentence())
 
+    def but(
+        self, *, where: str | None = None, field: str | None = None, remedy: str | None = None
+    ) -> InputError:
+        """The same, said in the words of who is told."""
+        return InputError(
+            self.problem,
+            where=self.where if where is None else where,
+            row=self.row,
+            field=self.field if field is None else field,
+            remedy=self.remedy if remedy is None else remedy,
+        )
+
     def _sentence(self) -> str:
         place = self.where
         if self.row is not None:
             place += f", line {self.row}" if place else f"line {self.row}"
         if self.field:
-            place += f", field {self.field!r}" if place else f"field {self.field!r}"
+            named = self.field if self.field.startswith("--") else f"field {self.field!r}"
+            place += f", {named}" if place else named
         text = f"{place}: {self.problem}" if place else self.problem
         return f"{text}. {self.remedy}" if self.remedy else text
 

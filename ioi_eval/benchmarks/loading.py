@@ -61,7 +61,7 @@ class Loaded(Problems):
                 raise LeftOut(problem_id, reason) from error
             if error.problem.startswith("unknown"):
                 remedy = nearest(problem_id, tuple(name for name in self._known if "@" not in name))
-                raise InputError(error.problem, field=error.field, remedy=remedy) from error
+                raise error.but(remedy=remedy) from error
             raise
 
     def without(self, labels: Collection[str], reason: str) -> Loaded:

@@ -6,6 +6,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,6 +69,14 @@ class Config(Value):
     out: str = ""
 
 
+_FLAGS: Mapping[str, str] = {
+    "sample_size": "sample",
+    "tasks": "task",
+    "model.name": "model",
+    "timeout_seconds": "timeout",
+}  # others are called as keys are
+# What `score` calls otherwise; benchmarks know its names.
+_OTHERWISE: Mapping[str, str] = {"--difficulty": "filter_difficulty", "--problem": "tasks"}
 _INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
 
 
@@ -80,12 +89,29 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     _choose_author(values, given)
     for name, value in given.items():
         _put(values, name.split("."), value, where)
-    try:
-        config = msgspec.convert(values, Config, strict=True)
-    except msgspec.ValidationError as error:
-        raise _wrong(error, where) from error
-    _check(config, where)
+    with named_as_typed(given):
+        try:
+            config = msgspec.convert(values, Config, strict=True)
+        except msgspec.ValidationError as error:
+            raise _wrong(error, where) from error
+        _check(config, where)
     return config
+
+
+@contextmanager
+def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
+    """What is wrong with a value is said of the flag, where a flag gave it."""
+    try:
+        yield
+    except InputError as error:
+        name = _OTHERWISE.get(error.field, error.field.partition("[")[0])
+        if flags.get(name) in (None, [], ()):
+            raise error.but(field=_OTHERWISE.get(error.field)) from error
+        raise error.but(where="", field=flag_of(name)) from error
+
+
+def flag_of(name: str) -> str:
+    return "--" + _FLAGS.get(name, name.rpartition(".")[2]).replace("_", "-")
 
 
 def _check_flags(flags: Mapping[str, Any]) -> None:

@@ -132,7 +132,7 @@ def check_engine(text: str, field: str) -> None:
         discovery(text)
     except InputError as error:
         remedy = f"{error.remedy}; or embedded, slurm, k8s:SERVICE, @FILE"
-        raise InputError(error.problem, where=error.where, field=field, remedy=remedy) from None
+        raise error.but(field=field, remedy=remedy) from None
 
 
 chooses_engine = takes("engine", choose_engine)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.cli.config import Config
+from ioi_eval.cli.config import Config, flag_of
 from ioi_eval.cli.engines import EngineChoice
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.judging import RunOptions, fingerprint_of, judge_stream
@@ -135,10 +135,7 @@ def _judged(
         return judge_stream(submissions, problems, total, made, options, store, settings)
     except InputError as error:
         # What makes results stale leaves programs as they are, and they may have been paid for.
-        remedy = error.remedy.replace("--fresh to", "--rejudge to")
-        raise InputError(
-            error.problem, where=error.where, row=error.row, field=error.field, remedy=remedy
-        ) from error
+        raise error.but(remedy=error.remedy.replace("--fresh to", "--rejudge to")) from error
 
 
 # --- what is asked -----------------------------------------------------------------------------------
@@ -158,9 +155,9 @@ def _problems(config: Config, store: Store) -> Problems:
     problems = open_source(config.benchmark, choice, store, lambda: None)
     if not problems:
         problems.close()
-        raise InputError(
-            "no problem is left by the filters", field="filter_difficulty", where=config.benchmark
-        )
+        filters = ("filter_difficulty", "tasks", "benchmark")
+        field = next((name for name in filters if getattr(config, name)), "")
+        raise InputError("no problem is left by the filters", field=field, where=config.benchmark)
     return problems if config.time_limit is None else _within(problems, config.time_limit)
 
 
@@ -242,9 +239,8 @@ def _model(config: Config) -> ModelOptions:
     base_url = model.base_url or os.environ.get(_BASE_URL, "")
     for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
         if not value:
-            raise InputError(
-                f"no {field}", field=field, remedy=f"Give it in the file, by flag, or as {variable}"
-            )
+            where = f"{field} in the file, {flag_of(field)} or {variable}"
+            raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {where}")
     return ModelOptions(
         name=name,
         base_url=base_url,

@@ -7,6 +7,19 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli.console import hush
+from ioi_eval.errors import InputError
+from ioi_eval.languages import find
+
+
+def _known(language: str | None) -> str | None:
+    """Raises InputError at once, and not for the first row that says nothing."""
+    try:
+        if language is not None:
+            find(language)
+    except InputError as error:
+        raise error.but(field="--language") from error
+    return language
+
 
 Problem = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem; may be repeated.")]
 Workers = Annotated[
@@ -19,6 +32,7 @@ Language = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        callback=_known,
         help="The language of rows that do not say.",
         show_default="the benchmark's, else c++",
     ),

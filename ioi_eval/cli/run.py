@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.config import read_config
+from ioi_eval.cli.config import named_as_typed, read_config
 from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
 from ioi_eval.cli.engines import EngineChoice, check_engine, chooses_engine
 from ioi_eval.cli.judging import RunOptions
@@ -127,7 +127,8 @@ def run(
     }
     wanted = read_config(config, flags)
     if print_prompt:
-        console.show(next(iter(prompt_of(wanted)), "").rstrip())
+        with named_as_typed(flags):
+            console.show(next(iter(prompt_of(wanted)), "").rstrip())
         return
     request = Request(
         config=wanted,
@@ -139,7 +140,8 @@ def run(
     )
     begin = time.monotonic()
     try:
-        outcome = generate_and_score(request)
+        with named_as_typed(flags):
+            outcome = generate_and_score(request)
     except KeyboardInterrupt:
         say_how_to_go_on(RunOptions(out=request.out, command=request.command))
         raise typer.Exit(console.INTERRUPTED) from None

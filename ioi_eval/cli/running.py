@@ -117,7 +117,7 @@ def check_not_empty(dump: Dump, selection: Selection, where: str) -> None:
         wanted = ", ".join(sorted(selection.problems))
         reasons = "; ".join(f"{number} {reason}" for reason, number in dump.info.left_out.items())
         what = f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})"
-        raise InputError(what, where=where, field="problem_id")
+        raise InputError(what, where=where, field="--problem" if wanted else "")
 
 
 def reasons(folder: Path, keys: tuple[str, ...]) -> dict[str, str]:

@@ -146,7 +146,7 @@ def benchmark_of(source: str) -> Benchmark | None:
     except InputError as error:
         known = tuple(benchmark.name for benchmark in BENCHMARKS)
         problem = f"no folder or file {source!r}, and no benchmark of that name"
-        raise InputError(problem, field="SOURCE", remedy=nearest(source, known)) from error
+        raise InputError(problem, remedy=nearest(source, known)) from error
 
 
 def language_of(source: str | None) -> str:

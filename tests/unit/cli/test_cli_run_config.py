@@ -155,8 +155,11 @@ def test_flags_win(tmp_path: Path) -> None:
     assert (config.samples, config.sample_size, config.tasks) == (4, 2, ("b", "c"))
     assert (config.model.name, config.model.temperature, config.model.seed) == ("m", 0, 3)
     assert read_config(None, {"model.name": "n"}).model.name == "n"
-    with pytest.raises(InputError, match="command line"):
-        read_config(None, {"timeout_seconds": -1.0})
+    for name, flag in {"timeout_seconds": "--timeout", "model.max_tokens": "--max-tokens"}.items():
+        with pytest.raises(InputError, match=f"^{flag}: expected `.*>"):
+            read_config(None, {name: -1})
+    with pytest.raises(InputError, match=r"config.yaml, field 'timeout_seconds': expected"):
+        read(tmp_path, "timeout_seconds: -1", samples=3)
 
 
 def test_the_author_that_a_flag_names(tmp_path: Path) -> None:
@@ -175,8 +178,9 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
 @pytest.mark.parametrize(
     "values, flags, words",
     [
-        ("{}", [], ["no model.name", "OPENAI_MODEL"]),
-        ("model: {name: m}", [], ["no model.base_url", "OPENAI_BASE_URL"]),
+        ("{}", [], ["no name of a model", "--model or OPENAI_MODEL"]),
+        ("model: {name: m}", [], ["model.base_url in the file, --base-url or OPENAI_BASE_URL"]),
+        ("model: {name: m}", ["--base-url", "localhost:80"], ["--base-url: is no address", "http://"]),
         ("model: {name: m, base_url: 'localhost:80'}", [], ["'model.base_url'", "http://"]),
         ("model: {name: m, base_url: 'http://a', extra: {n: 2}}", [], ["'model.extra.n'", "samples"]),
         ("{command: my-agent, language: rust}", [], ["language", "python or c++"]),
@@ -184,7 +188,11 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
         ("{command: my-agent, prompt: aps}", [], ["aps", "one of apps"]),
         ("{command: my-agent}", ["-t", "apps_9"], ["apps_9"]),
         ("{command: my-agent, benchmark: aps}", [], ["Did you mean 'apps'"]),
-        ("{command: my-agent}", ["--filter-difficulty", "introductry"], ["introductry"]),
+        (
+            "{command: my-agent}",
+            ["--filter-difficulty", "introductry"],
+            ["--filter-difficulty", "introductry"],
+        ),
         ("{command: my-agent, engine: ray}", [], ["'engine'", "Ray"]),
         ("{command: my-agent, engine: ray}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
     ],

@@ -109,7 +109,7 @@ def test_a_name_that_no_solution_has_is_answered_with_near_ones(cli: CommandLine
     done = cli("validate", package, "--only", "corect.cpp", "--out", "run")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "field '--only': no solution 'corect.cpp' in it. Did you mean 'correct.cpp'" in done.stderr
+    assert "--only: no solution 'corect.cpp' in it. Did you mean 'correct.cpp'" in done.stderr
     assert not (cli.folder / "run").exists()
     assert "There are: compile_error.cpp, correct.cpp, " in cli("validate", package, "--only", "zzz").stderr
     by_key = cli("validate", package, "--only", "add/correct/correc.cpp").stderr
