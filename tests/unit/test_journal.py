@@ -399,7 +399,7 @@ def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, nu
 
 # --- killed for real ---------------------------------------------------------------------------------
 
-NUMBER, ROUNDS = 1200, 22
+NUMBER, ROUNDS = 800, 16
 
 
 def run_for(folder: Path, seconds: float | None) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import interrupted_run
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import RAN, SUM, TESTS, problem, result, submission
 
@@ -367,6 +367,7 @@ def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
 # --- order -------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1000), workers=st.integers(1, 6))
 def test_any_order_of_finishing_gives_the_same_journal_once_sorted(
     tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int

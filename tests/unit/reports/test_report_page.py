@@ -215,7 +215,7 @@ def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_nothing_of_a_submission_breaks_the_page(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], reasons: list[str]
 ) -> None:
