@@ -52,28 +52,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
 
 
-# What neither starts programs nor cares whose files it reads: the same for everybody, and run once.
+# What neither starts programs nor cares whose files it reads: the same for everybody, and run once. So is
+# what stands on engines, judge and command line, whose own tests are run by both.
 SAME_FOR_EVERYBODY = tuple(
-    f"tests/unit/{name}"
+    f"tests/{name}"
     for name in (
-        "benchmarks/",
-        "generate/",
-        "problems/",
-        "protocol/",
-        "reports/",
-        "test_cases",
-        "test_expectations",
-        "test_extraction",
-        "test_languages",
-        "test_layers",
-        "test_metrics",
-        "test_plan",
-        "test_rows",
-        "test_runner",
-        "test_scoring",
-        "test_selection",
-        "test_validation",
-        "test_verdicts",
+        "chaos/",
+        "deploy/",
+        "fuzz/",
+        "unit/artifacts/test_precompiled",
+        "unit/benchmarks/",
+        "unit/cli/test_cli_apps",
+        "unit/cli/test_cli_engines",
+        "unit/cli/test_cli_run",
+        "unit/cli/test_cli_secrets",
+        "unit/cli/test_readme",
+        "unit/cli/test_score_script",
+        "unit/cli/test_validate",
+        "unit/generate/",
+        "unit/integrations/test_apps",
+        "unit/integrations/test_open_r1",
+        "unit/integrations/test_rewards",
+        "unit/problems/",
+        "unit/protocol/",
+        "unit/reports/",
+        "unit/test_cases",
+        "unit/test_expectations",
+        "unit/test_extraction",
+        "unit/test_languages",
+        "unit/test_layers",
+        "unit/test_metrics",
+        "unit/test_plan",
+        "unit/test_rows",
+        "unit/test_runner",
+        "unit/test_scoring",
+        "unit/test_selection",
+        "unit/test_validation",
+        "unit/test_verdicts",
     )
 )
 

@@ -140,10 +140,11 @@ def batch(answer: str, output: str, **changes: object) -> Problem:
     return Problem(**({"id": "copy", "limits": Limits.contest(1.0, 256 << 20), "tests": (test,)} | changes))
 
 
-async def classic(engine: EmbeddedEngine, problem: Problem, code: str = COPY) -> TestResult:
-    return await run_classic(engine, problem, problem.tests[0], submitted(problem, code))
+async def classic(engine: Engine, problem: Problem, code: str = COPY, *, runtime: str = OWN) -> TestResult:
+    return await run_classic(engine, problem, problem.tests[0], submitted(problem, code), runtime=runtime)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("answer", "output", "diff", "stripped"),
     [
@@ -161,13 +162,13 @@ async def classic(engine: EmbeddedEngine, problem: Problem, code: str = COPY) ->
     ],
 )
 async def test_the_comparisons(
-    engine: EmbeddedEngine, store: Store, answer: str, output: str, diff: int, stripped: int
+    classics: Prepared, store: Store, answer: str, output: str, diff: int, stripped: int
 ) -> None:
     for kind, score in ((CheckerKind.WHITE_DIFF, diff), (CheckerKind.STRIPPED, stripped)):
         problem = batch(answer, output, checker=Checker(kind=kind))
-        assert (await classic(engine, problem)).score == score
-        async with Artifacts(engine, store) as artifacts:
-            result = await Judge(engine, artifacts).judge(problem, submitted(problem, COPY))
+        assert (await classic(classics, problem, runtime=KEPT)).score == score
+        async with Artifacts(classics, store) as artifacts:
+            result = await Judge(classics, artifacts).judge(problem, submitted(problem, COPY))
         assert result.points == score
 
 
@@ -293,6 +294,7 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
     return Problem(**(values | changes))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
 @pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize(

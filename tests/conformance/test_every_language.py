@@ -31,6 +31,13 @@ PROBLEM = Problem(
     limits=Limits(cpu_time=2.0, wall_time=20.0, memory=256 << 20),
     subtasks=(Subtask(name="all", points=100, tests=("small", "large")),),
 )
+# Who never ends is as late after half a second.
+SHORT = msgspec.structs.replace(
+    PROBLEM,
+    tests=TESTS[:1],
+    limits=Limits(cpu_time=0.5, wall_time=20.0, memory=256 << 20),
+    subtasks=(Subtask(name="all", points=100, tests=("small",)),),
+)
 THERE = toolchains()
 
 PYTHON = {
@@ -125,6 +132,7 @@ async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
     assert result.compiler.startswith(language.command)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("layers", [("landlock", "seccomp"), ("namespaces", "seccomp")], ids=lambda x: x[0])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_builds_and_runs_with_fewer_layers(
@@ -201,7 +209,8 @@ async def test_a_program_of_several_sources(scorer: Scorer, language: Language) 
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Language, status: V) -> None:
     needs(language)
-    result = await score(scorer, PROGRAMS[language.name][status], language.name)
+    problem = SHORT if status is V.TLE else PROBLEM
+    result = await score(scorer, PROGRAMS[language.name][status], language.name, problem)
     assert result.tests[-1].status is status, result
     assert result.compiles == (status is not V.CE)
 

@@ -125,6 +125,7 @@ def ground(
     return Ground(engine, store, fresh, problems, known)
 
 
+@pytest.mark.once
 async def test_every_task_type_over_http(ground: Ground) -> None:
     """Through our own runtime, with its two stages."""
     async with (
