@@ -35,6 +35,10 @@ class Communication : public Task {
     // On purpose also where the manager then broke: it was left alone by the process that failed.
     const bool blamed = room_.layers.on("blame");
     if (verdict.end != verdict::End::ok && blamed) return verdict;
+    if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
+      verdict.end = verdict::End::output;
+      return verdict;
+    }
     if (statement.outcome.signal == SIGPIPE && blamed) {
       verdict.feedback = "The submission ended too early";
       return verdict;
@@ -69,6 +73,7 @@ class Communication : public Task {
       sys::Fd error = files::memory("error");
       process::Program program = submission();
       program.error = error.get();
+      program.talks = true;
       connect(program, lines[index]);
       if (lines.size() > 1) program.argv.push_back(std::to_string(index));
       members.push_back({process::start(room_, program), std::move(error)});

@@ -38,6 +38,10 @@ class Interactive : public Task {
     statement.outcome = interactor.wait();
     statement.told = files::read_text(told.get(), opinion::longest);
     manager_->collect_feedback(statement);
+    if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
+      verdict.end = verdict::End::output;
+      return verdict;
+    }
     conclude(verdict, test, statement, was_left, transcript.get());
     return verdict;
   }
@@ -56,6 +60,7 @@ class Interactive : public Task {
   Member start_submission(int input, int output) const {
     sys::Fd error = files::memory("error");
     process::Program program = submission();
+    program.talks = true;
     program.input = input;
     program.output = output;
     program.error = error.get();

@@ -139,6 +139,12 @@ int64_t waited_us(int proc, pid_t pid) {
   return longest;
 }
 
+int64_t written(int proc, pid_t pid) {
+  const std::string io = read_small(proc, std::to_string(pid) + "/io");
+  const size_t at = io.find("wchar:");
+  return at == std::string::npos ? 0 : std::strtoll(io.c_str() + at + 6, nullptr, 10);
+}
+
 int64_t threads_of(int proc, pid_t pid) {
   long long threads = 0;
   std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld", &threads);

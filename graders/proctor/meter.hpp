@@ -20,6 +20,9 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 // How long a process was ready to run and had no processor: the longest wait of any of its threads. 0 where the kernel does not tell.
 int64_t waited_us(int proc, pid_t pid);
 
+// How many bytes a process has written, whereto ever. 0 where the kernel does not tell.
+int64_t written(int proc, pid_t pid);
+
 // How many threads a process has, 0 when it is gone.
 int64_t threads_of(int proc, pid_t pid);
 

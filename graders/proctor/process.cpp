@@ -35,6 +35,7 @@ Outcome Running::wait() {
   outcome.cpu_us = report.cpu_us;
   outcome.wall_us = report.wall_us;
   outcome.memory = report.memory;
+  outcome.written = report.written;
   outcome.failure = report.failure;
   return outcome;
 }

@@ -37,6 +37,7 @@ struct Program {
   bool proc = false;                   // sees /proc
   bool threads = false;
   seccomp::Profile profile = seccomp::Profile::submission;
+  bool talks = false;                  // to who judges it: what it wrote is counted
   bool nests = false;                  // will build boxes of its own: Landlock forbids all mounts, so only namespaces hold it where there are any
   Limits limits;
 };
@@ -47,6 +48,7 @@ struct Outcome {
   Killed killed = Killed::no;
   int code = 0, signal = 0;  // of the program itself
   int64_t cpu_us = 0, wall_us = 0, memory = 0;
+  int64_t written = 0;  // bytes, of one that talks; 0 where the kernel does not count them
   std::string failure;  // not empty: the box could not be made, nothing else here counts
 };
 

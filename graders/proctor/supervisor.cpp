@@ -43,6 +43,7 @@ class Supervisor {
     while (!ended_) {
       wait_for_news();
       note_waiting();  // of one that has ended, too, before nobody knows of it any more
+      if (program_.talks) report_.written = std::max(report_.written, meter::written(proc_, child_there_));
       reap(WNOHANG);
       if (!ended_) enforce();
     }

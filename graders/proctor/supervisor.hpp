@@ -12,7 +12,7 @@ namespace process {
 struct Report {
   Killed killed;
   int code, signal;
-  int64_t cpu_us, wall_us, memory;
+  int64_t cpu_us, wall_us, memory, written;
   char failure[256];
 };
 

@@ -10,6 +10,7 @@ bool is_limit(verdict::End end) { return end != verdict::End::ok && end != verdi
 void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End end, int error) {
   whole.used.cpu_us += part.cpu_us;
   whole.used.memory += part.memory;
+  whole.used.written += part.written;
   whole.used.wall_us = std::max(whole.used.wall_us, part.wall_us);
   const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
   if (!graver) return;
@@ -20,6 +21,10 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
 }
 
 }  // namespace
+
+bool drowned(const process::Outcome& judge, const verdict::Verdict& verdict, const process::Limits& limits) {
+  return judge.killed != process::Killed::no && limits.file_size != process::unlimited && verdict.used.written > limits.file_size;
+}
 
 verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time) {
   verdict::Verdict whole;

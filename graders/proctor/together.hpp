@@ -20,4 +20,7 @@ enum class CpuTime { summed, each };  // what the limit holds for
 // (sys::Failure) when one of the boxes could not be made.
 verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time);
 
+// Whether the one who judges ended at a limit of its own because the submission had more to say than an output may hold.
+bool drowned(const process::Outcome& judge, const verdict::Verdict& verdict, const process::Limits& limits);
+
 }  // namespace task

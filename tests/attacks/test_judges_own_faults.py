@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
-from harness import EVERYTHING, LIMITS, Bench
+from harness import EVERYTHING, LANDLOCK_ALONE, LIMITS, NAMESPACES_ALONE, Bench
 
-from ioi_eval.protocol.proctor import PlanChecker
+from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanManager
 
 JSON = PlanChecker(kind="json")
 ROOMY = msgspec.structs.replace(LIMITS, output=32 << 20, cpu_ms=5000, wall_ms=20000)
@@ -49,3 +50,44 @@ def test_a_program_that_nobody_can_start_has_failed(bench: Bench, loader: str) -
         f"""asm(".section .interp,\\"a\\",@progbits\\n.string \\"{loader}\\"\\n.text");\nint main() {{}}"""
     )
     assert bench.one(source).end == "exit"
+
+
+FLOOD = """#include <csignal>
+#include <cstring>
+#include <unistd.h>
+int main() { signal(SIGPIPE, SIG_IGN); static char b[65536]; memset(b, ' ', sizeof b); while (write(1, b, sizeof b) > 0) {} }
+"""
+# Gets nowhere with white space, and to no end without a line's: each is its way to a limit.
+PATIENT = """#include <cstdio>
+int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") : stdin; int x; puts(fscanf(from, "%d", &x) == 1 ? "1" : "0"); }
+"""
+GREEDY = """#include <fstream>
+#include <iostream>
+#include <string>
+int main(int argc, char** argv) { std::ifstream from(argc == 3 ? argv[1] : "/dev/stdin"); std::string line; std::getline(from, line); std::cout << 0; }
+"""
+TIRELESS = "int main() { for (;;) {} }"
+
+
+@pytest.mark.parametrize("layers", [EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE], ids="+".join)
+@pytest.mark.parametrize(
+    ("manager", "task_type"),
+    [(PATIENT, "Communication"), (GREEDY, "Communication"), (PATIENT, "Interactive")],
+    ids=["patient", "greedy", "interactive"],
+)
+def test_who_drowns_the_one_who_judges_is_to_blame(
+    bench: Bench, manager: str, task_type: str, layers: tuple[str, ...]
+) -> None:
+    bench = replace(bench, layers=layers)
+    kind = "cms" if task_type == "Communication" else "testlib"
+    limits = msgspec.structs.replace(LIMITS, cpu_ms=10000, wall_ms=30000)
+    own = PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=200, memory=64 << 20))
+    line = bench.one(FLOOD, task_type=task_type, manager_source=manager, manager=own, limits=limits)
+    assert (line.end, line.failure) == ("output", None)
+
+
+@pytest.mark.parametrize("task_type", ["Communication", "Interactive"])
+def test_a_judge_that_nobody_drowns_has_failed_by_itself(bench: Bench, task_type: str) -> None:
+    own = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=100))
+    line = bench.one("int main() {}", task_type=task_type, manager_source=TIRELESS, manager=own)
+    assert line.failure == "the manager ran out of CPU time"
