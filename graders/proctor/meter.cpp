@@ -43,11 +43,16 @@ std::vector<std::string> tasks_of(int proc, pid_t pid) {
   return tasks;
 }
 
-// Page tables. A process may have far more of them than of memory: all pages that were only ever read are one and the same.
-int64_t page_tables(int proc, pid_t pid) {
+// What is no part of the resident set. Page tables: a process may have far more of them than of memory, because all pages that were
+// only ever read are one and the same. What it has sent to swap, and huge pages.
+int64_t beside_resident(int proc, pid_t pid) {
   const std::string status = read_small(proc, std::to_string(pid) + "/status");
-  const size_t at = status.find("\nVmPTE:");
-  return at == std::string::npos ? 0 : std::strtoll(status.c_str() + at + 7, nullptr, 10) * 1024;
+  int64_t kilobytes = 0;
+  for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) {
+    const size_t at = status.find(field);
+    if (at != std::string::npos) kilobytes += std::strtoll(status.c_str() + at + std::strlen(field), nullptr, 10);
+  }
+  return kilobytes * 1024;
 }
 
 // A process whose first thread has ended shows no memory, though the other threads still use it.
@@ -124,7 +129,7 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   timespec time;
   if (clock_getcpuclockid(pid_here, &clock) == 0 && clock_gettime(clock, &time) == 0)
     usage.cpu_us = time.tv_sec * 1000000LL + time.tv_nsec / 1000;
-  usage.memory = resident(proc, pid_there) + page_tables(proc, pid_there);
+  usage.memory = resident(proc, pid_there) + beside_resident(proc, pid_there);
   usage.processes = 1;
   usage.largest = pid_there;
   return usage;
@@ -167,7 +172,7 @@ Usage of_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t most = -1;
   for (const pid_t pid : descendants(proc, self)) {
-    const int64_t memory = resident(proc, pid) + page_tables(proc, pid);
+    const int64_t memory = resident(proc, pid) + beside_resident(proc, pid);
     usage.cpu_us += ticks_us(proc, pid);
     usage.memory += memory;
     usage.processes += 1;

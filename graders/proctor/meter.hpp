@@ -9,7 +9,7 @@ namespace meter {
 
 struct Usage {
   int64_t cpu_us = 0;
-  int64_t memory = 0;  // page tables included: reading memory that was never written costs nothing else
+  int64_t memory = 0;  // page tables, swap and huge pages included: reading memory that was never written costs nothing else
   int processes = 0;
   pid_t largest = 0;  // the process that holds most memory
 };
