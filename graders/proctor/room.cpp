@@ -67,6 +67,20 @@ void make_read_only(const std::string& path) {
   if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
 }
 
+// What is open is found again through the mount that it was opened on, and there its owner may write. So it is opened once more on
+// one that is read-only, and that goes with the old root.
+void hold_read_only(const std::vector<Held>& held) {
+  for (const Held& file : held) {
+    struct stat before, after;
+    if (fstat(file.fd, &before) != 0 || before.st_uid != geteuid()) continue;
+    if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0) sys::fail_errno("cannot hold " + file.path);
+    make_read_only(file.path);
+    const sys::Fd again(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    const bool same = again.valid() && fstat(again.get(), &after) == 0 && after.st_ino == before.st_ino && after.st_dev == before.st_dev;
+    if (!same || dup3(again.get(), file.fd, O_CLOEXEC) < 0) sys::fail("cannot hold " + file.path + ": it has changed");
+  }
+}
+
 void make_parents(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     mkdir(path.substr(0, slash).c_str(), 0755);
@@ -156,7 +170,7 @@ bool kernel_since(int major, int minor) {
   return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-void enter_namespaces(Room& room, const std::vector<std::string>& readable) {
+void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<Held>& held) {
   const std::string wrong = enter_user_namespace();
   if (!wrong.empty()) {
     room.missing.push_back("namespaces: " + wrong);
@@ -165,6 +179,7 @@ void enter_namespaces(Room& room, const std::vector<std::string>& readable) {
   room.user = room.net = room.ipc = true;
   room.counts = kernel_since(5, 14);
   try {
+    hold_read_only(held);
     build_root(room.job, readable);
     room.mount = true;
     room.job = "/job";
@@ -243,11 +258,11 @@ void drop_privileges(long uid, const Layers& layers) {
 
 void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
 
-Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined) {
+Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined, const std::vector<Held>& held) {
   Room room;
   room.layers = layers;
   room.job = job;
-  if (layers.namespaces) enter_namespaces(room, readable);
+  if (layers.namespaces) enter_namespaces(room, readable, held);
   room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   room.landlock_abi = layers.landlock ? landlock::abi() : 0;
   if (layers.landlock && room.landlock_abi == 0) room.missing.push_back("landlock: this kernel has none");

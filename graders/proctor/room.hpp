@@ -32,6 +32,12 @@ struct Grant {
   landlock::Access access;
 };
 
+// A file of the host that is open under a number, which programs may find in /proc.
+struct Held {
+  int fd;
+  std::string path;
+};
+
 struct Room {
   Layers layers;
   bool user = false, mount = false, net = false, ipc = false;  // namespaces entered
@@ -58,6 +64,6 @@ void close_to_others(const Layers& layers);
 
 // Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are further
 // folders of the system that programs may read. Fails where there would be no confinement and that was not allowed.
-Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined);
+Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined, const std::vector<Held>& held = {});
 
 }  // namespace room

@@ -1,0 +1,37 @@
+"""What a box has by descriptor stays the host's: also where the box's user is the file's owner."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from harness import BOX_UID, Bench
+
+ATTEMPTS = {
+    "written": "echo forged > held",
+    "emptied": "python3 -c 'import os; os.truncate(\"held\", 0)'",
+    "emptied while it is opened for reading": "python3 -c 'import os; os.open(\"held\", os.O_TRUNC)'",
+    "changed in its mode": "chmod 777 held",
+}
+
+
+@pytest.mark.parametrize("profile", ["tool", "stage"])
+def test_a_file_of_the_same_user_is_only_read(bench: Bench, profile: str) -> None:
+    file = bench.workshop / f"held-{os.getpid()}"
+    file.write_text("as it was")
+    file.chmod(0o644)
+    if os.geteuid() == 0:
+        os.chown(file, BOX_UID, BOX_UID)
+    script = "\n".join(f"{attempt} 2>/dev/null && echo {name}" for name, attempt in ATTEMPTS.items())
+    boxed = bench.box(f"cat held; {script}", files={"held": file}, profile=profile)
+    changed = boxed.stdout.removeprefix("as it was").splitlines()
+    # Landlock has no say in modes.
+    assert changed == ([] if "namespaces" in bench.layers else ["changed in its mode"]), boxed
+    assert file.read_text() == "as it was"
+    file.unlink()
+
+
+def test_what_is_held_can_be_started(bench: Bench) -> None:
+    boxed = bench.box("./proctor probe", files={"proctor": Path(bench.proctor)}, profile="stage")
+    assert '"v":1' in boxed.stdout
