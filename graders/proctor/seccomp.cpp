@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include "sys.hpp"
 
@@ -182,6 +183,8 @@ void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
   rules.push_back({SYS_prctl, one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM)});
   if (threads) {
     rules.push_back({SYS_clone, thread_only()});
+    // Two ends in one process, and no call to hand one on: Java's channels want a pair before they read any file.
+    rules.push_back({SYS_socketpair, one_of(0, {AF_UNIX}, EPERM)});
     rules.push_back({SYS_mlock, {give(allowed)}});
     rules.push_back({SYS_munlock, {give(allowed)}});
   }

@@ -193,7 +193,7 @@ public class Attack {
   static void rest(double seconds) throws InterruptedException { Thread.sleep((long) (seconds * 1000)); }
   static void behave() { if (new File("PLANTED").exists()) won("planted"); else System.out.println("fine"); }
   public static void main(String[] none) throws Throwable {
-    Scanner in = new Scanner(System.in);
+    Scanner in = new Scanner(new FileInputStream(FileDescriptor.in).getChannel());  // channels must work, too
     name = in.next(); wild = in.next(); home = in.next(); neighbour = in.next(); answer = in.next(); mark = in.next(); port = in.nextInt();
     switch (name) {
 CASES
