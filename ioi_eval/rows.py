@@ -102,14 +102,8 @@ def _target_columns(submission: Submission, result: SubmissionResult) -> dict[st
 
 
 def _whole_problem_columns(result: SubmissionResult) -> dict[str, Any]:
-    rate = scoring.pass_rate(result)
-    return {
-        "resolved": rate.resolved,
-        "passed": rate.passed,
-        "total": rate.total,
-        "pass_rate": rate.pass_rate,
-        "test_results": [_test_row(test) for test in result.tests],
-    }
+    tests = [_test_row(test) for test in result.tests]
+    return {**scoring.pass_rate(result).columns, "test_results": tests}
 
 
 def _subtask_row(result: SubtaskResult) -> dict[str, Any]:

@@ -199,6 +199,11 @@ class PassRate(Value):
     def pass_rate(self) -> float:
         return self.passed / self.total if self.total else 0.0
 
+    @property
+    def columns(self) -> dict[str, bool | int | float]:
+        """As rows have them."""
+        return {name: getattr(self, name) for name in ("resolved", "passed", "total", "pass_rate")}
+
 
 def pass_rate(result: SubmissionResult) -> PassRate:
     """A test is passed with a full score only."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.judging import RunOptions, end_in_peace
+from ioi_eval.cli.judging import end_in_peace
 from ioi_eval.runner import RunSummary
 
 _SHOWN_FAILURES = 5
@@ -17,11 +20,17 @@ def command(arguments: list[str]) -> str:
     return shlex.join(["ioi-eval", *(word for word in arguments if word not in ("--fresh", "--rejudge"))])
 
 
-def say_how_to_go_on(run: RunOptions) -> None:
-    end_in_peace()
-    console.tell("")
-    console.tell("Interrupted. What was scored so far is kept; the same command goes on from there:")
-    console.tell(f"    {run.command}")
+@contextmanager
+def interruptible(command: str) -> Iterator[None]:
+    """Who interrupts is told how to go on; all is cleaned up by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        end_in_peace()
+        console.tell("")
+        console.tell("Interrupted. What was scored so far is kept; the same command goes on from there:")
+        console.tell(f"    {command}")
+        raise typer.Exit(console.INTERRUPTED) from None
 
 
 def say_failures(failures: Mapping[str, str], out: str) -> None:

@@ -49,7 +49,9 @@ from ioi_eval.models import Limits, Problem, Submission, Value
 from ioi_eval.problems import Problems
 from ioi_eval.problems import fingerprint as made_of
 from ioi_eval.reports import Summary, write_reports
+from ioi_eval.rows import result_of
 from ioi_eval.runner import RunSummary
+from ioi_eval.scoring import pass_rate
 from ioi_eval.secret import Secret
 from ioi_eval.store import Store
 
@@ -335,15 +337,5 @@ def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    if "resolved" in row:
-        return {name: row[name] for name in ("resolved", "passed", "total", "pass_rate")}
-    tests = [test for subtask in row["all_subtasks_results"] for test in subtask["test_results"]]
-    scores = {test["test_name"]: test["score"] for test in tests}
-    passed, total = sum(score >= 1 for score in scores.values()), len(scores)
-    return {
-        "resolved": 0 < total == passed,
-        "passed": passed,
-        "total": total,
-        "pass_rate": passed / total if total else 0.0,
-        "points": row["all_subtasks_points"],
-    }
+    points = {} if "resolved" in row else {"points": row["all_subtasks_points"]}
+    return {**pass_rate(result_of(row)).columns, **points}

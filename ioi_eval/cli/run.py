@@ -14,9 +14,8 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.config import named_as_typed, read_config
-from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
+from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
 from ioi_eval.cli.engines import EngineChoice, check_engine, chooses_engine
-from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import Fresh, Quiet
 from ioi_eval.cli.tables import show_scores
 
@@ -139,12 +138,8 @@ def run(
         command=command(sys.argv[1:]),
     )
     begin = time.monotonic()
-    try:
-        with named_as_typed(flags):
-            outcome = generate_and_score(request)
-    except KeyboardInterrupt:
-        say_how_to_go_on(RunOptions(out=request.out, command=request.command))
-        raise typer.Exit(console.INTERRUPTED) from None
+    with interruptible(request.command), named_as_typed(flags):
+        outcome = generate_and_score(request)
     _show(outcome, request, time.monotonic() - begin, quiet=quiet, as_json=as_json)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)

@@ -11,7 +11,7 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
+from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
 from ioi_eval.cli.engines import EngineChoice, chooses_engine
 from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import (
@@ -127,11 +127,8 @@ def score(
         references=Asked.of(validate_references, references, skip_unreliable),
     )
     begin = time.monotonic()
-    try:
+    with interruptible(request.run.command):
         outcome = score_dump(request)
-    except KeyboardInterrupt:
-        say_how_to_go_on(request.run)
-        raise typer.Exit(console.INTERRUPTED) from None
     _show(outcome, request, time.monotonic() - begin, quiet=quiet, as_json=as_json)
     for line in share(sharing, request.run.out):
         if not (as_json or quiet):

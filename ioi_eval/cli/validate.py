@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.ending import command, say_failures, say_how_to_go_on, what_was_done
+from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
 from ioi_eval.cli.engines import EngineChoice, chooses_engine
 from ioi_eval.cli.judging import RunOptions
 from ioi_eval.cli.options import (
@@ -119,11 +119,8 @@ def validate(
         ),
     )
     begin = time.monotonic()
-    try:
+    with interruptible(request.run.command):
         outcome = validate_solutions(request)
-    except KeyboardInterrupt:
-        say_how_to_go_on(request.run)
-        raise typer.Exit(console.INTERRUPTED) from None
     _show(outcome, request.run.out, time.monotonic() - begin, quiet=quiet, as_json=as_json)
     _leave(outcome.validation)
 

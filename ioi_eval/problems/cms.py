@@ -28,12 +28,14 @@ from ioi_eval.models import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.fields import Faults, Fields, nearest, read_object
+from ioi_eval.problems.fields import Faults, Fields, nearest
 from ioi_eval.problems.groups import read_subtasks
 from ioi_eval.problems.package import (
+    Format,
     Package,
     files_below,
     first_named,
+    id_of,
     language_of,
     led_by,
     outputs_of,
@@ -61,20 +63,11 @@ def looks_like_package(folder: Path) -> bool:
 
 
 def package_id(folder: Path) -> str | None:
-    """The problem's id, if problem.json is sound enough to say it."""
-    header = read_object(folder, HEADER, Faults(""))
-    code = header.get("code") if header else None
-    return code if isinstance(code, str) else None
+    return id_of(folder, HEADER, "code")
 
 
 def read_package(folder: Path, where: str) -> Package:
-    """Reads all of a package and notes all that is wrong. `where` is what messages call it."""
-    return read_with(_build, folder, where, FORMAT)
-
-
-def _build(folder: Path, where: str, faults: Faults) -> Problem | None:
-    header = read_object(folder, HEADER, faults)
-    return _problem(folder, where, Fields(header, HEADER, faults), faults) if header is not None else None
+    return read_with(Format(FORMAT, HEADER, _problem), folder, where)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:

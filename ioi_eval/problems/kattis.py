@@ -20,7 +20,7 @@ from ioi_eval.problems.kattis_data import Group, groups_of, read_data
 from ioi_eval.problems.kattis_programs import Program, read_validator
 from ioi_eval.problems.kattis_scoring import Scoring, read_acceptance, read_scoring
 from ioi_eval.problems.kattis_solutions import read_solutions
-from ioi_eval.problems.package import Package, files_below, read_with
+from ioi_eval.problems.package import Format, Package, files_below, read_with
 from ioi_eval.problems.yaml_files import read_yaml
 
 FORMAT = "Kattis"
@@ -51,12 +51,7 @@ def package_id(folder: Path, where: str) -> str:
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(_build, folder, where, FORMAT)
-
-
-def _build(folder: Path, where: str, faults: Faults) -> Problem | None:
-    values = read_yaml(folder, HEADER, faults)
-    return _problem(folder, where, Fields(values, HEADER, faults), faults) if values is not None else None
+    return read_with(Format(FORMAT, HEADER, _problem, read_yaml), folder, where)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:

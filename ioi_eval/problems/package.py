@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from ioi_eval.errors import InputError
 from ioi_eval.languages import of_suffix
 from ioi_eval.models import Blob, NamedBlob, Problem, Test, Value
-from ioi_eval.problems.fields import Faults
+from ioi_eval.problems.fields import Faults, Fields, read_object
 
 # Sources in languages that the language table may have no row for: loaded, so that none seems absent.
 _OTHER_LANGUAGES: Mapping[str, str] = {
@@ -31,19 +32,33 @@ class Package(Value):
     notes: tuple[str, ...] = ()  # what was left out or understood in one of several ways
 
 
-def read_with(
-    build: Callable[[Path, str, Faults], Problem | None], folder: Path, where: str, format_name: str
-) -> Package:
-    """Runs a format's reader and gathers all faults. `where` is what messages call the package."""
+class Format(NamedTuple):
+    """How a package of one layout is read: first its header, and then all by what the header says."""
+
+    name: str
+    header: str  # the file
+    build: Callable[[Path, str, Fields, Faults], Problem]
+    read: Callable[[Path, str, Faults], dict[str, Any] | None] = read_object
+
+
+def read_with(layout: Format, folder: Path, where: str) -> Package:
+    """Reads all of a package and notes all that is wrong. `where` is what messages call the package."""
     faults = Faults(where)
     problem = None
     try:
-        problem = build(folder, where, faults)
+        if (header := layout.read(folder, layout.header, faults)) is not None:
+            problem = layout.build(folder, where, Fields(header, layout.header, faults), faults)
     except OSError as error:
         faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
     if faults.errors:
-        return Package(where=where, format=format_name, errors=tuple(faults.errors))
-    return Package(where=where, format=format_name, problem=problem, notes=tuple(faults.notes))
+        return Package(where=where, format=layout.name, errors=tuple(faults.errors))
+    return Package(where=where, format=layout.name, problem=problem, notes=tuple(faults.notes))
+
+
+def id_of(folder: Path, header: str, field: str) -> str | None:
+    """The problem's id, if the header is sound enough to say it."""
+    found = (read_object(folder, header, Faults("")) or {}).get(field)
+    return found if isinstance(found, str) else None
 
 
 # --- files -------------------------------------------------------------------------------------------

@@ -28,9 +28,11 @@ from ioi_eval.models import (
 from ioi_eval.problems.cms import needs_answers, problem_id, with_sources
 from ioi_eval.problems.fields import Faults, Fields, nearest, read_object
 from ioi_eval.problems.package import (
+    Format,
     Package,
     files_below,
     first_named,
+    id_of,
     language_of,
     led_by,
     outputs_of,
@@ -61,18 +63,11 @@ def looks_like_package(folder: Path) -> bool:
 
 
 def package_id(folder: Path) -> str | None:
-    header = read_object(folder, HEADER, Faults(""))
-    name = header.get("name") if header else None
-    return name if isinstance(name, str) else None
+    return id_of(folder, HEADER, "name")
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(_build, folder, where, FORMAT)
-
-
-def _build(folder: Path, where: str, faults: Faults) -> Problem | None:
-    header = read_object(folder, HEADER, faults)
-    return _problem(folder, where, Fields(header, HEADER, faults), faults) if header is not None else None
+    return read_with(Format(FORMAT, HEADER, _problem), folder, where)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
