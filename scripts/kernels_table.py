@@ -14,11 +14,15 @@ _HEAD = """| Linux | user | layers | what the report says | missing | attempts |
 
 
 def main(folder: Path) -> int:
-    wholes = [msgspec.json.decode(path.read_bytes()) for path in sorted(folder.glob("*/*.json"))]
+    found = {path: path.read_bytes() for path in sorted(folder.glob("*/*.json"))}
+    wholes = [msgspec.json.decode(text) for text in found.values() if text]
+    unfinished = [
+        f"{path} is empty: what the guest said is beside it" for path, text in found.items() if not text
+    ]
     print(_HEAD)
     for whole in sorted(wholes, key=_version):
         print(*_rows(whole), sep="\n")
-    faults = [fault for whole in wholes for fault in _faults(whole)]
+    faults = [*unfinished, *(fault for whole in wholes for fault in _faults(whole))]
     print(*faults, sep="\n", file=sys.stderr)
     return 1 if faults else 0
 

@@ -50,7 +50,7 @@ constexpr unsigned nr_clone3 = 435;
 // change one's attributes, or talk to anything.
 const std::vector<unsigned> common = {
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
-    SYS_lseek, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
+    SYS_lseek, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
     SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_chdir, SYS_fchdir, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
     SYS_msync, SYS_mincore, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rt_sigpending,
     SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_nanosleep,
@@ -68,7 +68,7 @@ const std::vector<unsigned> common = {
     439,  // faccessat2
     449,  // futex_waitv
 #if defined(__x86_64__)
-    SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_dup2, SYS_pipe, SYS_select, SYS_poll,
+    SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_dup2, SYS_pipe, SYS_select, SYS_poll,
     SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_alarm, SYS_pause, SYS_time, SYS_getpgrp, SYS_arch_prctl,
 #endif
 };
@@ -78,7 +78,7 @@ const std::vector<unsigned> tools = {
     SYS_splice, SYS_tee,  // of which nobody counts the bytes
     SYS_mmap, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_timer_create, SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_setsid, SYS_mkdirat, SYS_unlinkat,
-    SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_truncate, SYS_mknodat, SYS_socketpair,
+    SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_mknodat, SYS_socketpair,
     SYS_prlimit64, SYS_fcntl, SYS_ioctl, SYS_prctl, SYS_mlock, SYS_munlock, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
     SYS_renameat, SYS_getpriority, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr, SYS_recvmsg, SYS_sendmsg, SYS_recvfrom, SYS_sendto, SYS_shutdown, SYS_signalfd4, SYS_getpeername, SYS_getsockname,
 #if defined(__x86_64__)
@@ -122,6 +122,13 @@ Program one_of(unsigned argument, const std::vector<uint32_t>& values, int error
 Program bits(unsigned argument, uint32_t mask, bool wanted, int error) {
   const uint32_t yes = wanted ? allowed : answer(error), no = wanted ? answer(error) : allowed;
   return {load_argument(argument), jump(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), give(yes), give(no)};
+}
+
+// Who opens a file for reading can empty it with a flag, and Landlock asks no more than whether it may be read before ABI 3. For
+// the same reason truncate() is in no list: only what is open for writing is cut.
+Program not_emptied_by_reading(unsigned argument) {
+  return {load_argument(argument), statement(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE), jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1),
+          give(answer(EACCES)), give(allowed)};
 }
 
 constexpr uint32_t new_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
@@ -193,6 +200,10 @@ void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
 std::vector<Rule> rules_of(Profile profile, bool threads, pid_t self) {
   std::vector<Rule> rules;
   allow(rules, common);
+  rules.push_back({SYS_openat, not_emptied_by_reading(2)});
+#if defined(__x86_64__)
+  rules.push_back({SYS_open, not_emptied_by_reading(1)});
+#endif
   if (profile == Profile::submission) {
     add_submission(rules, threads, self);
     return rules;

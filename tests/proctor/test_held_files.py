@@ -32,6 +32,14 @@ def test_a_file_of_the_same_user_is_only_read(bench: Bench, profile: str) -> Non
     file.unlink()
 
 
+def test_nothing_is_emptied_but_through_what_is_open_for_writing(bench: Bench) -> None:
+    """By the filter, because Landlock does not ask before ABI 3."""
+    python = "import os; os.open('mine', os.O_TRUNC | os.{})"
+    tries = [python.format("O_RDONLY"), "import os; os.truncate('mine', 0)", python.format("O_WRONLY")]
+    script = "\n".join(f'echo mine > mine; python3 -c "{code}" 2>/dev/null; wc -c < mine' for code in tries)
+    assert bench.box(script).stdout.split() == ["5", "5", "0"]
+
+
 def test_what_is_held_can_be_started(bench: Bench) -> None:
     boxed = bench.box("./proctor probe", files={"proctor": Path(bench.proctor)}, profile="stage")
     assert '"v":1' in boxed.stdout
