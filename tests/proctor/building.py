@@ -11,8 +11,8 @@ from ioi_eval.resources import proctor_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 SANITIZERS = (
-    "-g",
-    "-O1",
+    "-g1",
+    "-O0",  # compiling all as one takes most of the time
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
     "-static-libasan",
