@@ -20,8 +20,13 @@ _MARK = f"ioi-eval {VERSION}"
 _PACKED = ".ioi-eval-packed"
 _LARGEST = 1 << 30  # bytes of an artifact: what the embedded engine lets a program write
 _OUTPUT_LIMIT = "PISTON_OUTPUT_MAX_SIZE"
+ENOUGH = 64_000_000  # bytes of output: what needs more is no program that anybody would hand in
 _GZIP = 31  # zlib's word for a gzip header
 _KILLED = 137  # what a shell calls a program that was killed, and `timeout -s KILL` itself
+
+
+class TooLarge(JudgeFailure):
+    """What was built is more than a server that is set up as we say lets through."""
 
 
 class Compiled(Value):
@@ -194,8 +199,9 @@ def _cut_off(run: Stage, length: int) -> BrokenReply | JudgeFailure:
 
 
 def _too_large(kind: str, length: int) -> JudgeFailure:
-    return JudgeFailure(
+    failure = TooLarge if kind == "artifact" and length > ENOUGH else JudgeFailure
+    return failure(
         f"the {kind} of a build job takes {length} bytes of output or more; the server lets fewer through",
         phase="compiling",
-        remedy=f"Raise {_OUTPUT_LIMIT} on the server to 64000000 or more",
+        remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more",
     )

@@ -11,6 +11,7 @@ import msgspec
 from ioi_eval.artifacts.attempts import read
 from ioi_eval.artifacts.delivery import (
     Delivery,
+    TooLarge,
     hand_over,
     killed_while_compiling,
     read_delivery,
@@ -18,13 +19,14 @@ from ioi_eval.artifacts.delivery import (
     whole_build,
 )
 from ioi_eval.artifacts.precompiled import FOLDER
+from ioi_eval.artifacts.recipes import SUBMISSION
 from ioi_eval.artifacts.runtimes import OWN, shell_runtime
 from ioi_eval.artifacts.script import DRIVERS, Ending, compile_script, ending
 from ioi_eval.artifacts.shipping import Shipping
 from ioi_eval.artifacts.values import BuildLimits, Recipe
 from ioi_eval.engines import Engine
 from ioi_eval.errors import BrokenReply, JudgeFailure
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Toolchain, Value
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, StageStatus, Toolchain, Value
 
 _BUILD = "build"
 # As in the embedded engine's boxes, where servers set nothing: compilers speak as there, and have a home.
@@ -61,13 +63,16 @@ class Maker:
         job = build_job(recipe, tool, header, profile)
         if not profile.takes_paths:
             job = await self._shipping.shipped(job, job.files[0].name, profile)
-        made = await read(
-            self._engine,
-            job,
-            lambda result: asyncio.to_thread(_made, recipe, tool, result, profile),
-            attempts=self._attempts,
-            phase="compiling",
-        )
+        try:
+            made = await read(
+                self._engine,
+                job,
+                lambda result: asyncio.to_thread(_made, recipe, tool, result, profile),
+                attempts=self._attempts,
+                phase="compiling",
+            )
+        except TooLarge as failure:
+            return _beyond_any_server(recipe, tool, profile, failure)
         _check_limits(recipe, made.stage, profile)
         if made.content is not None and made.packed:
             self._shipping.delivered(made.content, made.packed)
@@ -196,6 +201,14 @@ def _made(recipe: Recipe, tool: Toolchain, result: JobResult, profile: Profile) 
             raise BrokenReply("a build job does not say how the compiler ended")
         stage = stage_of(delivery.compiled)
     return _made_of(delivery, stage, recipe, compiler)
+
+
+def _beyond_any_server(recipe: Recipe, tool: Toolchain, profile: Profile, failure: TooLarge) -> Made:
+    """A source can have a program made that no server lets through: that is no reason to leave it out."""
+    if recipe.kind != SUBMISSION:
+        raise failure
+    stage = Stage(status=StageStatus.SG, message=failure.reason)
+    return Made(stage=stage, compiler=compiler_of(tool, "", profile))
 
 
 def _made_of(delivery: Delivery, stage: Stage, recipe: Recipe, compiler: str) -> Made:

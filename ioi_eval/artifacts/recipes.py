@@ -14,6 +14,7 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Manager, NamedBlob, Prob
 from ioi_eval.resources import proctor_arguments
 
 CHECKER, MANAGER, PROCTOR, HEADER = "checker", "manager", "proctor", "header"
+SUBMISSION = "submission"
 _PROGRAM = ".out"  # packages have a folder called checker
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 _WRAPPER = "wrapper.hpp"
@@ -50,7 +51,7 @@ def submission_recipe(
     beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
     standard = _standard(problem, language)
     return Recipe(
-        kind="submission",
+        kind=SUBMISSION,
         output=language.artifact_name,
         command=language.build([*compiled, source.name, *units], language.artifact_name, standard),
         sources=(*helpers, *beside, *further, source),

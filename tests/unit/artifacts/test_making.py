@@ -182,6 +182,28 @@ async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) ->
     assert len(server.jobs) == 3
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        Stage(stdout="ioi-eval 1 too-large artifact 64000001\n", code=0),
+        Stage(
+            stdout=f"ioi-eval 1 artifact 9 {'0' * 64} 64000001\nH4sI", signal="SIGKILL", status=StageStatus.OL
+        ),
+    ],
+    ids=["told", "cut off"],
+)
+async def test_a_program_that_no_server_lets_through_is_its_sources_fault(tmp_path: Path, run: Stage) -> None:
+    """Of a checker it is ours. It is not remembered: an engine that takes paths can judge it."""
+    server = Server(JobResult(compile=Stage(code=0), run=run))
+    async with opened(tmp_path, server) as artifacts:
+        for _ in range(2):
+            built = await artifacts.submission(plain_problem(), submitted("code"))
+            assert not built.ok and "takes 64000001 bytes" in built.log
+        with pytest.raises(JudgeFailure, match="takes 64000001 bytes"):
+            await artifacts.checker(checked_problem())
+    assert len(server.jobs) == 3
+
+
 async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path) -> None:
     """Servers repeat its fields as those of the run stage."""
     forged = Stage(stdout=delivered().stdout, code=1, status=StageStatus.RE)
