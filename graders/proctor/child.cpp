@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "births.hpp"
 #include "elf.hpp"
 #include "files.hpp"
 #include "landlock.hpp"
@@ -241,11 +240,10 @@ pid_t own_pid(int proc) {
   return std::atoi(link);
 }
 
-void become(const room::Room& room, const Program& program, int proc, int news, int births) {
+void become(const room::Room& room, const Program& program, int proc, int news) {
   News message = {own_pid(proc), 0};
   try {
     confine(room, program, proc != room.proc.get());
-    if (births >= 0) births::ask(births);
     keep_descriptors(room, program, news);
     reset_signals();
     message.started_us = now_us();

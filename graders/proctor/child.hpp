@@ -5,9 +5,8 @@
 
 namespace process {
 
-// Becomes the program; `news` is the pipe to the supervisor, and through `births`, where it is not -1, goes what births::ask sends.
-// Does not return.
-[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int births);
+// Becomes the program; `news` is the pipe to the supervisor. Does not return.
+[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news);
 
 // What the supervisor hears of a program that is about to run.
 struct News {

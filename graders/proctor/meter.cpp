@@ -71,12 +71,18 @@ std::string stat_fields(int proc, pid_t pid) {
   return name_end == std::string::npos ? "" : stat.substr(name_end + 1);
 }
 
-// Its own time and that of the children it has waited for.
-int64_t ticks_us(int proc, pid_t pid) {
+struct Work {
+  int64_t cpu_us = 0;  // its own time and that of the children it has waited for
+  int64_t threads = 0;
+};
+
+Work work_of(int proc, pid_t pid) {
   unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
-  if (std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system, &children_user, &children_system) != 4)
-    return 0;
-  return static_cast<int64_t>((user + system + children_user + children_system) * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK)));
+  long long threads = 0;
+  const int found = std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &user, &system, &children_user, &children_system, &threads);
+  if (found != 5) return {};
+  const unsigned long long ticks = user + system + children_user + children_system;
+  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads};
 }
 
 void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
@@ -150,11 +156,7 @@ int64_t written(int proc, pid_t pid) {
   return at == std::string::npos ? 0 : std::strtoll(io.c_str() + at + 6, nullptr, 10);
 }
 
-int64_t threads_of(int proc, pid_t pid) {
-  long long threads = 0;
-  std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld", &threads);
-  return threads;
-}
+int64_t threads_of(int proc, pid_t pid) { return work_of(proc, pid).threads; }
 
 std::vector<pid_t> descendants(int proc, pid_t self) {
   std::vector<pid_t> found;
@@ -162,20 +164,15 @@ std::vector<pid_t> descendants(int proc, pid_t self) {
   return found;
 }
 
-int64_t threads_of_descendants(int proc, pid_t self) {
-  int64_t threads = 0;
-  for (const pid_t pid : descendants(proc, self)) threads += threads_of(proc, pid);
-  return threads;
-}
-
 Usage of_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t most = -1;
   for (const pid_t pid : descendants(proc, self)) {
     const int64_t memory = resident(proc, pid) + beside_resident(proc, pid);
-    usage.cpu_us += ticks_us(proc, pid);
+    const Work work = work_of(proc, pid);
+    usage.cpu_us += work.cpu_us;
     usage.memory += memory;
-    usage.processes += 1;
+    usage.processes += work.threads;
     if (memory > most) most = memory, usage.largest = pid;
   }
   return usage;

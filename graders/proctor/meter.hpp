@@ -10,7 +10,7 @@ namespace meter {
 struct Usage {
   int64_t cpu_us = 0;
   int64_t memory = 0;  // page tables, swap and huge pages included: reading memory that was never written costs nothing else
-  int processes = 0;
+  int64_t processes = 0;  // threads are as many of them, as RLIMIT_NPROC counts
   pid_t largest = 0;  // the process that holds most memory
 };
 
@@ -26,10 +26,7 @@ int64_t written(int proc, pid_t pid);
 // How many threads a process has, 0 when it is gone.
 int64_t threads_of(int proc, pid_t pid);
 
-// The same of all descendants of the calling process, whose own pid there is `self`.
-int64_t threads_of_descendants(int proc, pid_t self);
-
-// All descendants of the calling process. Counts CPU time in ticks of 10 ms.
+// All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
 Usage of_descendants(int proc, pid_t self);
 
 struct Contents {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -11,14 +12,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <vector>
 
 #include "sys.hpp"
 
 #ifndef SECCOMP_RET_KILL_PROCESS
 #define SECCOMP_RET_KILL_PROCESS 0x80000000U
-#endif
-#ifndef SECCOMP_RET_USER_NOTIF
-#define SECCOMP_RET_USER_NOTIF 0x7fc00000U
 #endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
@@ -299,24 +298,6 @@ std::string install(Profile profile, bool threads, pid_t self) {
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::reason("seccomp");
   return "";
-}
-
-std::vector<sock_filter> questions_of_births() {
-  // A table of calls that is not ours is the other filter's business.
-  Program program = {statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)), jump(BPF_JMP | BPF_JEQ | BPF_K, audit_arch, 1, 0), give(allowed),
-                     statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)), jump(BPF_JMP | BPF_JEQ | BPF_K, nr_clone3, 0, 1), give(answer(ENOSYS))};
-  const std::vector<unsigned> makers = {
-    SYS_clone,
-#if defined(__x86_64__)
-    SYS_fork, SYS_vfork,
-#endif
-  };
-  for (const unsigned call : makers) {
-    program.push_back(jump(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-    program.push_back(give(SECCOMP_RET_USER_NOTIF));
-  }
-  program.push_back(give(allowed));
-  return program;
 }
 
 bool available() {

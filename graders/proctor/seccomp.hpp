@@ -1,10 +1,8 @@
 // Which system calls a confined program may make.
 #pragma once
 
-#include <linux/filter.h>
 #include <string>
 #include <sys/types.h>
-#include <vector>
 
 namespace seccomp {
 
@@ -18,9 +16,6 @@ enum class Profile {
 // Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a submission's
 // kill may have. no_new_privs must be set. Returns an empty string or what went wrong.
 std::string install(Profile profile, bool threads, pid_t self);
-
-// A filter that asks its listener about each new process or thread, and about nothing else.
-std::vector<sock_filter> questions_of_births();
 
 // Whether this kernel takes filters at all.
 bool available();

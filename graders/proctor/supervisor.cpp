@@ -4,16 +4,12 @@
 #include <csignal>
 #include <ctime>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "births.hpp"
 #include "child.hpp"
 #include "meter.hpp"
 
@@ -22,6 +18,7 @@ namespace {
 
 constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are exact to this
 constexpr long poll_tree_ns = 50 * 1000 * 1000;  // looking at a tree of processes costs a hundred times as much, and its limits are generous
+constexpr int64_t crowd = 4;                     // with a quarter of the processes that it may have a tree is looked at as often as a submission
 constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
 constexpr int64_t near_us = 200 * 1000;  // to the wall limit: from here on it matters how long the program waited for a processor
 constexpr int64_t longest_wait = 10;     // times the wall limit: then it ends, whatever the machine is busy with
@@ -35,7 +32,7 @@ int64_t cpu_of(const rusage& usage) {
 class Supervisor {
  public:
   Supervisor(const room::Room& room, const Program& program, int report)
-      : room_(room), program_(program), proc_(room.proc.get()), report_fd_(report), births_(program.limits.processes) {}
+      : room_(room), program_(program), proc_(room.proc.get()), report_fd_(report) {}
 
   Report run() {
     prepare();
@@ -86,19 +83,15 @@ class Supervisor {
   }
 
   void start() {
-    int ends[2], channel[2] = {-1, -1};
+    int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
-    if (asks_for_births() && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0) sys::fail_errno("socketpair");
-    sys::Fd reading(ends[0]), writing(ends[1]), hearing(channel[0]), asking(channel[1]);
+    sys::Fd reading(ends[0]), writing(ends[1]);
     child_ = fork();
     if (child_ < 0) sys::fail_errno("fork");
-    if (child_ == 0) become(room_, program_, proc_, writing.get(), asking.get());
+    if (child_ == 0) become(room_, program_, proc_, writing.get());
     writing.reset();
     const News news = await_start(reading.get());
     reading.reset();
-    if (hearing.valid()) births_.open(hearing.get());
-    if (births_.descriptor() >= 0) signals_ = sys::Fd(signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
-    hearing.reset(), asking.reset();
     forget_its_files();
     child_there_ = news.there;
     started_at_ = news.started_us;
@@ -117,36 +110,12 @@ class Supervisor {
 
   // The program's own descriptors are its own from here on.
   void forget_its_files() const {
-    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get(), births_.descriptor(), signals_.get()});
-  }
-
-  bool asks_for_births() const {
-    const bool counted = room_.counts && room_.layers.on("rlimit-nproc");
-    return !counted && program_.limits.processes != unlimited && room_.layers.on("births") && births::available();
+    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get()});
   }
 
   void wait_for_news() {
-    const long patience_ns = program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns;
-    const timespec patience = {0, patience_ns};
-    const int signal = births_.descriptor() < 0 ? sigtimedwait(&watched_, nullptr, &patience) : answer_births(patience_ns / 1000);
-    if (signal == SIGTERM) finish(Killed::leash);
-  }
-
-  // Until it is time to look at everything again, or a signal has come, which is returned.
-  int answer_births(int64_t patience_us) {
-    const int64_t end = now_us() + patience_us;
-    births_.look();
-    for (int64_t left = patience_us; left > 0; left = end - now_us()) {
-      pollfd watched[] = {{signals_.get(), POLLIN, 0}, {births_.questions(), POLLIN, 0}};
-      if (poll(watched, 2, static_cast<int>(left / 1000 + 1)) <= 0) continue;
-      signalfd_siginfo signal;
-      if (watched[0].revents && read(signals_.get(), &signal, sizeof signal) == sizeof signal) return static_cast<int>(signal.ssi_signo);
-      if (watched[1].revents & POLLIN)
-        births_.answer(proc_, self_there_);
-      else if (watched[1].revents)
-        births_.close();
-    }
-    return 0;
+    const timespec patience = {0, crowded_ || program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns};
+    if (sigtimedwait(&watched_, nullptr, &patience) == SIGTERM) finish(Killed::leash);
   }
 
   // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a subreaper.
@@ -187,6 +156,7 @@ class Supervisor {
     const meter::Usage usage = alone ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
     const Limits& limits = program_.limits;
     report_.memory = std::max(report_.memory, usage.memory);
+    crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
     if (limits.wall_us != unlimited && wall_us(now_us()) > limits.wall_us)
       finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
@@ -266,12 +236,11 @@ class Supervisor {
   const room::Room& room_;
   const Program& program_;
   int proc_, report_fd_;
-  sys::Fd own_proc_, folder_, signals_;
-  births::Registry births_;
+  sys::Fd own_proc_, folder_;
   sigset_t watched_;
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
-  bool ended_ = false;
+  bool ended_ = false, crowded_ = false;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, waited_us_ = 0;
 };
 

@@ -55,10 +55,11 @@ def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -
 
 @pytest.mark.parametrize(
     "one_more",
-    ["os.fork() or (time.sleep(5), os._exit(0))", "threading.Thread(target=time.sleep, args=(0.3,)).start()"],
+    ["os.fork() or (time.sleep(5), os._exit(0))", "threading.Thread(target=time.sleep, args=(1,)).start()"],
     ids=["processes", "threads"],
 )
 def test_there_are_never_more_than_allowed(bench: Bench, one_more: str) -> None:
+    """In a namespace, where the kernel counts. Elsewhere somebody has to look."""
     started = f"""python3 -c "
 import os, threading, time
 count = 0
@@ -68,16 +69,14 @@ try:
         count += 1
 except (OSError, RuntimeError):
     print(count, flush=True)
+time.sleep(0.5)
 os._exit(0)"
 """
     boxed = bench.box(started, limits={"processes": 20})
-    assert 15 <= int(boxed.stdout) < 20
-    assert boxed.report["killed"] == ""
-
-
-def test_who_ended_makes_place_for_others(bench: Bench) -> None:
-    boxed = bench.box("for i in $(seq 100); do /bin/true; done; echo all", limits={"processes": 5})
-    assert boxed.stdout == "all\n"
+    if "namespaces" in bench.layers:
+        assert 15 <= int(boxed.stdout) < 20
+    else:
+        assert boxed.report["killed"] == "processes"
 
 
 def test_a_fork_bomb_ends(bench: Bench) -> None:
