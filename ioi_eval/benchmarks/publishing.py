@@ -55,7 +55,7 @@ def _files(run: Path, folder: Path) -> dict[str, Path]:
 def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    api = HfApi(token=token)
+    api = HfApi(token=token or None)
     refusals: tuple[type[Exception], ...] = (*network_errors(), ValueError)
     added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
     try:

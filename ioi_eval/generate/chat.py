@@ -182,8 +182,9 @@ class ChatModel:
                 if size > _LARGEST:
                     raise Fault(Kind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
                 pieces.append(piece)
-        told = {name: self._key.out_of(value) for name, value in response.headers.items()}
-        received = self._key.out_of_reply(b"".join(pieces))
+        hidden = self._key.out_of_reply
+        told = {name: hidden(value.encode()).decode() for name, value in response.headers.items()}
+        received = hidden(b"".join(pieces))
         return read_reply(response.status_code, told, received, now=time.time())
 
     def _text(self, ask: Ask, reply: Reply, body: Mapping[str, Any]) -> Text:
