@@ -14,10 +14,11 @@ class Batch : public Task {
 
   verdict::Verdict judge(const plan::Test& test) override {
     const sys::Fd error = files::memory("error"), output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
+    const sys::Fd said = plan_.output_file.empty() ? files::write_only(output) : sys::Fd(), told = files::write_only(error);
     process::Program program = submission();
     const sys::Fd copied = plan_.input_file.empty() ? hand_input(test.input, program) : lay_out(opened_.of(test.input));
-    if (plan_.output_file.empty()) program.output = output.get();
-    program.error = error.get();
+    if (plan_.output_file.empty()) program.output = said.get();
+    program.error = told.get();
     if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
     use_files(program);
     verdict::Verdict verdict;

@@ -71,8 +71,9 @@ class Communication : public Task {
     std::vector<Member> members;
     for (size_t index = 0; index < lines.size(); ++index) {
       sys::Fd error = files::memory("error");
+      const sys::Fd told = files::write_only(error);
       process::Program program = submission();
-      program.error = error.get();
+      program.error = told.get();
       program.talks = true;
       connect(program, lines[index]);
       if (lines.size() > 1) program.argv.push_back(std::to_string(index));

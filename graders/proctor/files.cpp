@@ -79,6 +79,12 @@ sys::Fd memory(const char* name) {
   return fd;
 }
 
+sys::Fd write_only(const sys::Fd& fd) {
+  sys::Fd again(open((descriptors + std::to_string(fd.get())).c_str(), O_WRONLY | O_CLOEXEC));
+  if (!again.valid()) sys::fail_errno("memory file");
+  return again;
+}
+
 int64_t size(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) sys::fail_errno("size of a file");

@@ -17,6 +17,9 @@ std::string read_text(int fd, size_t most);  // from the start; what is more sta
 std::string read_tail(int fd, size_t most);
 
 sys::Fd memory(const char* name);  // an empty file in memory
+
+// The same for a program that shall only write: what it can read again is memory, which nobody counts.
+sys::Fd write_only(const sys::Fd& fd);
 int64_t size(int fd);
 void copy(int from, int to);  // all of it, from the start; fails
 

@@ -13,11 +13,12 @@ class Function : public Task {
 
   verdict::Verdict judge(const plan::Test& test) override {
     const sys::Fd result = files::memory("result"), error = files::memory("error");
+    const sys::Fd returned = files::write_only(result), told = files::write_only(error);
     process::Program program = submission();
-    program.argv.push_back(std::to_string(result.get()));
-    program.inherited.push_back(result.get());
+    program.argv.push_back(std::to_string(returned.get()));
+    program.inherited.push_back(returned.get());
     const sys::Fd copied = hand_input(test.input, program);
-    program.error = error.get();  // what it prints is nobody's business: standard output leads nowhere
+    program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
     verdict::Verdict verdict;
     verdict.used = process::run(room_, program);
     if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);

@@ -59,11 +59,12 @@ class Interactive : public Task {
 
   Member start_submission(int input, int output) const {
     sys::Fd error = files::memory("error");
+    const sys::Fd told = files::write_only(error);
     process::Program program = submission();
     program.talks = true;
     program.input = input;
     program.output = output;
-    program.error = error.get();
+    program.error = told.get();
     return {process::start(room_, program), std::move(error)};
   }
 

@@ -13,10 +13,10 @@ class TwoSteps : public Task {
 
   verdict::Verdict judge(const plan::Test& test) override {
     pipes::Pipe between = pipes::make();
-    const sys::Fd output = files::memory("output");
+    const sys::Fd output = files::memory("output"), said = files::write_only(output);
     std::vector<Member> members;
     members.push_back(start("0", between.write, &test.input, -1));
-    members.push_back(start("1", between.read, nullptr, output.get()));
+    members.push_back(start("1", between.read, nullptr, said.get()));
     between.close();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
     if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size)) verdict.end = verdict::End::output;
@@ -29,6 +29,7 @@ class TwoSteps : public Task {
 
   Member start(const char* step, const sys::Fd& end, const std::string* input, int output) const {
     sys::Fd error = files::memory("error");
+    const sys::Fd told = files::write_only(error);
     process::Program program = submission();
     program.argv.push_back(step);
     program.argv.push_back(pipes::path(end));
@@ -36,7 +37,7 @@ class TwoSteps : public Task {
     program.proc = true;
     const sys::Fd copied = input ? hand_input(*input, program) : sys::Fd();
     program.output = output;
-    program.error = error.get();
+    program.error = told.get();
     return {process::start(room_, program), std::move(error)};
   }
 };

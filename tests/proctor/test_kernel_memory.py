@@ -19,6 +19,13 @@ int main() {
   return (int)sum;
 }
 """
+WRITER = """#include <cstdio>
+#include <unistd.h>
+int main() {
+  char b;
+  for (int fd = 1; fd < 3; fd++) if (write(fd, "x", 1) != 1 || pread(fd, &b, 1, 0) == 1) return 1;
+}
+"""
 CORE = """#include <cstdio>
 #include <sys/resource.h>
 int main() { rlimit l; getrlimit(RLIMIT_CORE, &l); printf("%lu %lu", (long)l.rlim_cur, (long)l.rlim_max); }
@@ -45,4 +52,10 @@ def test_no_dump_is_written_and_no_program_is_started_for_one(whole: Bench) -> N
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
         pytest.skip("whoever started us allows no dumps at all")
     line = whole.one(CORE, answer="1 1")
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_what_was_written_cannot_be_read_again(bench: Bench) -> None:
+    """Files in memory would be memory that nobody counts."""
+    line = bench.one(WRITER, answer="x")
     assert (line.end, line.score) == ("ok", 1), line
