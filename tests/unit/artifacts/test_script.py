@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -37,13 +38,16 @@ def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "
 
 
 def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Stage:
-    """Runs the script as an engine does: in the folder of its files."""
+    """Runs the script as an engine does: in the folder of its files, which is the compiler's home, too."""
     box = folder / "box"
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
         (box / file.name).write_bytes(file.content.read())
     (box / "compile").write_text(compile_script(recipe, tool=tool))
-    done = subprocess.run(["sh", "compile"], cwd=box, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "HOME": str(box)}
+    done = subprocess.run(
+        ["sh", "compile"], cwd=box, env=environment, capture_output=True, text=True, check=False
+    )
     status = StageStatus.RE if done.returncode else None
     return Stage(stdout=done.stdout, stderr=done.stderr, code=done.returncode, status=status)
 
