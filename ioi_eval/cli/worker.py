@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import resource
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -106,8 +107,15 @@ def worker(
         packages=(packages,) if packages else (),
         allow_unconfined=allow_unconfined,
     )
+    _take_descriptors()
     if not asyncio.run(_serve(options, wanted, open_store())):
         raise typer.Exit(console.INTERRUPTED)
+
+
+def _take_descriptors() -> None:
+    """As many as we may have: a thousand clients that say nothing would take all that is usual."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(options: ServerOptions, wanted: _Wanted, store: Store) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import resource
 import signal
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,30 @@ def wait_until_running(port: int) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("no job runs")
+
+
+@contextmanager
+def few_descriptors(number: int) -> Iterator[None]:
+    """For what is started meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> None:
+    with ExitStack() as held:
+        with few_descriptors(256):
+            _, port = held.enter_context(working(cli))
+        for _ in range(300):
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", port)))
+            silent.send(b"GET / HTTP/1.1\r\nHost:")
+        asking = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        held.callback(asking.close)
+        asking.request("GET", "/healthz")
+        assert asking.getresponse().status == 200
 
 
 def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) -> None:
