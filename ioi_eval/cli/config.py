@@ -139,7 +139,10 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
+        remedy = "`ioi-eval init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise InputError(
+            f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise _no_yaml(error, path) from None
     if values is None:

@@ -241,7 +241,7 @@ def _model(config: Config) -> ModelOptions:
     base_url = model.base_url or os.environ.get(_BASE_URL, "")
     for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
         if not value:
-            where = f"{field} in the file, {flag_of(field)} or {variable}"
+            where = f"{field} in the file, {flag_of(field)} or {variable}; or --command for an agent"
             raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {where}")
     return ModelOptions(
         name=name,

@@ -139,6 +139,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for name in ("none", "latin", "."):
         with pytest.raises(InputError, match=r"cannot be read|is no YAML"):
             read_config(tmp_path / name, {})
+    with pytest.raises(InputError, match="ioi-eval init"):
+        read_config(tmp_path / "none", {})
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "model:\nbudget:\ntasks:\n", "model: {name: }"])
@@ -178,7 +180,7 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
 @pytest.mark.parametrize(
     "values, flags, words",
     [
-        ("{}", [], ["no name of a model", "--model or OPENAI_MODEL"]),
+        ("{}", [], ["no name of a model", "--model or OPENAI_MODEL", "--command"]),
         ("model: {name: m}", [], ["model.base_url in the file, --base-url or OPENAI_BASE_URL"]),
         ("model: {name: m}", ["--base-url", "localhost:80"], ["--base-url: is no address", "http://"]),
         ("model: {name: m, base_url: 'localhost:80'}", [], ["'model.base_url'", "http://"]),
