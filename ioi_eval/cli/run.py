@@ -54,7 +54,7 @@ _MaxTokens = Annotated[int | None, typer.Option(min=1, metavar="N", help="Of one
 _Timeout = Annotated[float | None, typer.Option(metavar="S", help="Seconds for a reply, or for the agent.")]
 _Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Requests or agents at a time.")]
 _Seed = Annotated[int | None, typer.Option(metavar="S", help="Another sample of the same size.")]
-_Out = Annotated[str | None, typer.Option(metavar="DIR", help="The run's folder.")]
+_Out = Annotated[str | None, typer.Option(metavar="DIR", help="The run's folder: new, empty or a run's.")]
 _Print = Annotated[bool, typer.Option("--print-prompt", help="Show the first prompt, and ask nobody.")]
 _Rejudge = Annotated[
     bool, typer.Option("--rejudge", help="Judge all programs again, and ask for none that is there.")

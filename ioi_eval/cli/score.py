@@ -35,7 +35,10 @@ _Dumps = Annotated[
     ),
 ]
 _Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="The run's folder.", show_default="runs/<name of the dump>")
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The run's folder: new, empty or a run's.", show_default="runs/<name of the dump>"
+    ),
 ]
 _Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N submissions.")]
 _Only = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this submission; may be repeated.")]

@@ -56,7 +56,10 @@ _Scale = Annotated[
     typer.Option(help="What the column's scores count.", show_default="fraction if none is above 1"),
 ]
 _Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="The run's folder.", show_default="runs/validate-<name>")
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The run's folder: new, empty or a run's.", show_default="runs/validate-<name>"
+    ),
 ]
 _Only = Annotated[
     list[str] | None,
