@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -68,12 +69,23 @@ def keep_retries_quiet() -> None:
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
 
 
+# A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
+_UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
+
+
 def main() -> NoReturn:
-    """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
+    """The entry point: errors that we raise on purpose become one line, all others are bugs and show.
+
+    So do paths that may not even be asked for, wherever one is first.
+    """
     keep_retries_quiet()
     console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")
     except IoiEvalError as error:
         console.complain(str(error))
+    except OSError as error:
+        if error.errno not in _UNREACHABLE or error.filename is None:
+            raise
+        console.complain(f"{error.filename}: cannot be reached ({error.strerror}). Name another place")
     sys.exit(console.BAD_INPUT)

@@ -60,6 +60,18 @@ def test_a_dump_that_is_not_there(cli: CommandLine, problems: Path) -> None:
     assert "none.jsonl" in refused(cli, "score", "none.jsonl", "--problems", problems, "--out", "run")
 
 
+@pytest.mark.parametrize("path", ["locked/x.jsonl", "x" * 300])
+def test_a_path_that_may_not_even_be_asked_for(cli: CommandLine, problems: Path, path: str) -> None:
+    """Root may enter any folder, and finds nothing there."""
+    locked = cli.folder / "locked"
+    locked.mkdir(mode=0)
+    try:
+        assert path in refused(cli, "report", path)
+        assert path in refused(cli, "score", path, "--problems", problems, "--out", "run")
+    finally:
+        locked.chmod(0o700)
+
+
 def test_a_zip_that_is_none(cli: CommandLine) -> None:
     dump, package = dump_with(cli, GOOD), dump_with(cli, "hello", "problems.zip")
     assert "problems.zip" in refused(cli, "score", dump, "--problems", package, "--out", "run")
