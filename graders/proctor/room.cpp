@@ -72,13 +72,23 @@ void make_read_only(const std::string& path) {
 void hold_read_only(const std::vector<Held>& held) {
   for (const Held& file : held) {
     struct stat before, after;
-    if (fstat(file.fd, &before) != 0 || before.st_uid != geteuid()) continue;
+    if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot hold " + file.path);
     if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0) sys::fail_errno("cannot hold " + file.path);
     make_read_only(file.path);
     const sys::Fd again(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
     const bool same = again.valid() && fstat(again.get(), &after) == 0 && after.st_ino == before.st_ino && after.st_dev == before.st_dev;
     if (!same || dup3(again.get(), file.fd, O_CLOEXEC) < 0) sys::fail("cannot hold " + file.path + ": it has changed");
   }
+}
+
+// Asked before there is a namespace: in one all strangers have the same number, which may be our own.
+std::vector<Held> own_of(const std::vector<Held>& held) {
+  std::vector<Held> own;
+  for (const Held& file : held) {
+    struct stat status;
+    if (fstat(file.fd, &status) == 0 && status.st_uid == geteuid()) own.push_back(file);
+  }
+  return own;
 }
 
 void make_parents(const std::string& path) {
@@ -262,7 +272,7 @@ Room enter(const std::string& job, const std::vector<std::string>& readable, Lay
   Room room;
   room.layers = layers;
   room.job = job;
-  if (layers.namespaces) enter_namespaces(room, readable, held);
+  if (layers.namespaces) enter_namespaces(room, readable, own_of(held));
   room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   room.landlock_abi = layers.landlock ? landlock::abi() : 0;
   if (layers.landlock && room.landlock_abi == 0) room.missing.push_back("landlock: this kernel has none");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def test_a_file_of_the_same_user_is_only_read(bench: Bench, profile: str) -> Non
     assert changed == ([] if "namespaces" in bench.layers else ["changed in its mode"]), boxed
     assert file.read_text() == "as it was"
     file.unlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over what is closed to a box's user")
+def test_a_file_that_its_user_cannot_reach_costs_no_layer(bench: Bench, tmp_path: Path) -> None:
+    """With the uid that stands for all strangers in a namespace."""
+    file = tmp_path / "held"
+    file.write_text("as it was")
+    tmp_path.chmod(0o700)
+    boxed = replace(bench, uid=65534).box("cat held", files={"held": file})
+    assert (boxed.stdout, boxed.report["confinement"]["missing"]) == ("as it was", [])
 
 
 def test_nothing_is_emptied_but_through_what_is_open_for_writing(bench: Bench) -> None:
