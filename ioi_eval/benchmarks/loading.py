@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate, Unusable
-from ioi_eval.benchmarks.copies import TableSource
+from ioi_eval.benchmarks.copies import SUFFIXES, TableSource
 from ioi_eval.benchmarks.keeping import Keep, Kept, kept
 from ioi_eval.benchmarks.selecting import select
 from ioi_eval.benchmarks.tables import Tables
@@ -110,6 +110,8 @@ def load(
 def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
     """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
     dataset = options.dataset or benchmark.dataset
+    if not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not Path(dataset).is_file():
+        raise InputError(f"no such file: {dataset}", field="--dataset")
     source = TableSource(
         dataset=dataset,
         config=benchmark.config if not (options.dataset or options.data_dir) else "",

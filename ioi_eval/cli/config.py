@@ -76,7 +76,11 @@ _FLAGS: Mapping[str, str] = {
     "timeout_seconds": "timeout",
 }  # others are called as keys are
 # What `score` calls otherwise; benchmarks know its names.
-_OTHERWISE: Mapping[str, str] = {"--difficulty": "filter_difficulty", "--problem": "tasks"}
+_OTHERWISE: Mapping[str, str] = {
+    "--difficulty": "filter_difficulty",
+    "--problem": "tasks",
+    "--dataset": "dataset",
+}
 _INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
 
 

@@ -169,7 +169,8 @@ class Listed:
         try:
             lines = (await asyncio.to_thread(self._path.read_text)).splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read: {error}", where=str(self._path)) from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"cannot be read: {reason}", where=f"{_FILE}{self._path}") from None
         return frozenset().union(*(self._addresses(number, line) for number, line in enumerate(lines, 1)))
 
     def _addresses(self, number: int, line: str) -> frozenset[str]:
