@@ -38,13 +38,13 @@ def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "
 
 
 def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Stage:
-    """Runs the script as an engine does: in the folder of its files, which is the compiler's home, too."""
+    """Runs the script as an engine does: in the folder of its files."""
     box = folder / "box"
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
         (box / file.name).write_bytes(file.content.read())
     (box / "compile").write_text(compile_script(recipe, tool=tool))
-    environment = {**os.environ, "HOME": str(box)}
+    environment = {**os.environ, "GOCACHE": str(box / "cache")}  # not everybody has a home
     done = subprocess.run(
         ["sh", "compile"], cwd=box, env=environment, capture_output=True, text=True, check=False
     )
