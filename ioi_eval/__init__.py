@@ -1,173 +1,161 @@
 """ioi_eval scores programs that models wrote for olympiad problems: exactly, and never with a guess.
 
-    from ioi_eval import EmbeddedEngine, Scorer, Store, Submission, load_problems, private_folder
+    from ioi_eval import Scorer, Submission, load_problems
 
-    store = Store(private_folder(), limit=4 << 30)
-    problem = load_problems("examples/problems", cache=store.root)["lanterns"]
-    submission = Submission(key="1", problem_id=problem.id, code=source)
-    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        result = await scorer.score(problem, submission)
+    problem = load_problems("examples/problems")["lanterns"]
+    async with Scorer() as scorer:
+        result = await scorer.score(problem, Submission(key="1", problem_id=problem.id, code=source))
 
-What this module exports is public; everything else may change. Names are loaded when they are first used.
+What this module exports is public, and so are `ioi_eval.models`, `ioi_eval.errors`, `ioi_eval.testing`,
+`ioi_eval.classic` and `ioi_eval.integrations`; everything else may change.
+Names are loaded when they are first used.
 """
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ioi_eval.artifacts import BuildLimits, BuildOptions, CheckerBroken, ManagerBroken, ProgramBroken
-    from ioi_eval.engines import Engine
+    from ioi_eval.engines import Engine, Transport
     from ioi_eval.engines.embedded import EmbeddedEngine
-    from ioi_eval.engines.fake import Broken, FakeEngine, FakeTest, Fatal, Killed
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
-    from ioi_eval.errors import (
-        AttemptsUsedUp,
-        BrokenReply,
-        EngineError,
-        EngineOverloaded,
-        EngineUnavailable,
-        InputError,
-        IoiEvalError,
-        JobRejected,
-        JobTooLarge,
-        JudgeFailure,
-    )
-    from ioi_eval.judge import (
-        CheckerLimits,
-        Judge,
-        JudgeOptions,
-        ManagerLimits,
-        Scorer,
-        classic_job,
-        run_classic,
-        score_sync,
-    )
-    from ioi_eval.models import (
-        Blob,
-        Checker,
-        CheckerKind,
-        Job,
-        JobFile,
-        JobResult,
+    from ioi_eval.judge import Scorer, score_sync
+    from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure
+    from ioi_eval.model.options import BuildOptions, JudgeOptions
+    from ioi_eval.model.values import (
         Limits,
-        Manager,
-        NamedBlob,
         Problem,
-        Profile,
-        ScoreType,
-        Solution,
-        Stage,
-        StageStatus,
         Submission,
         SubmissionResult,
-        Subtask,
         SubtaskResult,
-        TaskOptions,
-        TaskType,
         Test,
         TestResult,
-        Toolchain,
         Verdict,
     )
     from ioi_eval.problems import load_problems
     from ioi_eval.reports import Results
+    from ioi_eval.runs import score_dump, score_dump_sync, validate, validate_sync
     from ioi_eval.store import Store, private_folder
 
 __all__ = [
-    "AttemptsUsedUp",
-    "Blob",
-    "Broken",
-    "BrokenReply",
-    "BuildLimits",
     "BuildOptions",
-    "Checker",
-    "CheckerBroken",
-    "CheckerKind",
-    "CheckerLimits",
     "EmbeddedEngine",
     "Engine",
     "EngineError",
-    "EngineOverloaded",
-    "EngineUnavailable",
-    "FakeEngine",
-    "FakeTest",
-    "Fatal",
     "InputError",
     "IoiEvalError",
-    "Job",
-    "JobFile",
-    "JobRejected",
-    "JobResult",
-    "JobTooLarge",
-    "Judge",
     "JudgeFailure",
     "JudgeOptions",
-    "Killed",
     "Limits",
-    "Manager",
-    "ManagerBroken",
-    "ManagerLimits",
-    "NamedBlob",
     "PistonEngine",
     "Problem",
-    "Profile",
-    "ProgramBroken",
     "Results",
-    "ScoreType",
     "Scorer",
-    "Solution",
-    "Stage",
-    "StageStatus",
     "Store",
     "Submission",
     "SubmissionResult",
-    "Subtask",
     "SubtaskResult",
-    "TaskOptions",
-    "TaskType",
     "Test",
     "TestResult",
-    "Toolchain",
+    "Transport",
     "Verdict",
-    "classic_job",
     "discovery",
     "load_problems",
     "private_folder",
-    "run_classic",
+    "score_dump",
+    "score_dump_sync",
     "score_sync",
+    "validate",
+    "validate_sync",
 ]
+
+_PLACES = {
+    "BuildOptions": "model.options",
+    "EmbeddedEngine": "engines.embedded",
+    "Engine": "engines",
+    "EngineError": "model.errors",
+    "InputError": "model.errors",
+    "IoiEvalError": "model.errors",
+    "JudgeFailure": "model.errors",
+    "JudgeOptions": "model.options",
+    "Limits": "model.values",
+    "PistonEngine": "engines.piston",
+    "Problem": "model.values",
+    "Results": "reports",
+    "Scorer": "judge",
+    "Store": "store",
+    "Submission": "model.values",
+    "SubmissionResult": "model.values",
+    "SubtaskResult": "model.values",
+    "Test": "model.values",
+    "TestResult": "model.values",
+    "Transport": "engines",
+    "Verdict": "model.values",
+    "discovery": "engines.piston.discovery",
+    "load_problems": "problems",
+    "private_folder": "store",
+    "score_dump": "runs",
+    "score_dump_sync": "runs",
+    "score_sync": "judge",
+    "validate": "runs",
+    "validate_sync": "runs",
+}
+
+# Names of before 0.2 that live in a public module of their own now. They go with 1.0.
+_MOVED = {
+    "AttemptsUsedUp": "errors",
+    "BrokenReply": "errors",
+    "CheckerBroken": "errors",
+    "EngineOverloaded": "errors",
+    "EngineUnavailable": "errors",
+    "JobRejected": "errors",
+    "JobTooLarge": "errors",
+    "ManagerBroken": "errors",
+    "ProgramBroken": "errors",
+    "Blob": "models",
+    "BuildLimits": "models",
+    "Checker": "models",
+    "CheckerKind": "models",
+    "CheckerLimits": "models",
+    "Job": "models",
+    "JobFile": "models",
+    "JobResult": "models",
+    "Manager": "models",
+    "ManagerLimits": "models",
+    "NamedBlob": "models",
+    "Profile": "models",
+    "ScoreType": "models",
+    "Solution": "models",
+    "Stage": "models",
+    "StageStatus": "models",
+    "Subtask": "models",
+    "TaskOptions": "models",
+    "TaskType": "models",
+    "Toolchain": "models",
+    "Broken": "testing",
+    "FakeEngine": "testing",
+    "FakeTest": "testing",
+    "Fatal": "testing",
+    "Killed": "testing",
+    "classic_job": "classic",
+    "run_classic": "classic",
+    "Judge": "judge",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what `__all__` names from the module that has it."""
-    if name not in __all__:
+    """Load a public name from the module that has it."""
+    if name in _MOVED:
+        place = f"ioi_eval.{_MOVED[name]}"
+        warnings.warn(f"ioi_eval.{name} has moved: import it from {place}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(place), name)
+    if name not in _PLACES:
         raise AttributeError(f"module 'ioi_eval' has no attribute {name!r}")
-    for module in _MODULES:
-        found = getattr(import_module(f"ioi_eval.{module}"), name, None)
-        if found is not None:
-            return found
-    raise AssertionError(f"{name} is public and in no module")
+    return getattr(import_module(f"ioi_eval.{_PLACES[name]}"), name)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-# In this order: what is cheap to load first.
-_MODULES = (
-    "errors",
-    "models",
-    "store",
-    "engines",
-    "engines.fake",
-    "artifacts",
-    "judge",
-    "problems",
-    "engines.embedded",
-    "reports",
-    "engines.piston.discovery",
-    "engines.piston",
-)

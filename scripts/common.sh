@@ -61,6 +61,20 @@ want_slurm() {
     say "Without slurm-wlm and munge the tests on a Slurm cluster are left out."
 }
 
+# Only for the tests, and large: the compilers and interpreters of all languages, where boxes can see them. Without
+# them the tests of a language are left out, or, where CI is set, fail.
+want_languages() {
+    local tool packages=()
+    for tool in javac:default-jdk-headless pypy3:pypy3 rustc:rustc go:golang-go; do
+        PATH=/usr/local/bin:/usr/bin:/bin type -P "${tool%:*}" >/dev/null || packages+=("${tool#*:}")
+    done
+    if [ ${#packages[@]} = 0 ]; then return; fi
+    if may_install; then refresh_lists; fi
+    for tool in "${packages[@]}"; do
+        if ! may_install || ! apt_install "$tool"; then say "Without $tool the tests of a language are left out."; fi
+    done
+}
+
 # Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with
 # root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }

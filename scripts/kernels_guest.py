@@ -29,11 +29,11 @@ from ground import Ground, prepared
 from rounds import Found, Round, files, functions, pairs, programs, scripts
 
 import ioi_eval.engines.embedded.engine as embedded
-from ioi_eval.artifacts import BuildLimits, BuildOptions
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.models import TaskType
+from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.options import BuildLimits, BuildOptions
+from ioi_eval.model.values import TaskType
 from ioi_eval.store import Store
 
 _BUILDS = BuildOptions(

@@ -13,39 +13,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
-from ioi_eval import EmbeddedEngine, InputError, Results, Scorer, Store, load_problems, private_folder
-from ioi_eval.benchmarks import (
-    BENCHMARKS,
-    Benchmark,
-    BenchmarkOptions,
-    Dump,
-    DumpOptions,
-    Selection,
-    load,
-    mentioned,
-    open_dump,
-)
-from ioi_eval.journal import Fingerprint, Journal
-from ioi_eval.problems import Problems, fingerprint
-from ioi_eval.reports import write_reports
-from ioi_eval.runner import Event, SubmissionFailed, SubmissionJudged, run
-from ioi_eval.validation import Measuring
+from ioi_eval import InputError, Results
+from ioi_eval.benchmarks import BenchmarkOptions, Selection
+from ioi_eval.runs import Event, SubmissionFailed, SubmissionJudged, score_dump
 
 
 async def main(arguments: argparse.Namespace) -> int:
-    # Load: every row of the dump is looked at before anything is judged.
-    store = Store(private_folder(), limit=4 << 30)
-    benchmark = next((one for one in BENCHMARKS if one.name == arguments.problems), None)
-    problems = read_problems(benchmark, arguments, store)
-    reading = DumpOptions() if benchmark is None else DumpOptions(language=benchmark.language)
-    selection = Selection(limit=arguments.limit)
-    dump = open_dump(arguments.dumps, problems=problems, options=reading, selection=selection)
-
-    # Score: results go into the folder one by one, so a run that is killed goes on from there.
-    await score(dump, problems, store, arguments.out)
+    # Load, score, report: results go into the folder one by one, so a run that is killed goes on from there.
+    scored = await score_dump(
+        arguments.dumps,
+        arguments.problems,
+        out=arguments.out,
+        choice=BenchmarkOptions(data_dir=arguments.data_dir),
+        selection=Selection(limit=arguments.limit),
+        on_event=tell,
+    )
 
     # Aggregate: as frames, of which a mean leaves out what could not be judged; count that.
     results = Results.open(arguments.out)
@@ -55,34 +39,12 @@ async def main(arguments: argparse.Namespace) -> int:
         bests = subtasks.groupby(["model", "problem_id", "subtask"])["weighted_score"].max()
         print("\nBest of each subtask, summed:\n", bests.groupby("model").sum().round(2).to_string(), sep="")
 
-    # Report: the same and more, as summary.json, report.md and report.html.
-    summary = write_reports(arguments.out)
+    summary = scored.summary
     for model in summary.models:
         passes = ", ".join(f"pass@{one.k} {one.value:.1%}" for one in model.pass_at if one.value is not None)
         print(f"\n{model.model or '(no name)'}: {model.points:g} of {model.max_points:g} points; {passes}")
     print(f"{summary.scored} scored, {summary.unscored} unscored. Report: {arguments.out / 'report.html'}")
     return 3 if summary.unscored else 0
-
-
-def read_problems(benchmark: Benchmark | None, arguments: argparse.Namespace, store: Store) -> Problems:
-    """Of packages, or of a benchmark: of that only the problems that the dump asks for."""
-    if benchmark is None:
-        return load_problems(arguments.problems, cache=store.root / "packages")
-    options, wanted = BenchmarkOptions(data_dir=arguments.data_dir), mentioned(arguments.dumps)
-    return load(benchmark, options, cache=store.root / "benchmarks", only=wanted)
-
-
-async def score(dump: Dump, problems: Problems, store: Store, out: Path) -> None:
-    made_of = Fingerprint(
-        dump=dump.info.sha256,
-        problems=fingerprint(problems),
-        versions={"ioi-eval": version("ioi-eval")},
-    )
-    engine = EmbeddedEngine(store=store)
-    with Journal.open(out, made_of, settings={"dumps": [file.path for file in dump.info.files]}) as journal:
-        async with Scorer(engine, store=store) as scorer:
-            judge = Measuring(scorer.judge)
-            await run(judge, problems, dump, journal, workers=2 * engine.slots, on_event=tell)
 
 
 def tell(event: Event) -> None:

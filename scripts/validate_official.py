@@ -29,8 +29,10 @@ from ioi_eval import (
 )
 from ioi_eval.benchmarks import open_dump, read_official
 from ioi_eval.problems import Problems
-from ioi_eval.reports.validation import conclusion, differences
-from ioi_eval.validation import Case, Measuring, Validation, of_packages, validation
+from ioi_eval.reports.records import Validation
+from ioi_eval.reports.validation import conclusion, differences, validation
+from ioi_eval.rules.expectations import Case, of_packages
+from ioi_eval.runs.time_limits import TimeLimits
 
 
 async def main(arguments: argparse.Namespace) -> int:
@@ -41,7 +43,7 @@ async def main(arguments: argparse.Namespace) -> int:
     engine = EmbeddedEngine(store=store)
     # All tests: one that was left out could be taken for one that went wrong.
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
-        results, failures = await judged(Measuring(scorer.judge), problems, submissions)
+        results, failures = await judged(scorer, problems, submissions)
     return report(validation(cases, problems, results, failures))
 
 
@@ -56,15 +58,16 @@ def solutions(
 
 
 async def judged(
-    judge: Measuring, problems: Problems, submissions: Iterable[Submission]
+    scorer: Scorer, problems: Problems, submissions: Iterable[Submission]
 ) -> tuple[dict[str, SubmissionResult], dict[str, str]]:
     """Results by key, and the reasons where there are none. The engine bounds how many run at a time."""
     results: dict[str, SubmissionResult] = {}
     failures: dict[str, str] = {}
+    limits = TimeLimits(scorer.judge)
 
     async def one(problem: Problem, submission: Submission) -> None:
         try:
-            results[submission.key] = await judge.judge(problem, submission)
+            results[submission.key] = await scorer.score(await limits.limited(problem), submission)
         except (JudgeFailure, EngineError) as failure:
             failures[submission.key] = str(failure)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines import Engine
+from ioi_eval.engines import Transport
 from ioi_eval.errors import JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 
@@ -15,7 +15,7 @@ from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 class Pathless:
     """Lets through what a request can say: contents and names, no paths, no modes of files, one runtime."""
 
-    def __init__(self, engine: Engine, runtime: str, **profile: Any) -> None:
+    def __init__(self, engine: Transport, runtime: str, **profile: Any) -> None:
         self._engine, self._runtime, self._changes = engine, runtime, profile
         self.jobs: list[Job] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import site
 import subprocess
 import sys
@@ -44,13 +45,32 @@ def empty_environment(folder: Path) -> Path:
     return folder / "bin"
 
 
+@pytest.mark.long
+@pytest.mark.once
+def test_strict_type_checkers_take_programs_that_use_the_wheel(tmp_path: Path) -> None:
+    """The page on the library, checked in a project that has only the wheel."""
+    tools = empty_environment(tmp_path / "venv")
+    wheel = build_wheel(tmp_path)
+    call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=tmp_path)
+    page = (ROOT / "docs" / "library.md").read_text()
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "uses_it.py").write_text("\n".join(re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)))
+    checker = (sys.executable, "-m", "mypy", "--strict", "--python-executable", tools / "python")
+    assert "no issues" in call(*checker, "uses_it.py", cwd=project)
+    (project / "uses_it.py").write_text("from ioi_eval import Limits\n\nLimits.contest(1.0, '256 MB')\n")
+    with pytest.raises(pytest.fail.Exception, match="incompatible type"):
+        call(*checker, "uses_it.py", cwd=project)
+
+
+@pytest.mark.long
 @pytest.mark.once
 def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
     tools = empty_environment(tmp_path / "venv")
     outside = tmp_path / "outside"
     outside.mkdir()
     with pytest.raises(pytest.fail.Exception, match="No module named"):
-        call(tools / "python", "-c", "import ioi_eval.models", cwd=outside)
+        call(tools / "python", "-c", "import ioi_eval.model.values", cwd=outside)
 
     wheel = build_wheel(tmp_path)
     call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=outside)

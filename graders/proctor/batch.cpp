@@ -14,13 +14,14 @@ class Batch : public Task {
 
   verdict::Verdict judge(const plan::Test& test) override {
     const sys::Fd error = files::memory("error"), output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
-    const sys::Fd said = plan_.output_file.empty() ? files::write_only(output) : sys::Fd(), told = files::write_only(error);
+    const bool one_way = room_.layers.on("one-way");
+    const sys::Fd said = plan_.output_file.empty() ? files::write_only(output, one_way) : sys::Fd(), told = files::write_only(error, one_way);
     process::Program program = submission();
     const sys::Fd copied = plan_.input_file.empty() ? hand_input(test.input, program) : lay_out(opened_.of(test.input));
     if (plan_.output_file.empty()) program.output = said.get();
     program.error = told.get();
     if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
-    use_files(program);
+    use_files(program, output.get());
     verdict::Verdict verdict;
     verdict.used = process::run(room_, program);
     if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
@@ -35,10 +36,12 @@ class Batch : public Task {
  private:
   static std::string own(const std::string& name) { return std::string(own_folder) + "/" + name; }
 
-  void use_files(process::Program& program) const {
+  void use_files(process::Program& program, int output) const {
     if (plan_.input_file.empty() && plan_.output_file.empty()) return;
     program.folder = own_folder;
-    if (!plan_.output_file.empty()) program.writable.push_back(plan_.output_file);
+    if (plan_.output_file.empty()) return;
+    program.writable.push_back(plan_.output_file);
+    program.kept = output;
   }
 
   // The input as a file of the submission's own.

@@ -17,7 +17,7 @@ namespace box {
 namespace {
 
 constexpr size_t largest_spec = 4 << 20;
-constexpr int64_t version = 1;
+constexpr int64_t version = 2;
 constexpr int first_linked = 64;  // scripts use the numbers below as they like
 
 struct Spec {
@@ -35,6 +35,7 @@ process::Limits read_limits(const json::Value& value) {
   const auto milliseconds = [&](const char* name) { return value.at(name).is_null() ? process::unlimited : value.at(name).as_whole(name) * 1000; };
   process::Limits limits;
   limits.wall_us = milliseconds("wall_ms");
+  limits.hard_us = milliseconds("hard_ms");
   limits.cpu_us = milliseconds("cpu_ms");
   limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
   limits.file_size = value.at("file_size").whole_or(process::unlimited, "limits.file_size");
@@ -52,7 +53,7 @@ void read_profile(const std::string& name, process::Program& program) {
 }
 
 Spec read_spec(const json::Value& value) {
-  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads box specs of version 1");
+  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads box specs of version 2");
   Spec spec;
   spec.report = static_cast<int>(value.at("report_fd").whole_or(STDERR_FILENO, "report_fd"));
   spec.leash = static_cast<int>(value.at("leash_fd").whole_or(-1, "leash_fd"));
@@ -114,9 +115,9 @@ const char* name(process::Killed killed) {
 }
 
 std::string described(const process::Outcome& outcome, const std::string& confinement) {
-  return "{\"v\":1,\"code\":" + std::to_string(outcome.code) + ",\"signal\":" + std::to_string(outcome.signal) + ",\"killed\":\"" + name(outcome.killed) +
-         "\",\"cpu_us\":" + std::to_string(outcome.cpu_us) + ",\"wall_us\":" + std::to_string(outcome.wall_us) + ",\"memory\":" + std::to_string(outcome.memory) +
-         ",\"confinement\":" + confinement + "}\n";
+  return "{\"v\":2,\"code\":" + std::to_string(outcome.code) + ",\"signal\":" + std::to_string(outcome.signal) + ",\"killed\":\"" + (outcome.stalled ? "hard" : name(outcome.killed)) +
+         "\",\"cpu_us\":" + std::to_string(outcome.cpu_us) + ",\"wall_us\":" + std::to_string(outcome.wall_us) + ",\"waited_us\":" +
+         std::to_string(outcome.waited_us) + ",\"memory\":" + std::to_string(outcome.memory) + ",\"confinement\":" + confinement + "}\n";
 }
 
 sys::Fd termination() {
@@ -186,13 +187,13 @@ int command(const std::string& path) {
     files::close_all_on_exec();
     spec = read_spec(json::parse(files::read_all(file.get(), largest_spec)));
   } catch (const sys::Failure& failure) {
-    tell(spec.report, "{\"v\":1,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n");
+    tell(spec.report, "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n");
     return 2;
   }
   try {
     return tell(spec.report, run_box(spec)) ? 0 : 1;
   } catch (const sys::Failure& failure) {
-    return tell(spec.report, "{\"v\":1,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n") ? 0 : 1;
+    return tell(spec.report, "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n") ? 0 : 1;
   }
 }
 

@@ -36,13 +36,16 @@ void unlimit_stack() {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
-void set_limits(const room::Room& room, const Limits& limits) {
+void set_limits(const room::Room& room, const Program& program) {
   const room::Layers& layers = room.layers;
+  const Limits& limits = program.limits;
   unlimit_stack();
   // Not 0: where the system hands dumps to a program, only 1 keeps it from being started.
   if (layers.on("rlimit-core")) limit(RLIMIT_CORE, 1);
   if (layers.on("rlimit-memlock")) limit(RLIMIT_MEMLOCK, 0);
   if (layers.on("rlimit-msgqueue")) limit(RLIMIT_MSGQUEUE, 0);
+  // Signals to come are counted per user, so that a limit that can be reached tells how many others have. 0 is always reached.
+  if (program.profile == seccomp::Profile::submission && layers.on("rlimit-sigpending")) limit(RLIMIT_SIGPENDING, 0);
   if (layers.on("rlimit-nofile")) limit(RLIMIT_NOFILE, limits.open_files);
   if (layers.on("rlimit-fsize")) limit(RLIMIT_FSIZE, limits.file_size);
 #ifndef __SANITIZE_ADDRESS__  // its shadow takes terabytes of addresses
@@ -116,6 +119,9 @@ void grant_folder(landlock::Rules& rules, const Program& program) {
   }
 }
 
+// Of /proc/self. Not all of it: below net stands what the machine's other processes have open.
+constexpr const char* what_runtimes_read[] = {"fd", "maps", "stat", "status", "statm", "cgroup", "mountinfo", "coredump_filter"};
+
 // Everything that Landlock lets the program touch.
 void enforce_landlock(const room::Room& room, const Program& program) {
   if (room.landlock_abi == 0 || (program.nests && room.mount)) return;
@@ -127,7 +133,10 @@ void enforce_landlock(const room::Room& room, const Program& program) {
   for (const int fd : program.inherited) rules.permit(fd, landlock::Access::run);
   if (program.proc) {
     rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
-    rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
+    if (program.profile == seccomp::Profile::submission)
+      for (const char* name : what_runtimes_read) rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
+    else
+      rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
   }
   const std::string wrong = rules.enforce();
   if (!wrong.empty()) sys::fail(wrong);
@@ -192,7 +201,7 @@ void confine(const room::Room& room, const Program& program, bool own_proc) {
   for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
   if (room.layers.on("privileges")) drop_capabilities();
   enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
-  set_limits(room, program.limits);
+  set_limits(room, program);
 }
 
 void filter_calls(const room::Room& room, const Program& program) {

@@ -25,13 +25,15 @@ class Communication : public Task {
     std::vector<Line> lines(static_cast<size_t>(plan_.processes));
     const sys::Fd said = files::memory("said"), told = files::memory("told");
     manager_->lay(opened_.of(test.input), answer_of(test), -1);
-    process::Running manager = start_manager(test, lines, said.get(), told.get());
-    std::vector<Member> members = start_members(lines);
+    idling::Clock clock(lines.size() + 1);
+    process::Running manager = start_manager(test, lines, said.get(), told.get(), clock);
+    std::vector<Member> members = start_members(lines, clock);
     for (Line& line : lines) line.to_user.close(), line.to_manager.close();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
     opinion::Statement statement;
     statement.who = manager_->who();
     statement.outcome = manager.wait();
+    verdict.used.waited_us += statement.outcome.waited_us;
     // On purpose also where the manager then broke: it was left alone by the process that failed.
     const bool blamed = room_.layers.on("blame");
     if (verdict.end != verdict::End::ok && blamed) return verdict;
@@ -50,7 +52,7 @@ class Communication : public Task {
   }
 
  private:
-  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told) const {
+  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told, idling::Clock& clock) const {
     std::vector<std::string> arguments;
     std::vector<int> ends;
     for (const Line& line : lines) {
@@ -64,15 +66,17 @@ class Communication : public Task {
     program.input = rewound(test.input);
     program.output = said;
     program.error = told;
+    program.clock = &clock;
+    program.member = lines.size();
     return process::start(room_, program);
   }
 
-  std::vector<Member> start_members(const std::vector<Line>& lines) const {
+  std::vector<Member> start_members(const std::vector<Line>& lines, idling::Clock& clock) const {
     std::vector<Member> members;
     for (size_t index = 0; index < lines.size(); ++index) {
       sys::Fd error = files::memory("error");
       const sys::Fd told = files::write_only(error);
-      process::Program program = submission();
+      process::Program program = submission(clock, index);
       program.error = told.get();
       program.talks = true;
       connect(program, lines[index]);

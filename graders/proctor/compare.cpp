@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <strings.h>
 #include <vector>
@@ -224,6 +225,20 @@ bool stripped(int output, int answer) {
   for (int64_t left = a.to - a.from; left > 0; --left)
     if (ours.next() != theirs.next()) return false;
   return true;
+}
+
+Comparison named(const std::string& name) {
+  static const std::map<std::string, Comparison> all = {
+      {"white-diff", [](int output, int answer, const Tokens&) { return white_diff(output, answer); }},
+      {"stripped", [](int output, int answer, const Tokens&) { return stripped(output, answer); }},
+      {"exact", [](int output, int answer, const Tokens&) { return exact(output, answer); }},
+      {"tokens", tokens},
+      {"lines", [](int output, int answer, const Tokens&) { return lines(output, answer); }},
+      {"json", [](int output, int answer, const Tokens&) { return json(output, answer); }},
+      {"json-wrapped", [](int output, int answer, const Tokens&) { return json(output, answer, true); }},
+  };
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : found->second;
 }
 
 }  // namespace compare

@@ -1,6 +1,8 @@
 // The comparisons that are built in. They stream: two outputs of a gigabyte take no more memory than two of a line.
 #pragma once
 
+#include <string>
+
 namespace compare {
 
 // Line by line; runs of white space count as one blank, white space at both ends of a line and blank lines at the end not at all.
@@ -27,5 +29,10 @@ bool lines(int output, int answer);
 // As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
 // `wrapped`: the answer may be a list of which the only element is the value.
 bool json(int output, int answer, bool wrapped = false);
+
+using Comparison = bool (*)(int output, int answer, const Tokens& rules);
+
+// By the name that a plan has for it; null where there is none.
+Comparison named(const std::string& name);
 
 }  // namespace compare

@@ -33,6 +33,14 @@ std::vector<int> open_descriptors() {
   return found;
 }
 
+constexpr mode_t to_write = 0200, to_read = 0400;
+
+sys::Fd opened_once_more(const sys::Fd& fd, int how, mode_t mode) {
+  sys::Fd again(open((descriptors + std::to_string(fd.get())).c_str(), how | O_CLOEXEC));
+  if (!again.valid() || fchmod(fd.get(), mode) != 0) sys::fail_errno("memory file");
+  return again;
+}
+
 }  // namespace
 
 sys::Fd open_secret(const std::string& name, bool hide) {
@@ -79,16 +87,24 @@ sys::Fd memory(const char* name) {
   return fd;
 }
 
-sys::Fd write_only(const sys::Fd& fd) {
-  sys::Fd again(open((descriptors + std::to_string(fd.get())).c_str(), O_WRONLY | O_CLOEXEC));
-  if (!again.valid()) sys::fail_errno("memory file");
-  return again;
+sys::Fd write_only(const sys::Fd& fd, bool for_good) { return opened_once_more(fd, O_WRONLY, for_good ? to_write : 0700); }
+
+sys::Fd read_only(const sys::Fd& fd) { return opened_once_more(fd, O_RDONLY, to_read); }
+
+void give_back(int fd) {
+  struct stat status;
+  if (fstat(fd, &status) == 0 && (status.st_mode & 0777) == to_write) fchmod(fd, to_read);
 }
 
 int64_t size(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) sys::fail_errno("size of a file");
   return status.st_size;
+}
+
+int64_t blocks(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 ? status.st_blocks * 512LL : 0;
 }
 
 void copy(int from, int to) {

@@ -18,8 +18,15 @@ std::string read_tail(int fd, size_t most);
 
 sys::Fd memory(const char* name);  // an empty file in memory
 
-// The same for a program that shall only write: what it can read again is memory, which nobody counts.
-sys::Fd write_only(const sys::Fd& fd);
+// The same for a program that shall only write, or only read: what it can write and read again is memory, which nobody counts. The
+// file's mode keeps it from opening it anew by a name below /proc.
+// `for_good` is false where tests leave it its mode.
+sys::Fd write_only(const sys::Fd& fd, bool for_good = true);
+sys::Fd read_only(const sys::Fd& fd);
+
+// Lets others than its writer, who is dead, open it for reading.
+void give_back(int fd);
+int64_t blocks(int fd);  // bytes that it takes, not counting holes
 int64_t size(int fd);
 void copy(int from, int to);  // all of it, from the start; fails
 

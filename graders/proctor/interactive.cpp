@@ -19,9 +19,10 @@ class Interactive : public Task {
     pipes::Pipe to_user = pipes::make(), from_user = pipes::make();
     const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
     manager_->lay(opened_.of(test.input), answer_of(test), transcript.get());
-    process::Running interactor = start_interactor(from_user.read.get(), to_user.write.get(), told.get());
+    idling::Clock clock(2);
+    process::Running interactor = start_interactor(from_user.read.get(), to_user.write.get(), told.get(), clock);
     std::vector<Member> members;
-    members.push_back(start_submission(to_user.read.get(), from_user.write.get()));
+    members.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
     // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so what it has
     // decided by then, it has decided by itself.
     to_user.write.reset(), from_user.read.reset();
@@ -36,6 +37,7 @@ class Interactive : public Task {
     statement.who = manager_->who();
     statement.full = plan_.manager.full;
     statement.outcome = interactor.wait();
+    verdict.used.waited_us += statement.outcome.waited_us;
     statement.told = files::read_text(told.get(), opinion::longest);
     manager_->collect_feedback(statement);
     if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
@@ -47,20 +49,22 @@ class Interactive : public Task {
   }
 
  private:
-  process::Running start_interactor(int input, int output, int told) const {
+  process::Running start_interactor(int input, int output, int told, idling::Clock& clock) const {
     const bool icpc = plan_.manager.kind == "icpc";
     process::Program program = manager_->program(icpc ? std::vector<std::string>{desk::input_name, desk::answer_name, desk::feedback_name}
                                                       : std::vector<std::string>{desk::input_name, desk::output_name, desk::answer_name});
     program.input = input;
     program.output = output;
     program.error = told;
+    program.clock = &clock;
+    program.member = 1;
     return process::start(room_, program);
   }
 
-  Member start_submission(int input, int output) const {
+  Member start_submission(int input, int output, idling::Clock& clock) const {
     sys::Fd error = files::memory("error");
     const sys::Fd told = files::write_only(error);
-    process::Program program = submission();
+    process::Program program = submission(clock, 0);
     program.talks = true;
     program.input = input;
     program.output = output;

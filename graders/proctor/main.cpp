@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "box.hpp"
+#include "calls.hpp"
 #include "room.hpp"
 #include "run.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 constexpr const char* usage =
     "proctor run PLAN   judge a submission on the tests of a plan; verdict lines on standard output\n"
     "proctor box SPEC   run one program in a box; a report on the descriptor that the spec names\n"
-    "proctor probe      say what would confine a program here\n";
+    "proctor probe      say what would confine a program here\n"
+    "proctor profile    print which system calls each profile may make, and why\n";
 
 // A job may bring a thousand files, each of which stays open.
 void raise_open_files() {
@@ -40,6 +42,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run::command(argv[2]);
   if (argc == 3 && std::strcmp(argv[1], "box") == 0) return box::command(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
+  if (argc == 2 && std::strcmp(argv[1], "profile") == 0) return std::fputs(calls::described().c_str(), stdout) < 0;
   std::fputs(usage, stderr);
   return 2;
 }

@@ -45,8 +45,7 @@ std::vector<std::string> tasks_of(int proc, pid_t pid) {
 
 // What is no part of the resident set. Page tables: a process may have far more of them than of memory, because all pages that were
 // only ever read are one and the same. What it has sent to swap, and huge pages.
-int64_t beside_resident(int proc, pid_t pid) {
-  const std::string status = read_small(proc, std::to_string(pid) + "/status");
+int64_t beside_resident(const std::string& status) {
   int64_t kilobytes = 0;
   for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) {
     const size_t at = status.find(field);
@@ -54,6 +53,8 @@ int64_t beside_resident(int proc, pid_t pid) {
   }
   return kilobytes * 1024;
 }
+
+std::string status_of(int proc, pid_t pid) { return read_small(proc, std::to_string(pid) + "/status"); }
 
 // A process whose first thread has ended shows no memory, though the other threads still use it.
 int64_t resident(int proc, pid_t pid) {
@@ -64,25 +65,49 @@ int64_t resident(int proc, pid_t pid) {
   return most;
 }
 
-// The fields of a process that come after its name, from its state on; empty when it is gone.
-std::string stat_fields(int proc, pid_t pid) {
-  const std::string stat = read_small(proc, std::to_string(pid) + "/stat");
+// The fields of a process or a thread that come after its name, from its state on; empty when it is gone.
+std::string stat_fields(int proc, const std::string& folder) {
+  const std::string stat = read_small(proc, folder + "/stat");
   const size_t name_end = stat.rfind(')');  // the name may hold anything, brackets too
   return name_end == std::string::npos ? "" : stat.substr(name_end + 1);
+}
+
+char state_of(int proc, const std::string& thread) {
+  const std::string fields = stat_fields(proc, thread);
+  return fields.size() > 1 ? fields[1] : 0;
+}
+
+int64_t monotonic_us() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+}
+
+struct Schedule {
+  int64_t ran_us = 0, waited_us = 0;
+};
+
+// Of one thread, by its folder.
+Schedule schedule_of(int proc, const std::string& task) {
+  long long ran = 0, waited = 0;
+  if (std::sscanf(read_small(proc, task + "/schedstat").c_str(), "%lld %lld", &ran, &waited) != 2) return {};
+  return {ran / 1000, waited / 1000};
 }
 
 struct Work {
   int64_t cpu_us = 0;  // its own time and that of the children it has waited for
   int64_t threads = 0;
+  bool at_disk = false;
 };
 
 Work work_of(int proc, pid_t pid) {
   unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
   long long threads = 0;
-  const int found = std::sscanf(stat_fields(proc, pid).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &user, &system, &children_user, &children_system, &threads);
-  if (found != 5) return {};
+  char state = 0;
+  const int found = std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(), " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system, &children_user, &children_system, &threads);
+  if (found != 6) return {};
   const unsigned long long ticks = user + system + children_user + children_system;
-  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads};
+  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads, state == 'D'};
 }
 
 void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
@@ -135,19 +160,41 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   timespec time;
   if (clock_getcpuclockid(pid_here, &clock) == 0 && clock_gettime(clock, &time) == 0)
     usage.cpu_us = time.tv_sec * 1000000LL + time.tv_nsec / 1000;
-  usage.memory = resident(proc, pid_there) + beside_resident(proc, pid_there);
+  const std::string status = status_of(proc, pid_there);
+  usage.memory = resident(proc, pid_there) + beside_resident(status);
+  usage.at_disk = status.find("\nState:\tD") != std::string::npos;
   usage.processes = 1;
   usage.largest = pid_there;
   return usage;
 }
 
-int64_t waited_us(int proc, pid_t pid) {
-  int64_t longest = 0;
-  for (const std::string& task : tasks_of(proc, pid)) {
-    long long ran = 0, waited = 0;
-    if (std::sscanf(read_small(proc, task + "/schedstat").c_str(), "%lld %lld", &ran, &waited) == 2) longest = std::max<int64_t>(longest, waited / 1000);
+void Waits::note(int proc, const std::vector<std::string>& threads, bool now) {
+  const int64_t time = monotonic_us();
+  std::map<std::string, Thread> found;
+  pending_us_ = 0;
+  for (const std::string& name : threads) {
+    const Schedule schedule = schedule_of(proc, name);
+    const auto at = seen_.find(name);
+    const bool known = at != seen_.end() && at->second.waited_us <= schedule.waited_us;  // else it is another one with its number
+    const bool still = known && at->second.ran_us == schedule.ran_us && at->second.waited_us == schedule.waited_us;
+    const Thread thread = {schedule.ran_us, schedule.waited_us, still ? at->second.moved_at : time};
+    ended_us_ += known ? thread.waited_us - at->second.waited_us : thread.waited_us;
+    if (now && still && state_of(proc, name) == 'R') pending_us_ += time - thread.moved_at;
+    found.emplace(name, thread);
   }
-  return longest;
+  seen_.swap(found);
+}
+
+std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids) {
+  std::vector<std::string> threads;
+  for (const pid_t pid : pids)
+    for (std::string& task : tasks_of(proc, pid)) threads.push_back(std::move(task));
+  return threads;
+}
+
+int64_t own_us(int proc, pid_t self) {
+  const Schedule own = schedule_of(proc, std::to_string(self));
+  return own.ran_us + own.waited_us;
 }
 
 int64_t written(int proc, pid_t pid) {
@@ -168,11 +215,12 @@ Usage of_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t most = -1;
   for (const pid_t pid : descendants(proc, self)) {
-    const int64_t memory = resident(proc, pid) + beside_resident(proc, pid);
+    const int64_t memory = resident(proc, pid) + beside_resident(status_of(proc, pid));
     const Work work = work_of(proc, pid);
     usage.cpu_us += work.cpu_us;
     usage.memory += memory;
     usage.processes += work.threads;
+    usage.at_disk = usage.at_disk || work.at_disk;
     if (memory > most) most = memory, usage.largest = pid;
   }
   return usage;

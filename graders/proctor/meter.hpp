@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <sys/types.h>
 #include <vector>
 
@@ -12,13 +14,35 @@ struct Usage {
   int64_t memory = 0;  // page tables, swap and huge pages included: reading memory that was never written costs nothing else
   int64_t processes = 0;  // threads are as many of them, as RLIMIT_NPROC counts
   pid_t largest = 0;  // the process that holds most memory
+  bool at_disk = false;  // one of them waits for a disk just now
 };
 
 // One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 
-// How long a process was ready to run and had no processor: the longest wait of any of its threads. 0 where the kernel does not tell.
-int64_t waited_us(int proc, pid_t pid);
+// How long threads were ready to run and had no processor, all together; those that have ended as far as they were seen. 0 where the
+// kernel does not tell.
+class Waits {
+ public:
+  // What has come to it since the last call. `now`: whether who waits at this moment counts as well, which the kernel tells of a
+  // thread only when it runs again. Takes as long as there are threads.
+  void note(int proc, const std::vector<std::string>& threads, bool now);
+  int64_t total_us() const { return ended_us_ + pending_us_; }
+
+ private:
+  struct Thread {
+    int64_t ran_us, waited_us;
+    int64_t moved_at;  // when it was last seen to have run
+  };
+  std::map<std::string, Thread> seen_;
+  int64_t ended_us_ = 0, pending_us_ = 0;
+};
+
+// The folders of all threads of processes, below /proc.
+std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids);
+
+// What the calling process has computed and waited for itself; `self` is its pid there.
+int64_t own_us(int proc, pid_t self);
 
 // How many bytes a process has written, whereto ever. 0 where the kernel does not tell.
 int64_t written(int proc, pid_t pid);

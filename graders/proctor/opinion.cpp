@@ -1,5 +1,6 @@
 #include "opinion.hpp"
 
+#include <csignal>
 #include <cstdlib>
 
 #include "text.hpp"
@@ -11,6 +12,7 @@ const char* const wrong = "Output isn't correct";
 
 namespace {
 
+constexpr int fail_of_testlib = 3;
 constexpr const char* partial = "Output is partially correct";
 
 // The contest system's standard texts, which checkers name instead of spelling them.
@@ -73,7 +75,7 @@ void refuse_bad_end(const Statement& statement) {
 }
 
 [[noreturn]] void refuse_code(const Statement& statement) {
-  sys::fail(statement.who + " exited with code " + std::to_string(statement.outcome.code) + ": " + first_line(statement.told));
+  sys::fail(statement.who + " exited with code " + std::to_string(statement.outcome.code) + ": " + trimmed(text::error_line(statement.told)));
 }
 
 Opinion by_cms(const Statement& statement) {
@@ -92,9 +94,12 @@ Opinion by_testlib(const Statement& statement) {
   const std::string message = first_line(statement.told);
   switch (statement.outcome.code) {
     case 0: return {1, message};
-    case 1: case 2: case 4: case 8: return {0, message};
+    case 1:
+      if (message == text::traceback) refuse_code(statement);  // Python's code for a program that broke, too
+      return {0, message};
+    case 2: case 4: case 8: return {0, message};
     case 7: return {points(statement), message};
-    case 3: sys::fail(statement.who + " reports a failure of its own: " + message);
+    case fail_of_testlib: sys::fail(statement.who + " reports a failure of its own: " + message);
     default: refuse_code(statement);
   }
 }
@@ -127,6 +132,14 @@ bool is_kind(const std::string& kind) {
   for (const Rules& rules : all_rules)
     if (kind == rules.kind) return true;
   return false;
+}
+
+bool may_be_provoked(const std::string& kind, const Statement& statement) {
+  const process::Outcome& outcome = statement.outcome;
+  const bool stopped = outcome.killed == process::Killed::leash || (outcome.killed == process::Killed::no && outcome.signal == SIGKILL);
+  const bool says_so = outcome.killed == process::Killed::no && outcome.signal == 0 && outcome.code == fail_of_testlib &&
+                       (kind == "testlib" || statement.told.compare(0, 4, "FAIL") == 0);
+  return outcome.failure.empty() && !stopped && !says_so;
 }
 
 Opinion read(const std::string& kind, const Statement& statement) {

@@ -5,7 +5,7 @@
 namespace plan {
 namespace {
 
-constexpr int64_t version = 1;
+constexpr int64_t version = 2;
 constexpr int64_t backstop = 4LL << 30;
 constexpr int64_t most_processes = 100;
 constexpr int64_t most_echo = 1 << 16;
@@ -18,6 +18,7 @@ process::Limits read_limits(const json::Value& value) {
   process::Limits limits;
   limits.cpu_us = micro(value.at("cpu_ms"), "limits.cpu_ms");
   limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
+  limits.hard_us = micro(value.at("hard_ms"), "limits.hard_ms");
   limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
   limits.file_size = value.at("output").whole_or(process::unlimited, "limits.output");
   return limits;
@@ -127,7 +128,7 @@ Plan parse(const std::string& source) {
   const json::Value value = json::parse(source);
   Plan plan;
   plan.nonce = value.at("nonce").as_text("nonce");
-  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads plans of version 1");
+  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads plans of version 2");
   plan.task_type = value.at("task_type").as_text("task_type");
   plan.submission = read_submission(value.at("submission"));
   if (plan.submission.argv.empty() && plan.task_type != "OutputOnly") sys::fail("submission.argv: a program expected");

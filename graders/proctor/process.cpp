@@ -35,6 +35,9 @@ Outcome Running::wait() {
   outcome.cpu_us = report.cpu_us;
   outcome.wall_us = report.wall_us;
   outcome.memory = report.memory;
+  outcome.idle_us = report.idle_us;
+  outcome.waited_us = report.waited_us;
+  outcome.stalled = report.stalled;
   outcome.written = report.written;
   outcome.failure = report.failure;
   return outcome;

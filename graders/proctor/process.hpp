@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "idling.hpp"
 #include "room.hpp"
 #include "seccomp.hpp"
 #include "sys.hpp"
@@ -15,7 +16,9 @@ namespace process {
 constexpr int64_t unlimited = -1;
 
 struct Limits {
-  int64_t cpu_us = unlimited, wall_us = unlimited;
+  int64_t cpu_us = unlimited;
+  int64_t wall_us = unlimited;        // of idling: see idling.hpp. Without a limit of CPU time, what it computes counts as well
+  int64_t hard_us = unlimited;        // of time that passes, whatever it does
   int64_t memory = unlimited;         // bytes touched, all processes together
   int64_t file_size = unlimited;      // of any file that it writes, its standard output included
   int64_t address_space = unlimited;  // a backstop, far above what may be touched
@@ -37,9 +40,12 @@ struct Program {
   bool proc = false;                   // sees /proc
   bool threads = false;
   seccomp::Profile profile = seccomp::Profile::submission;
+  int kept = -1;                       // a file that it can write and read again: what it holds there is memory, too
   bool talks = false;                  // to who judges it: what it wrote is counted
   bool nests = false;                  // will build boxes of its own: Landlock forbids all mounts, so only namespaces hold it where there are any
   Limits limits;
+  idling::Clock* clock = nullptr;      // of the programs that run together with it, itself one of them; null: it runs alone
+  size_t member = 0;                   // of that clock
 };
 
 enum class Killed { no, cpu, wall, memory, processes, threads, leash, disk };
@@ -48,6 +54,9 @@ struct Outcome {
   Killed killed = Killed::no;
   int code = 0, signal = 0;  // of the program itself
   int64_t cpu_us = 0, wall_us = 0, memory = 0;
+  int64_t idle_us = 0;    // of the time that passed: nobody who ran together with it did anything
+  int64_t waited_us = 0;  // all its processes, for a processor or a disk
+  bool stalled = false;   // killed at the hard stop, which is told as `wall`
   int64_t written = 0;  // bytes, of one that talks; 0 where the kernel does not count them
   std::string failure;  // not empty: the box could not be made, nothing else here counts
 };

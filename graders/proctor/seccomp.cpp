@@ -11,9 +11,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <vector>
 
+#include "calls.hpp"
 #include "sys.hpp"
 
 #ifndef SECCOMP_RET_KILL_PROCESS
@@ -29,13 +31,9 @@ namespace {
 #if defined(__x86_64__)
 constexpr uint32_t audit_arch = AUDIT_ARCH_X86_64;
 constexpr unsigned x32_bit = 0x40000000;
-constexpr unsigned nr_rseq = 334;
-#elif defined(__aarch64__)
+#else
 constexpr uint32_t audit_arch = AUDIT_ARCH_AARCH64;
 constexpr unsigned x32_bit = 0;
-constexpr unsigned nr_rseq = 293;
-#else
-#error "the system calls of this architecture are not known here"
 #endif
 
 constexpr uint32_t answer(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
@@ -43,59 +41,6 @@ constexpr uint32_t allowed = SECCOMP_RET_ALLOW;
 
 // Calls newer than this are answered with ENOSYS, so that a libc which tries them falls back to what it used before.
 constexpr unsigned newest_known = 424;
-constexpr unsigned nr_clone3 = 435;
-
-// What any program needs to compute, read and write. No call in here can name another process, create a file,
-// change one's attributes, or talk to anything.
-const std::vector<unsigned> common = {
-    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
-    SYS_lseek, SYS_close, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
-    SYS_getdents64, SYS_statfs, SYS_fstatfs, SYS_chdir, SYS_fchdir, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
-    SYS_msync, SYS_mincore, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rt_sigpending,
-    SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_nanosleep,
-    SYS_gettimeofday, SYS_times, SYS_getrusage, SYS_getrlimit, SYS_setrlimit, SYS_dup, SYS_dup3, SYS_pipe2, SYS_pselect6,
-    SYS_ppoll, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_timerfd_create, SYS_timerfd_settime,
-    SYS_timerfd_gettime, SYS_getitimer, SYS_setitimer, SYS_timer_settime, SYS_timer_gettime, SYS_timer_delete,
-    SYS_timer_getoverrun, SYS_getpid, SYS_getppid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
-    SYS_getresgid, SYS_getgroups, SYS_getpgid, SYS_getsid, SYS_uname, SYS_sysinfo, SYS_getcpu, SYS_sched_yield,
-    SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max, SYS_sched_get_priority_min,
-    SYS_set_tid_address, SYS_set_robust_list, SYS_membarrier, SYS_getrandom, SYS_exit, SYS_exit_group,
-    SYS_restart_syscall, SYS_execve, SYS_execveat, SYS_wait4, SYS_waitid, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_fadvise64,
-    SYS_umask, SYS_sendfile, SYS_copy_file_range, SYS_readahead, SYS_sync_file_range, SYS_capget,
-    nr_rseq,
-    sys::nr_close_range,
-    439,  // faccessat2
-    449,  // futex_waitv
-#if defined(__x86_64__)
-    SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents, SYS_dup2, SYS_pipe, SYS_select, SYS_poll,
-    SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_alarm, SYS_pause, SYS_time, SYS_getpgrp, SYS_arch_prctl,
-#endif
-};
-
-// Processes and files of one's own.
-const std::vector<unsigned> tools = {
-    SYS_splice, SYS_tee,  // of which nobody counts the bytes
-    SYS_mmap, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_timer_create, SYS_futex, SYS_flock, SYS_preadv2, SYS_pwritev2,
-    SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_setsid, SYS_mkdirat, SYS_unlinkat,
-    SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_fchmod, SYS_fchmodat, SYS_utimensat, SYS_mknodat, SYS_socketpair,
-    SYS_prlimit64, SYS_fcntl, SYS_ioctl, SYS_prctl, SYS_mlock, SYS_munlock, SYS_inotify_init1, SYS_inotify_add_watch, SYS_inotify_rm_watch,
-    SYS_renameat, SYS_getpriority, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr, SYS_recvmsg, SYS_sendmsg, SYS_recvfrom, SYS_sendto, SYS_shutdown, SYS_signalfd4, SYS_getpeername, SYS_getsockname,
-#if defined(__x86_64__)
-    SYS_fork, SYS_vfork, SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_rename, SYS_link, SYS_symlink, SYS_chmod, SYS_utime, SYS_utimes, SYS_mknod,
-    SYS_inotify_init,
-#endif
-};
-
-// What a proctor needs to build boxes within a box.
-const std::vector<unsigned> stages = {
-    SYS_seccomp, SYS_capset, SYS_setresuid, SYS_setresgid, SYS_setuid, SYS_setgid, SYS_setgroups, SYS_memfd_create, SYS_fchown, SYS_fchownat,
-    sys::nr_landlock_create_ruleset, sys::nr_landlock_add_rule, sys::nr_landlock_restrict_self,
-#if defined(__x86_64__)
-    SYS_chown,
-#endif
-};
-
-const std::vector<unsigned> nesting = {SYS_clone, SYS_unshare, SYS_mount, SYS_umount2, SYS_pivot_root, sys::nr_mount_setattr};
 
 using Program = std::vector<sock_filter>;
 
@@ -106,6 +51,9 @@ sock_filter jump(unsigned code, uint32_t value, size_t yes, size_t no) {
 sock_filter give(uint32_t verdict) { return statement(BPF_RET | BPF_K, verdict); }
 sock_filter load_argument(unsigned index) {
   return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));  // low half: little-endian
+}
+sock_filter load_high_half(unsigned index) {
+  return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
 }
 
 // Allowed when the argument is one of the values, refused with `error` otherwise.
@@ -147,11 +95,29 @@ Program private_futex() {
   return program;
 }
 
-// Shared memory that belongs to no file stays when MADV_DONTNEED takes it out of the resident set: nobody would count it.
+// Shared memory that belongs to no file stays when MADV_DONTNEED takes it out of the resident set: nobody would count it. How many
+// huge pages are left all processes of the machine can tell each other.
 Program counted_memory() {
-  return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
-          give(answer(EPERM)), give(allowed)};
+  return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2),
+          jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1), give(answer(EPERM)), give(allowed)};
 }
+
+// The kernel counts these for each process. What it counts for each user (processes, signals to come, locked memory, message queues)
+// tells of the user's other processes: who lowers its limit finds where the count stands.
+const std::vector<uint32_t> limits_of_a_process = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
+
+// Its own limits may be asked for, where there is no new one: a null pointer.
+Program own_limits(pid_t self) {
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0), jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), give(answer(EPERM)),
+                     load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), give(allowed)};
+  const Program setting = one_of(1, limits_of_a_process, EPERM);
+  program.insert(program.end(), setting.begin(), setting.end());
+  return program;
+}
+
+// Of madvise: what stays among the caller's own pages. A kernel that does not know the others says EINVAL, too.
+const std::vector<uint32_t> own_pages = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
+                                         MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK, 22 /* POPULATE_READ */, 23 /* POPULATE_WRITE */};
 
 // A clock may be that of a process, which its number names: how long another one has worked is a word that it can say. Those of
 // threads the kernel shows to their own process only.
@@ -163,56 +129,55 @@ Program own_clock(pid_t self) {
   return program;
 }
 
+Program decide(calls::Check check, pid_t self) {
+  using calls::Check;
+  const auto own = static_cast<uint32_t>(self);
+  switch (check) {
+    case Check::none: return {give(allowed)};
+    case Check::not_followed: return {give(answer(0))};
+    case Check::not_there: return {give(answer(ENOSYS))};
+    case Check::own_process: return one_of(0, {own}, EPERM);
+    case Check::own_or_unknown: return one_of(0, {0, own}, ENOSYS);
+    case Check::own_clock: return own_clock(self);
+    case Check::no_emptying_open: return not_emptied_by_reading(1);
+    case Check::no_emptying_openat: return not_emptied_by_reading(2);
+    case Check::harmless_limits: return one_of(0, limits_of_a_process, EPERM);
+    case Check::own_limits: return own_limits(self);
+    case Check::private_futex: return private_futex();
+    case Check::counted_memory: return counted_memory();
+    case Check::advice: return one_of(2, own_pages, EINVAL);
+    case Check::no_flags: return one_of(5, {0}, EOPNOTSUPP);
+    case Check::plain_fcntl: return one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
+    case Check::plain_ioctl: return one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
+    case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
+    case Check::only_threads: return thread_only();
+    case Check::no_namespaces: return bits(0, new_namespaces, false, EPERM);
+    case Check::unix_pair: return one_of(0, {AF_UNIX}, EPERM);
+  }
+  return {give(answer(EPERM))};
+}
+
 // What is decided about one call: a verdict, or a piece of program that looks at the arguments.
 struct Rule {
   unsigned call;
   Program decide;
 };
 
-void allow(std::vector<Rule>& rules, const std::vector<unsigned>& calls) {
-  for (const unsigned call : calls) rules.push_back({call, {give(allowed)}});
-}
-
-void add_submission(std::vector<Rule>& rules, bool threads, pid_t self) {
-  const auto own = static_cast<uint32_t>(self);
-  // A signal that may go to nobody else is what abort() and assert() need.
-  for (const unsigned call : {SYS_kill, SYS_tgkill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) rules.push_back({static_cast<unsigned>(call), one_of(0, {own}, EPERM)});
-  rules.push_back({SYS_prlimit64, one_of(0, {0, own}, EPERM)});
-  rules.push_back({SYS_futex, private_futex()});
-  rules.push_back({SYS_mmap, counted_memory()});
-  for (const unsigned call : {SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_timer_create}) rules.push_back({call, own_clock(self)});
-  // Without flags, one of which tells what others have read already.
-  for (const unsigned call : {SYS_preadv2, SYS_pwritev2}) rules.push_back({call, one_of(5, {0}, EOPNOTSUPP)});
-  // Leases, seals and the owner of signals reach beyond the process. So do locks: whoever may read a file sees those of others.
-  rules.push_back({SYS_fcntl, one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETPIPE_SZ}, EPERM)});
-  rules.push_back({SYS_ioctl, one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY)});
-  rules.push_back({SYS_prctl, one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM)});
-  if (threads) {
-    rules.push_back({SYS_clone, thread_only()});
-    // Two ends in one process, and no call to hand one on: Java's channels want a pair before they read any file.
-    rules.push_back({SYS_socketpair, one_of(0, {AF_UNIX}, EPERM)});
-    rules.push_back({SYS_mlock, {give(allowed)}});
-    rules.push_back({SYS_munlock, {give(allowed)}});
+unsigned who(Profile profile, bool threads) {
+  switch (profile) {
+    case Profile::submission: return threads ? calls::threaded : calls::lone;
+    case Profile::tool: return calls::tool;
+    case Profile::stage: return calls::stage;
+    case Profile::flat_stage: return calls::flat_stage;
   }
+  return 0;
 }
 
-std::vector<Rule> rules_of(Profile profile, bool threads, pid_t self) {
+std::vector<Rule> rules_of(unsigned who, pid_t self) {
   std::vector<Rule> rules;
-  allow(rules, common);
-  rules.push_back({SYS_openat, not_emptied_by_reading(2)});
-#if defined(__x86_64__)
-  rules.push_back({SYS_open, not_emptied_by_reading(1)});
-#endif
-  if (profile == Profile::submission) {
-    add_submission(rules, threads, self);
-    return rules;
-  }
-  allow(rules, tools);
-  if (profile != Profile::tool) allow(rules, stages);
-  if (profile == Profile::stage)
-    allow(rules, nesting);
-  else
-    rules.push_back({SYS_clone, bits(0, new_namespaces, false, EPERM)});
+  for (const calls::Line& line : calls::table())
+    if (line.who & who)
+      for (const calls::Call& call : line.calls) rules.push_back({call.number, decide(line.check, self)});
   return rules;
 }
 
@@ -291,10 +256,7 @@ class Tree {
 }  // namespace
 
 std::string install(Profile profile, bool threads, pid_t self) {
-  std::vector<Rule> rules = rules_of(profile, threads, self);
-  // clone3 hides its flags behind a pointer, so no filter can judge it; libc falls back to clone.
-  rules.push_back({nr_clone3, {give(answer(ENOSYS))}});
-  Program program = Tree(std::move(rules)).build();
+  Program program = Tree(rules_of(who(profile, threads), self)).build();
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::reason("seccomp");
   return "";

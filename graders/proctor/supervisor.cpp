@@ -4,6 +4,7 @@
 #include <csignal>
 #include <ctime>
 #include <fcntl.h>
+#include <optional>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "child.hpp"
+#include "files.hpp"
 #include "meter.hpp"
 
 namespace process {
@@ -20,8 +22,7 @@ constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are ex
 constexpr long poll_tree_ns = 50 * 1000 * 1000;  // looking at a tree of processes costs a hundred times as much, and its limits are generous
 constexpr int64_t crowd = 4;                     // with a quarter of the processes that it may have a tree is looked at as often as a submission
 constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
-constexpr int64_t near_us = 200 * 1000;  // to the wall limit: from here on it matters how long the program waited for a processor
-constexpr int64_t longest_wait = 10;     // times the wall limit: then it ends, whatever the machine is busy with
+constexpr int64_t notes_us = 50 * 1000;  // between two looks at what many threads waited
 // A thread that was joined is counted for a moment longer.
 constexpr int64_t threads_about_to_end = 8;
 
@@ -32,19 +33,28 @@ int64_t cpu_of(const rusage& usage) {
 class Supervisor {
  public:
   Supervisor(const room::Room& room, const Program& program, int report)
-      : room_(room), program_(program), proc_(room.proc.get()), report_fd_(report) {}
+      : room_(room),
+        program_(program),
+        clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
+        alone_(program.profile == seccomp::Profile::submission),
+        proc_(room.proc.get()),
+        report_fd_(report) {}
 
   Report run() {
     prepare();
     start();
     while (!ended_) {
       wait_for_news();
-      note_waiting();  // of one that has ended, too, before nobody knows of it any more
+      note_waits();  // of one that has ended, too, before nobody knows of it any more
       if (program_.talks) report_.written = std::max(report_.written, meter::written(proc_, child_there_));
       reap(WNOHANG);
       if (!ended_) enforce();
     }
-    report_.wall_us = wall_us(ended_at_);
+    tell(ended_at_, reaped_cpu_us_);
+    report_.wall_us = ended_at_ - started_at_;
+    report_.idle_us = clock_.idle_us(program_.member, ended_at_);
+    report_.waited_us = waits_.total_us() + at_disk_us_;
+    leave();
     if (room_.layers.on("order"))
       kill_all();
     else
@@ -53,6 +63,9 @@ class Supervisor {
     report_.memory = std::max(report_.memory, largest_reaped_);
     return report_;
   }
+
+  // Nobody is kept waiting for one who will say nothing any more.
+  void leave() { clock_.ended(program_.member); }
 
   // Only where tests have the outcome told before everything is dead.
   void end_late() {
@@ -72,7 +85,7 @@ class Supervisor {
     sigaddset(&watched, SIGTERM);
     sigprocmask(SIG_SETMASK, &watched, nullptr);
     watched_ = watched;
-    if (room_.own_proc && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) {
+    if (room_.own_proc && mount_proc()) {
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
       proc_ = own_proc_.get();
     }
@@ -80,6 +93,13 @@ class Supervisor {
     // The folder cannot be found by its name later: the program hides it.
     if (program_.limits.disk != unlimited || program_.limits.names != unlimited)
       folder_ = sys::Fd(open((room_.job + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+
+  // A submission's has nothing of the machine's load and memory, from 5.8 on.
+  bool mount_proc() const {
+    constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    const char* options = program_.profile == seccomp::Profile::submission ? "subset=pid" : nullptr;
+    return mount("proc", "/proc", "proc", flags, options) == 0 || mount("proc", "/proc", "proc", flags, nullptr) == 0;
   }
 
   void start() {
@@ -94,7 +114,8 @@ class Supervisor {
     reading.reset();
     forget_its_files();
     child_there_ = news.there;
-    started_at_ = news.started_us;
+    started_at_ = looked_at_ = news.started_us;
+    clock_.started(program_.member, started_at_, program_.limits.wall_us);
   }
 
   // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the program. And
@@ -103,18 +124,18 @@ class Supervisor {
     if (!room_.layers.on("descriptors")) return;
     std::vector<int> kept = program_.inherited;
     for (const room::Grant& grant : room_.system) kept.push_back(grant.fd.get());
-    for (const int fd : {report_fd_, proc_, program_.file, program_.input, program_.output, program_.error})
+    for (const int fd : {report_fd_, proc_, program_.kept, program_.file, program_.input, program_.output, program_.error})
       if (fd >= 0) kept.push_back(fd);
     close_others(kept);
   }
 
   // The program's own descriptors are its own from here on.
   void forget_its_files() const {
-    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, own_proc_.get(), folder_.get()});
+    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get()});
   }
 
   void wait_for_news() {
-    const timespec patience = {0, crowded_ || program_.profile == seccomp::Profile::submission ? poll_ns : poll_tree_ns};
+    const timespec patience = {0, crowded_ || alone_ ? poll_ns : poll_tree_ns};
     if (sigtimedwait(&watched_, nullptr, &patience) == SIGTERM) finish(Killed::leash);
   }
 
@@ -136,28 +157,45 @@ class Supervisor {
     return pid == 0;
   }
 
-  // A program that sleeps has not waited for a processor; one that was ready, on a machine that is busy with others, is not to blame.
-  void note_waiting() {
-    const int64_t limit = program_.limits.wall_us;
-    if (limit == unlimited || now_us() - started_at_ + near_us < limit) return;
-    const bool alone = program_.profile == seccomp::Profile::submission;
-    for (const pid_t pid : alone ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_))
-      waited_us_ = std::max(waited_us_, meter::waited_us(proc_, pid));
+  // Of several threads seldom, where that is enough: each of them has to be asked.
+  void note_waits() {
+    const int64_t now = now_us();
+    const bool matters = clock_.matters(now), single = alone_ && !program_.threads;
+    if (!single && !matters && now < note_again_) return;
+    note_again_ = now + notes_us;
+    waits_.note(proc_, single ? std::vector<std::string>{std::to_string(child_there_)} : meter::threads_in(proc_, processes()), matters);
   }
 
-  int64_t wall_us(int64_t now) const {
-    const int64_t passed = now - started_at_, limit = program_.limits.wall_us;
-    return limit != unlimited && passed > limit && passed / longest_wait <= limit ? passed - waited_us_ : passed;
+  std::vector<pid_t> processes() const { return alone_ ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_); }
+
+  // What is computed without a limit is no excuse.
+  void tell(int64_t now, int64_t cpu_us) {
+    const int64_t computed = program_.limits.cpu_us == unlimited ? 0 : cpu_us;
+    clock_.tell(program_.member, now, computed + waits_.total_us() + at_disk_us_ + meter::own_us(proc_, self_there_));
+  }
+
+  bool idled_too_long(int64_t now) const {
+    const int64_t limit = program_.limits.wall_us;
+    return limit != unlimited && clock_.idle_us(program_.member, now) > limit;
+  }
+
+  bool has_stalled(int64_t now) const {
+    const int64_t limit = program_.limits.hard_us;
+    return limit != unlimited && clock_.elapsed_us(now) > limit;
   }
 
   void enforce() {
     if (!room_.layers.on("polling")) return;
-    const bool alone = program_.profile == seccomp::Profile::submission;  // its filter allows no second process
-    const meter::Usage usage = alone ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
+    const int64_t now = now_us();
+    meter::Usage usage = alone_ ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
+    if (program_.kept >= 0) usage.memory += files::blocks(program_.kept);
     const Limits& limits = program_.limits;
     report_.memory = std::max(report_.memory, usage.memory);
+    if (usage.at_disk) at_disk_us_ += now - looked_at_;
+    looked_at_ = now;
+    if (clock_.matters(now)) tell(now, reaped_cpu_us_ + usage.cpu_us);
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
-    if (limits.wall_us != unlimited && wall_us(now_us()) > limits.wall_us)
+    if (idled_too_long(now) || (report_.stalled = has_stalled(now)))
       finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
       finish(Killed::cpu);
@@ -201,6 +239,7 @@ class Supervisor {
 
   void finish(Killed reason) {
     if (report_.killed == Killed::no) report_.killed = reason;
+    note_waits();
     kill(child_, SIGKILL);
     kill_rest();
     while (!ended_ && reap(WNOHANG)) pause_briefly();
@@ -235,13 +274,17 @@ class Supervisor {
 
   const room::Room& room_;
   const Program& program_;
+  std::optional<idling::Clock> own_clock_;
+  idling::Clock& clock_;
+  const bool alone_;  // its filter allows no second process
   int proc_, report_fd_;
   sys::Fd own_proc_, folder_;
   sigset_t watched_;
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
   bool ended_ = false, crowded_ = false;
-  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, waited_us_ = 0;
+  meter::Waits waits_;
+  int64_t started_at_ = 0, ended_at_ = 0, looked_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0, at_disk_us_ = 0;
 };
 
 }  // namespace
@@ -252,6 +295,7 @@ void supervise(const room::Room& room, const Program& program, int report) {
   try {
     result = supervisor.run();
   } catch (const sys::Failure& failure) {
+    supervisor.leave();
     std::strncpy(result.failure, failure.text.c_str(), sizeof result.failure - 1);
   }
   const ssize_t written = write(report, &result, sizeof result);

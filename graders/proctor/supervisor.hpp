@@ -12,7 +12,8 @@ namespace process {
 struct Report {
   Killed killed;
   int code, signal;
-  int64_t cpu_us, wall_us, memory, written;
+  int64_t cpu_us, wall_us, memory, idle_us, waited_us, written;
+  bool stalled;
   char failure[256];
 };
 

@@ -3,6 +3,13 @@
 #include <csignal>
 
 namespace task {
+namespace {
+
+// As on the contest system. Watches of epoll and pages of pipes are counted per user and have limits that the whole user shares: with so
+// few descriptors no process comes near them.
+constexpr int64_t most_open_files = 64;
+
+}  // namespace
 
 process::Program Task::submission() const {
   process::Program program;
@@ -12,10 +19,18 @@ process::Program Task::submission() const {
   program.proc = plan_.submission.proc;
   program.threads = plan_.submission.threads > 1;
   program.limits = plan_.limits;
+  program.limits.open_files = most_open_files;
   if (program.threads) program.limits.threads = plan_.submission.threads;
   // One byte more than allowed may be written, so that an output over the limit can be told from one that just fits.
   if (plan_.limits.file_size != process::unlimited) program.limits.file_size = plan_.limits.file_size + 1;
   if (!plan_.submission.files.empty()) program.folder = own_folder;
+  return program;
+}
+
+process::Program Task::submission(idling::Clock& clock, size_t member) const {
+  process::Program program = submission();
+  program.clock = &clock;
+  program.member = member;
   return program;
 }
 
@@ -39,14 +54,15 @@ sys::Fd Task::hand_input(const std::string& input, process::Program& program) co
   if (hidden || !room_.layers.on("copies")) return {};
   sys::Fd copied = files::memory("input");
   files::copy(program.input, copied.get());
-  lseek(copied.get(), 0, SEEK_SET);
-  program.input = copied.get();
-  return copied;
+  sys::Fd reading = files::read_only(copied);
+  program.input = reading.get();
+  return reading;
 }
 
 int Task::answer_of(const plan::Test& test) const { return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer); }
 
 void Task::check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode) const {
+  files::give_back(output);
   const opinion::Opinion opinion = checker_.check(opened_.of(test.input), answer_of(test), output, mode);
   verdict.score = opinion.score;
   verdict.feedback = opinion.feedback;
@@ -65,7 +81,7 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   const auto over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (outcome.killed == Killed::memory || over(outcome.memory, limits.memory)) return verdict::End::memory;
   if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
-  if (outcome.killed == Killed::wall || over(outcome.wall_us, limits.wall_us)) return verdict::End::wall;
+  if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
   if (outcome.killed == Killed::threads) return verdict::End::threads;
   if (outcome.signal == SIGXFSZ || over(written, limits.file_size)) return verdict::End::output;
   if (outcome.signal != 0) return verdict::End::signal;

@@ -46,6 +46,9 @@ class Task {
   // The submission as every task type starts it, still without its descriptors.
   process::Program submission() const;
 
+  // The same, as one of several programs that run together.
+  process::Program submission(idling::Clock& clock, size_t member) const;
+
   // What the end of a submission is judged by.
   const process::Limits& judged_limits() const;
 

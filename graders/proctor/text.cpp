@@ -1,5 +1,6 @@
 #include "text.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -65,5 +66,12 @@ std::string printable(const std::string& raw, size_t most) {
 std::string printable_lines(const std::string& raw, size_t most) { return cleaned(raw, most, "\n\t"); }
 
 std::string first_line(const std::string& raw) { return raw.substr(0, raw.find('\n')); }
+
+std::string error_line(const std::string& raw) {
+  const size_t calls = raw.rfind(traceback);
+  size_t at = calls == std::string::npos ? 0 : calls + std::strlen(traceback);
+  while (at < raw.size() && std::string(" \t\r\n").find(raw[at]) != std::string::npos) at = std::min(raw.find('\n', at), raw.size() - 1) + 1;
+  return first_line(at < raw.size() ? raw.substr(at) : raw);
+}
 
 }  // namespace text

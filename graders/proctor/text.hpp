@@ -15,4 +15,10 @@ std::string printable_lines(const std::string& raw, size_t most);
 // Up to the first line break.
 std::string first_line(const std::string& raw);
 
+// What a Python program that was ended by an exception says first.
+constexpr const char* traceback = "Traceback (most recent call last):";
+
+// The line that names the error: the first that is not indented, in Python's words behind the calls that led to it.
+std::string error_line(const std::string& raw);
+
 }  // namespace text

@@ -14,9 +14,10 @@ class TwoSteps : public Task {
   verdict::Verdict judge(const plan::Test& test) override {
     pipes::Pipe between = pipes::make();
     const sys::Fd output = files::memory("output"), said = files::write_only(output);
+    idling::Clock clock(2);
     std::vector<Member> members;
-    members.push_back(start("0", between.write, &test.input, -1));
-    members.push_back(start("1", between.read, nullptr, said.get()));
+    members.push_back(start(clock, 0, between.write, &test.input, -1));
+    members.push_back(start(clock, 1, between.read, nullptr, said.get()));
     between.close();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
     if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size)) verdict.end = verdict::End::output;
@@ -27,11 +28,11 @@ class TwoSteps : public Task {
  private:
   static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
 
-  Member start(const char* step, const sys::Fd& end, const std::string* input, int output) const {
+  Member start(idling::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
     sys::Fd error = files::memory("error");
     const sys::Fd told = files::write_only(error);
-    process::Program program = submission();
-    program.argv.push_back(step);
+    process::Program program = submission(clock, step);
+    program.argv.push_back(std::to_string(step));
     program.argv.push_back(pipes::path(end));
     program.inherited.push_back(end.get());
     program.proc = true;

@@ -45,7 +45,7 @@ void Lines::line(const std::string& fields) {
   }
 }
 
-void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":1,\"nonce\":" + json::quote(nonce); }
+void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
 void Lines::start(const std::string& confinement) { line(",\"start\":{\"confinement\":" + confinement + "}"); }
 void Lines::failed(int64_t test, const std::string& reason) { line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(reason)); }
 void Lines::skipped(int64_t test) { line(",\"test\":" + std::to_string(test) + ",\"skipped\":true"); }
@@ -56,7 +56,7 @@ void Lines::judged(int64_t test, const Verdict& verdict) {
   const process::Outcome& used = verdict.used;
   line(",\"test\":" + std::to_string(test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
        ",\"feedback\":" + words(verdict.feedback) + ",\"cpu_us\":" + std::to_string(used.cpu_us) + ",\"wall_us\":" + std::to_string(used.wall_us) +
-       ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal) +
+       ",\"waited_us\":" + std::to_string(used.waited_us) + ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal) +
        (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)));
 }
 

@@ -41,7 +41,7 @@ class Lines {
 
   sys::Fd out_;
   bool cleaning_ = true;  // texts of programs are made printable
-  std::string head_ = "{\"v\":1,\"nonce\":\"\"";
+  std::string head_ = "{\"v\":2,\"nonce\":\"\"";
 };
 
 }  // namespace verdict

@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.keeping import Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.cases import CasesError, read_cases, with_cases
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Solution
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution
+from ioi_eval.rules.json_tests import CasesError, read_cases, with_cases
 
 # The dataset has no limits. The time is what harnesses in use give a test; none gives the memory a number.
 TIME_LIMIT = 10.0  # seconds
@@ -41,7 +40,17 @@ class Apps(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        problem = _without_tests(row, candidate)
+        question = row.text("question", "")
+        problem = Problem(
+            id=candidate.id,
+            name=candidate.id,
+            source=f"{row.table.where}, row {row.index + 1}",
+            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            checker=Checker(kind=CheckerKind.STRIPPED),
+            difficulty=candidate.difficulty,
+            statement=Blob.of(question) if question.strip() else None,
+            starter_code=row.text("starter_code", ""),
+        )
         try:
             return with_cases(problem, read_cases(_input_output(row)), keep.blob)
         except CasesError as error:
@@ -60,20 +69,6 @@ def _number(row: Row) -> str:
     if "problem_id" not in row.table.names:
         return str(row.index)
     return row.name("problem_id") if row.has("problem_id") else ""
-
-
-def _without_tests(row: Row, candidate: Candidate) -> Problem:
-    question = row.text("question", "")
-    return Problem(
-        id=candidate.id,
-        name=candidate.id,
-        source=f"{row.table.where}, row {row.index + 1}",
-        limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
-        checker=Checker(kind=CheckerKind.STRIPPED),
-        difficulty=candidate.difficulty,
-        statement=Blob.of(question) if question.strip() else None,
-        starter_code=row.text("starter_code", ""),
-    )
 
 
 def _input_output(row: Row) -> Any:

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.keeping import Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.cases import NO_CASES, Case, Cases, CasesError, broken, with_cases
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions
+from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, with_cases
 
 # What the dataset's own runner gives a test, for the few problems without limits.
 TIME_LIMIT = 10.0  # seconds
@@ -59,7 +58,17 @@ class CodeContests(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        problem = _without_tests(row, candidate)
+        description, memory = row.text("description", ""), row.whole("memory_limit_bytes", 0)
+        problem = Problem(
+            id=candidate.id,
+            name=row.name("name"),
+            source=f"{row.table.where}, row {row.index + 1}",
+            limits=Limits.contest(_seconds(row) or TIME_LIMIT, memory or MEMORY_LIMIT),
+            cpp_standard=_STANDARD,
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            statement=Blob.of(description) if description.strip() else None,
+        )
         try:
             cases = tuple(_cases(row, options))
             problem = msgspec.structs.replace(problem, options=_files(row), checker=_checker(cases))
@@ -88,20 +97,6 @@ def _word(row: Row, field: str, words: Sequence[str]) -> str:
         return "" if value.startswith("UNKNOWN") else value
     number = row.whole(field, 0)
     return words[number] if 0 <= number < len(words) else ""
-
-
-def _without_tests(row: Row, candidate: Candidate) -> Problem:
-    description, memory = row.text("description", ""), row.whole("memory_limit_bytes", 0)
-    return Problem(
-        id=candidate.id,
-        name=row.name("name"),
-        source=f"{row.table.where}, row {row.index + 1}",
-        limits=Limits.contest(_seconds(row) or TIME_LIMIT, memory or MEMORY_LIMIT),
-        cpp_standard=_STANDARD,
-        difficulty=candidate.difficulty,
-        tags=candidate.tags,
-        statement=Blob.of(description) if description.strip() else None,
-    )
 
 
 def _seconds(row: Row) -> float:

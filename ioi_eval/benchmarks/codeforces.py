@@ -10,10 +10,9 @@ import datetime
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate, Unusable
-from ioi_eval.benchmarks.keeping import Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
 NOT_EXECUTABLE = "the dataset says that it cannot be executed"
@@ -56,17 +55,14 @@ class Codeforces(Benchmark):
             for item in row.items(field):
                 tests.add(kind, _side(row, field, item, "input"), _side(row, field, item, "output"))
         if options.generated_tests and row.whole("generated_tests", 0):
-            self._add_generated(row, tables, tests)
+            table = tables.other(
+                self.dataset, path=_generated_file(row), columns=("problem_id", "input", "output")
+            )
+            for index in table.groups("problem_id").get(row.name("id"), ()):
+                tests.add("generated", table[index].content("input"), table[index].content("output"))
         if not tests.found:
             raise Unusable(NO_TESTS)
         return _built(row, candidate, tuple(tests.found))
-
-    def _add_generated(self, row: Row, tables: Tables, tests: _Tests) -> None:
-        table = tables.other(
-            self.dataset, path=_generated_file(row), columns=("problem_id", "input", "output")
-        )
-        for index in table.groups("problem_id").get(row.name("id"), ()):
-            tests.add("generated", table[index].content("input"), table[index].content("output"))
 
 
 class _Tests:
@@ -100,7 +96,7 @@ def _candidate(row: Row) -> Candidate:
         id=row.name("id"),
         rows=(row.index,),
         year=row.whole("contest_start_year", 0) or None,
-        difficulty=_rating(row),
+        difficulty=str(row.whole("rating")) if row.has("rating") else "",
         tags=row.texts("tags") if row.has("tags") else (),
         date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
         unusable=_unusable(row),
@@ -111,10 +107,6 @@ def _unusable(row: Row) -> str:
     if row.text("interaction_format", "").strip():
         return INTERACTIVE
     return "" if row.flag("executable", True) else NOT_EXECUTABLE
-
-
-def _rating(row: Row) -> str:
-    return str(row.whole("rating")) if row.has("rating") else ""
 
 
 def _generated_file(row: Row) -> str:

@@ -12,14 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ioi_eval.benchmarks.formats import dump_files, is_dump, read_column, scan
+from ioi_eval.benchmarks.dump_reader import DumpOptions, Entry, Finder, Reader, Selection
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
-from ioi_eval.benchmarks.reading import DumpOptions, Entry, Finder, Reader, Selection
-from ioi_eval.errors import InputError
-from ioi_eval.extraction import extract, repair
-from ioi_eval.languages import find as find_language
-from ioi_eval.models import Problem, Submission, Value
-from ioi_eval.rows import plain
+from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_column, scan
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.rules.extraction import extract, repair
+from ioi_eval.store.rows import plain
 
 
 class DumpFile(Value):
@@ -74,10 +74,23 @@ class Dump(Collection[Submission]):
     def _located(self) -> Iterator[Located]:
         reader = Reader(self._problems, self._options, self._selection)
         for file in self.info.files:
-            _check_unchanged(file)
+            if _stamp(Path(file.path)) != file.stamp:
+                raise InputError("changed while it was being scored", where=file.path, remedy="Start again")
             place = Place(Path(file.path), file.label, file.model)
             for entry in reader.selected(place, file.sha256, file.id_column):
-                submission = _submission(entry, self._problems, self._options)
+                problem = entry.problem
+                assert problem is not None, "only rows of selected problems become submissions"
+                code, repairs = _code(entry, problem, self._options)
+                submission = Submission(
+                    key=entry.key,
+                    problem_id=self._problems.label(problem),
+                    code=code,
+                    language=entry.language,
+                    year=problem.year if problem.year is not None else entry.year,
+                    target_subtask=entry.subtask,
+                    repairs=repairs,
+                    row=plain(entry.columns),
+                )
                 yield Located(submission, file.label, entry.line)
 
 
@@ -212,28 +225,7 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _check_unchanged(file: DumpFile) -> None:
-    if _stamp(Path(file.path)) != file.stamp:
-        raise InputError("changed while it was being scored", where=file.path, remedy="Start again")
-
-
 # --- the second pass ---------------------------------------------------------------------------------
-
-
-def _submission(entry: Entry, problems: Finder, options: DumpOptions) -> Submission:
-    problem = entry.problem
-    assert problem is not None, "only rows of selected problems become submissions"
-    code, repairs = _code(entry, problem, options)
-    return Submission(
-        key=entry.key,
-        problem_id=problems.label(problem),
-        code=code,
-        language=entry.language,
-        year=problem.year if problem.year is not None else entry.year,
-        target_subtask=entry.subtask,
-        repairs=repairs,
-        row=plain(entry.columns),
-    )
 
 
 def _code(entry: Entry, problem: Problem, options: DumpOptions) -> tuple[str | None, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,13 +19,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ioi_eval.errors import InputError
+from ioi_eval.model.errors import InputError
 
 _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
 )
 _DEFAULT = "default"  # the config of a dataset that has none of its own
 _log = logging.getLogger(__name__)
+_offline_once = threading.RLock()  # the client's setting is one for the whole process
 _CONNECT = 8.0  # seconds for one attempt: a lost packet is sent for the fourth time by then
 _PATIENCE, _PAUSE = 2.0, 1.0  # seconds: of attempts that fail at once there are three
 _NOBODY = frozenset({"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"})
@@ -126,21 +128,34 @@ def asking(what: str) -> Iterator[None]:
     from huggingface_hub import constants
 
     _log.info("%s: asking %s", what, constants.ENDPOINT)
-    if constants.HF_HUB_OFFLINE or (fault := _unreached()) is None:
+    with _offline_once:  # no other call has set it for a while
+        wanted = constants.HF_HUB_OFFLINE
+    if wanted or (fault := _unreached()) is None:
         yield
         return
     _log.info("%s cannot be reached (%s): looking for what was fetched before", constants.ENDPOINT, fault)
     failures: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
+    try:
+        with _offline_once, _offline():
+            yield
+    except failures:
+        raise ConnectionError(f"{constants.ENDPOINT} cannot be reached: {fault}") from None
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Lets the client look only for what it has, which no call of it can be asked for, and then as it was."""
+    from huggingface_hub import constants
+
     clients = [constants, *(loaded.config for name, loaded in sys.modules.items() if name == "datasets")]
+    before = [client.HF_HUB_OFFLINE for client in clients]
     try:
         for client in clients:
             client.HF_HUB_OFFLINE = True
         yield
-    except failures:
-        raise ConnectionError(f"{constants.ENDPOINT} cannot be reached: {fault}") from None
     finally:
-        for client in clients:
-            client.HF_HUB_OFFLINE = False
+        for client, value in zip(clients, before, strict=True):
+            client.HF_HUB_OFFLINE = value
 
 
 def _unreached() -> str | None:

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.keeping import Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.errors import InputError
-from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Subtask, TaskType, Test
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Limits, NamedBlob, Problem, Subtask, TaskType, Test
 from ioi_eval.problems import cms
+from ioi_eval.problems.cms_fields import read_options, read_params
 from ioi_eval.problems.fields import Faults, Fields, nearest
 from ioi_eval.problems.package import first_named
-from ioi_eval.problems.params import read_options, read_params
 
 TESTS = "open-r1/ioi-test-cases"
 CONFIG = "graders/grader_config.json"
@@ -122,7 +122,7 @@ def _header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
 def _config(row: Row, files: Sequence[NamedBlob]) -> Mapping[str, Any]:
     found = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
     try:
-        return msgspec.json.decode(found, type=dict[str, Any])
+        return msgspec.json.decode(shallow(found), type=dict[str, Any])
     except msgspec.DecodeError as error:
         problem = f"{CONFIG} is not a JSON object ({error})"
         raise row.wrong("grader_files", problem, "The dataset's row is damaged") from error

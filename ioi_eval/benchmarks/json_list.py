@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TextIO
 
-from ioi_eval.errors import InputError
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import NestedTooDeep, Nesting
 
+# Not ijson: five times as fast, but our messages name lines, which it does not know, and it takes no NaN.
 _CHUNK = 1 << 20  # characters
 _LONGEST_TOKEN = 16  # characters; what a cut-off number, word or escape may have at the end of what was read
 _SPACE = " \t\r\n"
@@ -43,7 +45,7 @@ class _Window:
     def __init__(self, stream: TextIO, where: str) -> None:
         self._stream, self._where = stream, where
         self._text, self._at = "", 0
-        self._decoder = json.JSONDecoder()
+        self._decoder, self._nesting = json.JSONDecoder(), Nesting()
         self.line = 1
 
     def next(self) -> str:
@@ -71,7 +73,7 @@ class _Window:
             except json.JSONDecodeError as error:
                 if not (self._may_go_on(error) and self._more()):
                     raise self._broken_at(error.pos, error.msg) from error
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 raise self.broken(str(error)) from error
             else:
                 self.line += self._text.count("\n", self._at, end)
@@ -98,5 +100,9 @@ class _Window:
         """Reads as much again as is unused, so that a long element costs no more than twice its length."""
         piece = self._stream.read(max(_CHUNK, len(self._text) - self._at))
         if piece:
+            try:
+                self._nesting.feed(piece)
+            except NestedTooDeep as error:
+                raise self.broken(str(error)) from error
             self._text, self._at = self._text[self._at :] + piece, 0
         return bool(piece)

@@ -1,18 +1,71 @@
-"""LiveCodeBench: problems by the day of their contest, as programs or as methods of a class Solution."""
+"""LiveCodeBench: problems by the day of their contest, as programs or as methods of a class Solution.
+
+Its private tests are packed: base64 of zlib of a pickled text. A pickle is a program, and one from a dataset
+is a stranger's. It is never run: its instructions are only read, and there may be none but those that push
+one text.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import pickletools
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
-from ioi_eval.benchmarks.base import Benchmark, BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.keeping import Keep
-from ioi_eval.benchmarks.packed import unpacked
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.cases import NO_CASES, Case, Cases, CasesError, broken, read_call, with_cases
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem
+from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, read_call, with_cases
+
+LARGEST = 1 << 30  # bytes, unpacked: far more than any problem that is known has
+_TEXTS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
+_HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
+
+
+def unpacked(text: str, *, largest: int = LARGEST) -> str:
+    """The text that was packed. CasesError where it is anything else."""
+    try:
+        packed = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise broken(f"packed, and no base64 ({error})") from error
+    return pickled_text(_inflated(packed, largest))
+
+
+def _inflated(packed: bytes, largest: int) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(packed, largest)
+    except zlib.error as error:
+        raise broken(f"packed, and no zlib ({error})") from error
+    if inflater.unconsumed_tail:
+        raise broken(f"more than {largest >> 20} MiB when it is unpacked")
+    if not inflater.eof:
+        raise broken("packed, and cut off")
+    return data
+
+
+def pickled_text(data: bytes) -> str:
+    """The one text in a pickle, without unpickling."""
+    texts = [text for name, text in _instructions(data) if name in _TEXTS]
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        raise broken(f"a pickle of {len(texts)} texts, and not of one")
+    return texts[0]
+
+
+def _instructions(data: bytes) -> Iterator[tuple[str, object]]:
+    try:
+        for operation, argument, _ in pickletools.genops(data):
+            if operation.name not in _TEXTS | _HARMLESS:
+                raise broken(f"a pickle that is more than a text ({operation.name})")
+            yield operation.name, argument
+    except (ValueError, OverflowError) as error:
+        raise broken(f"packed, and no pickle ({error})") from error
+
 
 # The time is what the benchmark's own harness gives a test; it gives the memory no number.
 TIME_LIMIT = 6.0  # seconds
@@ -40,7 +93,9 @@ class LiveCodeBench(Benchmark):
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
         for row in main:
-            date = _date(row)
+            # 2024-05-31; empty where there is none. Tables of JSON make times of such texts.
+            day = str(row.value("contest_date") or "")[:10]
+            date = day if len(day) == len("2024-05-31") and day[:4].isdecimal() else ""
             yield Candidate(
                 id=row.name("question_id"),
                 rows=(row.index,),
@@ -52,38 +107,28 @@ class LiveCodeBench(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        problem = _without_tests(row, candidate)
+        question = row.text("question_content", "")
+        problem = Problem(
+            id=candidate.id,
+            name=row.text("question_title", candidate.id),
+            year=candidate.year,
+            source=f"{row.table.where}, row {row.index + 1}",
+            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            checker=Checker(kind=CheckerKind.LINES),
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            statement=Blob.of(question) if question.strip() else None,
+            starter_code=row.text("starter_code", ""),
+        )
         try:
             return with_cases(problem, _cases(row), keep.blob)
         except CasesError as error:
             return msgspec.structs.replace(problem, unusable=str(error))
 
 
-def _date(row: Row) -> str:
-    """2024-05-31; empty where there is none. Tables of JSON make times of such texts."""
-    day = str(row.value("contest_date") or "")[:10]
-    return day if len(day) == len("2024-05-31") and day[:4].isdecimal() else ""
-
-
 def _tags(row: Row) -> tuple[str, ...]:
     platform = row.text("platform", "")
     return (platform,) if platform else ()
-
-
-def _without_tests(row: Row, candidate: Candidate) -> Problem:
-    question = row.text("question_content", "")
-    return Problem(
-        id=candidate.id,
-        name=row.text("question_title", candidate.id),
-        year=candidate.year,
-        source=f"{row.table.where}, row {row.index + 1}",
-        limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
-        checker=Checker(kind=CheckerKind.LINES),
-        difficulty=candidate.difficulty,
-        tags=candidate.tags,
-        statement=Blob.of(question) if question.strip() else None,
-        starter_code=row.text("starter_code", ""),
-    )
 
 
 # --- tests -------------------------------------------------------------------------------------------
@@ -105,18 +150,15 @@ def _tests(text: str) -> list[_Test]:
     text = text.strip()
     if not text:
         return []
-    found: list[_Test] | None = _decoded(text if _is_json(text) else unpacked(text), list[_Test] | None)
+    plain = text if text.startswith("[") or text == "null" else unpacked(text)
+    found: list[_Test] | None = _decoded(plain, list[_Test] | None)
     return found or []
-
-
-def _is_json(text: str) -> bool:
-    return text.startswith("[") or text == "null"
 
 
 def _decoded(text: str, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(shallow(text), type=kind)
+    except (msgspec.MsgspecError, ValueError) as error:
         raise broken(str(error)) from error
 
 

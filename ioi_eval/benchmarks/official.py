@@ -13,12 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from ioi_eval.benchmarks.dumps import Dump, Located
-from ioi_eval.benchmarks.formats import read_rows
-from ioi_eval.errors import InputError
-from ioi_eval.expectations import Expectation, counting_tests
-from ioi_eval.models import Problem, Value
-from ioi_eval.rows import as_number, plain
-from ioi_eval.validation import Case, ExpectedScore, max_points
+from ioi_eval.benchmarks.row_files import read_rows
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem, Value
+from ioi_eval.rules.expectations import Case, Expectation, ExpectedScore, counting_tests, max_points
+from ioi_eval.store.rows import as_number, plain
 
 OPTION = "--expected-column"
 _LABEL = "label"  # of a solution's kind: what it says is a verdict too, and less than a score

@@ -11,6 +11,7 @@ import stamina.instrumentation
 import typer
 
 from ioi_eval.cli import console
+from ioi_eval.cli.calibrate import calibrate
 from ioi_eval.cli.doctor import doctor
 from ioi_eval.cli.examples import examples
 from ioi_eval.cli.init import init
@@ -21,7 +22,7 @@ from ioi_eval.cli.run import run
 from ioi_eval.cli.score import score
 from ioi_eval.cli.validate import validate
 from ioi_eval.cli.worker import worker
-from ioi_eval.errors import IoiEvalError
+from ioi_eval.model.errors import IoiEvalError
 
 app = typer.Typer(
     add_completion=False,
@@ -59,7 +60,7 @@ def _options(
     """
 
 
-for _command in (score, run, validate, report, problems, worker, package, doctor, init, examples):
+for _command in (score, run, validate, calibrate, report, problems, worker, package, doctor, init, examples):
     app.command()(_command)
 
 

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import msgspec
 import yaml
 
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import names_a_secret
+from ioi_eval.model.values import Value
 from ioi_eval.problems.fields import nearest
-from ioi_eval.secret import names_a_secret
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]

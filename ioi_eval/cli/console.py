@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from ioi_eval.reports.text import counted, visible
+from ioi_eval.reports.document import counted, visible
 
 __all__ = ["counted", "visible"]
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineChoice, EngineText, TokenFile, choose_engine
+from ioi_eval.cli.engines import EngineText, TokenFile, choose_engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.engines.conditions import Condition, conditions
-from ioi_eval.models import Value
+from ioi_eval.model.values import Value
+from ioi_eval.runs.engine import EngineChoice
 
 if TYPE_CHECKING:
     from ioi_eval.cli.servers import Cluster

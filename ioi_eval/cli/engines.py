@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 
-from ioi_eval.cli import console
 from ioi_eval.cli.environment import read_token
 from ioi_eval.cli.injecting import takes
 from ioi_eval.cli.options import Unconfined, Workers
-from ioi_eval.engines import Engine
-from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.errors import InputError
+from ioi_eval.engines.registry import EMBEDDED, find
 from ioi_eval.integrations.environment import ENDPOINTS, servers_of
-from ioi_eval.judge.options import JobShape
-from ioi_eval.models import Value
-from ioi_eval.store import Store
-
-EMBEDDED = "embedded"
-_RAY = "ray"
-_TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import JobShape
+from ioi_eval.model.secret import Secret
+from ioi_eval.runs.engine import EngineChoice
 
 EngineText = Annotated[
     str | None,
     typer.Option(
         metavar="ENGINE",
-        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, or @FILE.",
+        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE, or"
+        " the NAME of an installed engine.",
         show_default=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
     ),
 ]
@@ -58,34 +52,6 @@ _Job = Annotated[
 ]
 
 
-class EngineChoice(Value):
-    """Which engine, and how it is to be used."""
-
-    text: str = EMBEDDED
-    slots: int | None = None  # None: one per core here; on servers, all they have
-    per_endpoint: int | None = None
-    same_compiler: bool = False
-    job: JobShape = "auto"
-    token_file: str | None = None
-    allow_unconfined: bool = False
-
-    @property
-    def remote(self) -> bool:
-        return self.text != EMBEDDED
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """For the reader of a report."""
-        return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
-
-
-class Opening(NamedTuple):
-    """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
-
-    engine: Engine
-    trusted: Engine | None = None
-
-
 # --- choosing ----------------------------------------------------------------------------------------
 
 
@@ -109,7 +75,7 @@ def choose_engine(
         per_endpoint=per_endpoint or most,
         same_compiler=same_compiler,
         job=job,
-        token_file=None if token_file is None else str(token_file),
+        token=Secret() if text == EMBEDDED else read_token(token_file),
         allow_unconfined=allow_unconfined,
     )
 
@@ -121,67 +87,10 @@ def from_environment(variables: Mapping[str, str]) -> tuple[str, int | None]:
 
 
 def check_engine(text: str, field: str) -> None:
-    if text.partition(":")[0] == _RAY:
-        remedy = "Use embedded, slurm, k8s:SERVICE, @FILE or the addresses of servers"
-        raise InputError("Ray is not there yet", field=field, remedy=remedy)
-    if text == EMBEDDED:
-        return
-    from ioi_eval.engines.piston.discovery import discovery
-
     try:
-        discovery(text)
+        find(text)
     except InputError as error:
-        remedy = f"{error.remedy}; or embedded, slurm, k8s:SERVICE, @FILE"
-        raise error.but(field=field, remedy=remedy) from None
+        raise error.but(field=field) from None
 
 
 chooses_engine = takes("engine", choose_engine)
-
-
-# --- making ------------------------------------------------------------------------------------------
-
-
-def open_engine(choice: EngineChoice, store: Store) -> Opening:
-    if not choice.remote:
-        return Opening(_here(choice.slots, choice, store))
-    from ioi_eval.engines.piston import PistonEngine
-    from ioi_eval.engines.piston.discovery import discovery
-
-    engine = PistonEngine(
-        discovery(choice.text),
-        per_endpoint=choice.per_endpoint,
-        total=choice.slots,
-        token=read_token(choice.token_file),
-        same_compiler=choice.same_compiler,
-    )
-    return Opening(engine, _here(None, choice, store))
-
-
-def _here(slots: int | None, choice: EngineChoice, store: Store) -> EmbeddedEngine:
-    slots = slots or len(os.sched_getaffinity(0))
-    return EmbeddedEngine(store=store, slots=slots, allow_unconfined=choice.allow_unconfined)
-
-
-def news(engine: Engine) -> Iterator[str]:
-    """What a user should know of an engine that was entered, a line each."""
-    from ioi_eval.engines.piston import PistonEngine, differences
-
-    if not isinstance(engine, PistonEngine):
-        return
-    reports = engine.reports
-    used = [report for report in reports if report.reachable and report.url not in engine.left_out]
-    servers, jobs = console.counted(len(reports), "server"), console.counted(engine.slots, "job")
-    yield f"{len(used)} of {servers}, {jobs} at a time"
-    yield from _some([report.reason for report in reports if not report.reachable])
-    yield from _some([f"{url} is left out: {reason}" for url, reason in engine.left_out.items()])
-    yield from map(sentence, differences(used))
-
-
-def sentence(line: Condition) -> str:
-    return f"{line.name}: {line.detail}" + (f". {line.remedy}" if line.remedy else "")
-
-
-def _some(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:_TOLD]
-    if len(lines) > _TOLD:
-        yield f"and {len(lines) - _TOLD} more like these"

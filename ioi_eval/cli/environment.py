@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ioi_eval.errors import InputError
-from ioi_eval.secret import Secret
-from ioi_eval.store import Store, default_root
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import Secret
+from ioi_eval.store import Store
+from ioi_eval.store.contents import default_root
 
 TOKEN_VARIABLE = "IOI_EVAL_TOKEN"
 CACHE_VARIABLE = "IOI_EVAL_CACHE"
@@ -16,11 +17,13 @@ CACHE_LIMIT = 8 << 30  # bytes; precompiled headers alone are about 100 MB each
 
 def open_store() -> Store:
     folder = cache_folder()
+    remedy = f"Name another folder in {CACHE_VARIABLE}"
     try:
         return Store(folder, CACHE_LIMIT)
+    except InputError as error:
+        raise error.but(remedy=remedy) from error
     except OSError as error:
         problem = f"the cache cannot be written: {error.strerror or error}"
-        remedy = f"Name another folder in {CACHE_VARIABLE}"
         raise InputError(problem, where=str(folder), remedy=remedy) from error
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ioi_eval import resources
 from ioi_eval.cli import console
-from ioi_eval.errors import InputError
+from ioi_eval.model.errors import InputError
+from ioi_eval.store import resources
 
 
 def examples(

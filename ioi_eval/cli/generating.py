@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,7 @@ import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli.config import Config, flag_of
-from ioi_eval.cli.engines import EngineChoice
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.judging import RunOptions, fingerprint_of, judge_stream
-from ioi_eval.cli.running import run_name
-from ioi_eval.cli.sources import benchmark_of, language_of, open_source
-from ioi_eval.errors import InputError
-from ioi_eval.extraction import extract
 from ioi_eval.generate import (
     SOLUTIONS,
     Agent,
@@ -42,18 +36,25 @@ from ioi_eval.generate import (
     key_of,
     name_of,
 )
-from ioi_eval.journal import Fingerprint, check_folder, read_failures, read_rows
-from ioi_eval.journal.files import replace
-from ioi_eval.languages import find
-from ioi_eval.models import Limits, Problem, Submission, Value
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Limits, Problem, Submission, Value
 from ioi_eval.problems import Problems
 from ioi_eval.problems import fingerprint as made_of
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.rows import result_of
-from ioi_eval.runner import RunSummary
-from ioi_eval.scoring import pass_rate
-from ioi_eval.secret import Secret
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.scoring import pass_rate
+from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.runs.events import OnEvent, RunSummary
+from ioi_eval.runs.score import run_name
+from ioi_eval.runs.sources import benchmark_of, language_of, open_source
+from ioi_eval.runs.timing import Timing
+from ioi_eval.runs.work import RunOptions, Work, fingerprint_of, judge_work
 from ioi_eval.store import Store
+from ioi_eval.store.files import replace
+from ioi_eval.store.reading import check_folder, read_failures, read_rows
+from ioi_eval.store.rows import result_of
 
 INSTANCES = "instances.jsonl"
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
@@ -64,9 +65,9 @@ class Request(Value):
 
     config: Config
     engine: EngineChoice
+    timing: Timing = Timing()
     fresh: bool = False
     rejudge: bool = False
-    quiet: bool = False
     command: str = ""
 
     @property
@@ -89,8 +90,8 @@ def prompt_of(config: Config) -> Iterator[str]:
         yield from (ask.prompt for ask in _asks(config, problems))
 
 
-def generate_and_score(request: Request) -> Outcome:
-    """Raises InputError before anything is asked, and KeyboardInterrupt when everything is cleaned up."""
+async def generate_and_score(request: Request, tell: OnEvent) -> Outcome:
+    """Raises InputError before anything is asked. Cancelled, it leaves whole programs and results."""
     config, store, out = request.config, open_store(), Path(request.out)
     check_folder(out)
     if not config.command:
@@ -101,14 +102,18 @@ def generate_and_score(request: Request) -> Outcome:
         unwritten: dict[str, str] = {}
         with Generations(out, of_asks, _author_name(config), fresh=request.fresh) as generations:
             made = fingerprint_of(of_asks, made_of(problems), {"time_limit": config.time_limit})
-            call = _judged(
-                request,
-                lambda: _submissions(request, problems, asks, generations, unwritten),
-                problems,
-                len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
-                made,
-                store,
+            work = Work(
+                problems=problems,
+                submissions=_submissions(request, problems, asks, generations, unwritten),
+                made_of=made,
+                expected=len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
+                settings={
+                    "benchmark": config.benchmark,
+                    "author": _author_name(config),
+                    **_settings(config),
+                },
             )
+            call = await _judged(request, work, store, tell)
             found = tuple(sorted(_instances(out, problems, asks, unwritten), key=_place))
             replace(out / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
             summary = write_reports(out)
@@ -116,25 +121,16 @@ def generate_and_score(request: Request) -> Outcome:
     return Outcome(call=call, summary=summary, instances=found, failures=failures, unwritten=unwritten)
 
 
-def _judged(
-    request: Request,
-    submissions: Callable[[], AsyncIterator[Submission]],
-    problems: Problems,
-    total: int,
-    made: Fingerprint,
-    store: Store,
-) -> RunSummary:
-    config = request.config
+async def _judged(request: Request, work: Work, store: Store, tell: OnEvent) -> RunSummary:
     options = RunOptions(
         out=request.out,
         engine=request.engine,
+        timing=request.timing,
         fresh=request.fresh or request.rejudge,
-        quiet=request.quiet,
         command=request.command,
     )
-    settings = {"benchmark": config.benchmark, "author": _author_name(config), **_settings(config)}
     try:
-        return judge_stream(submissions, problems, total, made, options, store, settings)
+        return await judge_work(work, options, store, tell)
     except InputError as error:
         # What makes results stale leaves programs as they are, and they may have been paid for.
         raise error.but(remedy=error.remedy.replace("--fresh to", "--rejudge to")) from error
@@ -269,7 +265,7 @@ async def _submissions(
     asks: Sequence[Ask],
     generations: Generations,
     unwritten: dict[str, str],
-) -> AsyncIterator[Submission]:
+) -> AsyncGenerator[Submission, None]:
     """Every program as it comes; why there is none goes into `unwritten`."""
     for problem in problems.values():
         if problem.unusable:

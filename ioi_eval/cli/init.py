@@ -9,7 +9,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.config import template
-from ioi_eval.errors import InputError
+from ioi_eval.model.errors import InputError
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")]
 

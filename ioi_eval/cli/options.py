@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli.console import hush
-from ioi_eval.errors import InputError
-from ioi_eval.languages import find
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
 
 
 def _known(language: str | None) -> str | None:

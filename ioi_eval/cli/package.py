@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.errors import InputError
+from ioi_eval.model.errors import InputError
 
 _Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")

@@ -9,9 +9,10 @@ import typer
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.sources import SOURCE_HELP, check_source, chooses_problems
-from ioi_eval.models import Limits, Problem, TaskType
+from ioi_eval.cli.sources import SOURCE_HELP, chooses_problems
+from ioi_eval.model.values import Limits, Problem, TaskType
 from ioi_eval.problems import Package
+from ioi_eval.runs.sources import check_source
 
 
 @chooses_problems

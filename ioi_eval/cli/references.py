@@ -8,18 +8,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ioi_eval.benchmarks import Loaded
-from ioi_eval.benchmarks.references import Reference, References, Reliability, judge_references
 from ioi_eval.cli import console
-from ioi_eval.cli.judging import RunOptions, judging, run_until_interrupted
-from ioi_eval.cli.progress import Progress
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value, Verdict
-from ioi_eval.problems import Problems
-from ioi_eval.store import Store
+from ioi_eval.model.values import Verdict
+from ioi_eval.runs.references import MOST, Asked, Reference, References, Reliability, conclusion
 
-LEFT_OUT = "its own solutions do not pass"
-MOST = 3  # solutions of a problem, where the user does not say
 _SHOWN = 20  # problems; the others are in the file
 
 Validate = Annotated[
@@ -35,69 +27,7 @@ Skip = Annotated[
 ]
 
 
-class Asked(Value):
-    """What the user wants of a benchmark's own solutions."""
-
-    most: int = 0  # 0: nothing
-    skip: bool = False
-
-    @classmethod
-    def of(cls, validate: bool, most: int | None, skip: bool) -> Asked:
-        wanted = validate or skip or most is not None
-        return cls(most=(most or MOST) if wanted else 0, skip=skip)
-
-
-def check_references(problems: Problems, asked: Asked, run: RunOptions, store: Store) -> References | None:
-    """None where nobody asked. KeyboardInterrupt leaves what was judged in the store."""
-    if not asked.most:
-        return None
-    if not isinstance(problems, Loaded):
-        raise InputError(
-            "only a benchmark has solutions of its own to check first",
-            field="--validate-references",
-            remedy="Packages are checked with `ioi-eval validate`",
-        )
-    if not run.quiet:
-        console.tell(
-            f"Judging up to {asked.most} own solutions of {console.counted(len(problems), 'problem')}"
-        )
-    return run_until_interrupted(_judged(problems, asked, run, store))
-
-
-async def _judged(problems: Loaded, asked: Asked, run: RunOptions, store: Store) -> References:
-    with Progress(quiet=run.quiet) as progress:
-        async with judging(run, store) as (scorer, workers), progress.ticking():
-            return await judge_references(
-                scorer.judge,
-                problems,
-                problems.references,
-                store=store,
-                most=asked.most,
-                workers=workers,
-                fresh=run.fresh,
-                prepare=scorer.prepare,
-                on_event=progress,
-            )
-
-
-def reliable(problems: Problems, found: References | None, asked: Asked) -> Problems:
-    """The problems that are to be judged."""
-    if found is None or not asked.skip or not isinstance(problems, Loaded):
-        return problems
-    return problems.without(found.labels(Reliability.UNRELIABLE), LEFT_OUT)
-
-
 # --- for people --------------------------------------------------------------------------------------
-
-
-def conclusion(found: References, asked: Asked) -> str:
-    numbers = {one: len(found.labels(one)) for one in Reliability}
-    left_out = " (left out)" if asked.skip and numbers[Reliability.UNRELIABLE] else ""
-    return (
-        f"up to {found.most} of each of {console.counted(len(found.problems), 'problem')} judged: "
-        f"{numbers[Reliability.RELIABLE]} reliable, {numbers[Reliability.UNRELIABLE]} unreliable{left_out}, "
-        f"{numbers[Reliability.UNKNOWN]} unknown"
-    )
 
 
 def show_references(found: References, asked: Asked, out: str) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.tables import show_comparison, show_scores
-from ioi_eval.errors import InputError
+from ioi_eval.model.errors import InputError
 from ioi_eval.reports import (
     ReportOptions,
     Summary,
@@ -21,7 +21,7 @@ from ioi_eval.reports import (
     write_comparison,
     write_reports,
 )
-from ioi_eval.scoring import Mode
+from ioi_eval.rules.scoring import Mode
 
 _DEFAULT = ReportOptions()
 _Folders = Annotated[list[Path], typer.Argument(metavar="DIR", help="Folders of runs.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections import Counter
@@ -14,10 +15,13 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.config import named_as_typed, read_config
-from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
-from ioi_eval.cli.engines import EngineChoice, check_engine, chooses_engine
+from ioi_eval.cli.ending import command, interruptible, say_failures, say_unscored, what_was_done
+from ioi_eval.cli.engines import check_engine, chooses_engine
 from ioi_eval.cli.options import Fresh, Quiet
 from ioi_eval.cli.tables import show_scores
+from ioi_eval.cli.timing import chooses_timing
+from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.runs.timing import Timing
 
 # Loaded when it is needed: what talks to models takes as long to load as all the rest of the command line.
 if TYPE_CHECKING:
@@ -63,9 +67,11 @@ _Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON at 
 
 
 @chooses_engine
+@chooses_timing
 def run(
     context: typer.Context,
     engine: EngineChoice,
+    timing: Timing,
     config: _Config = None,
     benchmark: _Benchmark = None,
     sample: _Sample = None,
@@ -132,14 +138,14 @@ def run(
     request = Request(
         config=wanted,
         engine=_engine(context, engine, wanted.engine),
+        timing=timing,
         fresh=fresh,
         rejudge=rejudge,
-        quiet=quiet or as_json,
         command=command(sys.argv[1:]),
     )
     begin = time.monotonic()
-    with interruptible(request.command), named_as_typed(flags):
-        outcome = generate_and_score(request)
+    with interruptible(request.command, quiet=quiet or as_json) as tell, named_as_typed(flags):
+        outcome = asyncio.run(generate_and_score(request, tell))
     _show(outcome, request, time.monotonic() - begin, quiet=quiet, as_json=as_json)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
@@ -163,6 +169,7 @@ def _show(outcome: Outcome, request: Request, seconds: float, *, quiet: bool, as
         console.show(_resolved(outcome))
     _say_unwritten(outcome.unwritten)
     say_failures(outcome.failures, request.out)
+    say_unscored(outcome.summary.models)
     from ioi_eval.cli.generating import INSTANCES
 
     if not (as_json or quiet):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from pathlib import Path
@@ -11,21 +12,26 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
-from ioi_eval.cli.engines import EngineChoice, chooses_engine
-from ioi_eval.cli.judging import RunOptions
+from ioi_eval.cli.ending import command, interruptible, say_failures, say_unscored, what_was_done
+from ioi_eval.cli.engines import chooses_engine
+from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.options import (
     Fresh,
     IdColumn,
     Language,
     Quiet,
 )
-from ioi_eval.cli.references import Asked, Most, Skip, Validate, show_references
-from ioi_eval.cli.running import Outcome, Request, rows_left_out, run_name, score_dump
+from ioi_eval.cli.references import Most, Skip, Validate, show_references
 from ioi_eval.cli.sharing import Sharing, share, shares_results
-from ioi_eval.cli.sources import Source, chooses_problems, language_of
+from ioi_eval.cli.sources import Source, chooses_problems
 from ioi_eval.cli.tables import show_scores
-from ioi_eval.extraction import Repairs
+from ioi_eval.cli.timing import chooses_timing
+from ioi_eval.rules.extraction import Repairs
+from ioi_eval.runs import EngineChoice, ScoredDump, score_dump
+from ioi_eval.runs.references import Asked
+from ioi_eval.runs.score import rows_left_out
+from ioi_eval.runs.sources import language_of
+from ioi_eval.runs.timing import Timing
 
 _Dumps = Annotated[
     list[str],
@@ -60,12 +66,14 @@ _Namespace = Annotated[bool, typer.Option("--add-namespace", help="Repair: add u
 @chooses_problems
 @chooses_engine
 @shares_results
+@chooses_timing
 def score(
     dumps: _Dumps,
     source: Source,
     choice: BenchmarkOptions,
     engine: EngineChoice,
     sharing: Sharing,
+    timing: Timing,
     out: _Out = None,
     limit: _Limit = None,
     only: _Only = None,
@@ -108,48 +116,53 @@ def score(
         add_namespace=add_namespace,
         add_imports=add_imports,
     )
-    request = Request(
-        dumps=tuple(dumps),
-        source=source,
-        choice=choice,
-        reading=DumpOptions(
-            id_column=id_column,
-            language=language or language_of(source),
-            always_extract=always_extract,
-            repairs=repairs,
-        ),
-        selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
-        run=RunOptions(
-            out=str(out or Path("runs") / run_name(dumps[0])),
-            engine=engine,
-            all_tests=all_tests,
-            fresh=fresh,
-            quiet=quiet or as_json,
-            command=command(sys.argv[1:]),
-        ),
-        references=Asked.of(validate_references, references, skip_unreliable),
+    reading = DumpOptions(
+        id_column=id_column,
+        language=language or language_of(source),
+        always_extract=always_extract,
+        repairs=repairs,
     )
+    asked = Asked.of(validate_references, references, skip_unreliable)
+    again = command(sys.argv[1:])
     begin = time.monotonic()
-    with interruptible(request.run.command):
-        outcome = score_dump(request)
-    _show(outcome, request, time.monotonic() - begin, quiet=quiet, as_json=as_json)
-    for line in share(sharing, request.run.out):
+    with interruptible(again, quiet=quiet or as_json) as tell:
+        scored = asyncio.run(
+            score_dump(
+                dumps,
+                source,
+                out=out,
+                choice=choice,
+                reading=reading,
+                selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
+                references=asked,
+                engine=engine,
+                timing=timing,
+                all_tests=all_tests,
+                fresh=fresh,
+                command=again,
+                store=open_store(),
+                on_event=tell,
+            )
+        )
+    _show(scored, asked, time.monotonic() - begin, quiet=quiet, as_json=as_json)
+    for line in share(sharing, scored.out):
         if not (as_json or quiet):
             console.show(line)
-    if outcome.failures:
+    if scored.failures:
         raise typer.Exit(console.UNSCORED)
 
 
-def _show(outcome: Outcome, request: Request, seconds: float, *, quiet: bool, as_json: bool) -> None:
+def _show(scored: ScoredDump, asked: Asked, seconds: float, *, quiet: bool, as_json: bool) -> None:
     if as_json:
-        console.show_json(outcome.as_json(request.run.out))
+        console.show_json(scored.as_json())
     elif not quiet:
-        console.show(what_was_done(outcome.call, seconds, unscored=len(outcome.failures)))
-        for line in rows_left_out(outcome.dump):
+        console.show(what_was_done(scored.call, seconds, unscored=len(scored.failures)))
+        for line in rows_left_out(scored.dump):
             console.show(line)
-        if outcome.references is not None:
-            show_references(outcome.references, request.references, request.run.out)
-        show_scores(outcome.summary)
-    say_failures(outcome.failures, request.run.out)
+        if scored.references is not None:
+            show_references(scored.references, asked, scored.out)
+        show_scores(scored.summary)
+    say_failures(scored.failures, scored.out)
+    say_unscored(scored.summary.models)
     if not (as_json or quiet):
-        console.show(f"Report: {request.run.out}/report.md")
+        console.show(f"Report: {scored.out}/report.md")

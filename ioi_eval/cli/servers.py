@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ioi_eval.cli.engines import EngineChoice
-from ioi_eval.cli.environment import read_token
+from ioi_eval.cli.environment import open_store
 from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.embedded.proctor import proctor_binary
+from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Value
+from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.values import Value
+from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.store.resources import graders
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.probe import Prober
@@ -45,16 +51,28 @@ async def look(choice: EngineChoice) -> Cluster:
     urls = await discovery(choice.text).find()
     if not urls:
         raise EngineUnavailable(f"no server was found by {choice.text}")
-    async with Wire(token=read_token(choice.token_file)) as wire:
-        return summed_up(await _probed(Prober(wire), sorted(urls)))
+    async with Wire(token=choice.token) as wire:
+        return summed_up(await _probed(Prober(wire), sorted(urls), await _packed_proctor()))
 
 
-async def _probed(prober: Prober, urls: list[str]) -> list[EndpointReport]:
+async def _packed_proctor() -> bytes | None:
+    """For servers to try; None where there is no compiler here."""
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+        compiler = await asyncio.to_thread(find_compiler)
+        try:
+            binary = await proctor_binary(compiler, graders() / "proctor", open_store(), Path(folder))
+        except EngineUnavailable:
+            return None
+        return await asyncio.to_thread(gzip.compress, binary)
+
+
+async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> list[EndpointReport]:
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def one(url: str) -> EndpointReport:
         async with room:
-            return await prober.probe(url)
+            report = await prober.probe(url)
+            return report if proctor is None else await prober.confined(report, proctor)
 
     return await asyncio.gather(*map(one, urls))
 

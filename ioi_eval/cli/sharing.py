@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 
-from ioi_eval.benchmarks.publishing import Published, publish
-from ioi_eval.benchmarks.results import check_results_path, write_results
+from ioi_eval.benchmarks.exports import Published, check_results_path, publish, write_results
 from ioi_eval.cli.injecting import takes
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value
-from ioi_eval.secret import Secret
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
 
 TOKEN_VARIABLE = "HF_TOKEN"
 _LINES = 12  # of a card that is only shown

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from ioi_eval.cli import console
-from ioi_eval.models import Verdict
-from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, comparing, tables
+from ioi_eval.model.values import Verdict
+from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
+from ioi_eval.reports.comparison import entries
 from ioi_eval.reports.document import Section, Table
-from ioi_eval.reports.tables import Entry
+from ioi_eval.reports.sections import Entry
 
 _NOTHING = "-"
 _LONG = 24  # lines: longer tables are for the report
@@ -31,23 +32,23 @@ def show_scores(summary: Summary) -> None:
         return
     console.show("")
     console.show_table(table)
-    _show_sections(tables.entries(summary), summary.unscored)
+    _show_sections(sections.entries(summary), summary.unscored)
 
 
 def show_comparison(runs: Sequence[Run]) -> None:
     """A row for each model of each run."""
-    of = comparing.entries(runs)
+    of = entries(runs)
     console.show("")
-    _show(tables.models(of, brief=True))
+    _show(sections.models(of, brief=True))
     console.show("")
     _show_sections(of, sum(run.summary.unscored for run in runs))
 
 
 def _show_sections(of: Sequence[Entry], unscored: int) -> None:
-    for section in (tables.budgets(of), tables.passes(of, unscored), tables.medals(of)):
+    for section in (sections.budgets(of), sections.passes(of, unscored), sections.medals(of)):
         if section is not None:
             _show_section(section)
-    for section in tables.groups(of, brief=True):
+    for section in sections.groups(of, brief=True):
         if section.table is not None and len(section.table.rows) <= _LONG:
             _show_section(section)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import textwrap
 import time
@@ -15,20 +16,24 @@ from rich.text import Text
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
-from ioi_eval.cli.engines import EngineChoice, chooses_engine
-from ioi_eval.cli.judging import RunOptions
+from ioi_eval.cli.engines import chooses_engine
+from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.options import (
     Fresh,
     IdColumn,
     Language,
     Quiet,
 )
-from ioi_eval.cli.references import MOST, Most
-from ioi_eval.cli.running import run_name
-from ioi_eval.cli.sources import chooses_problems, language_of
-from ioi_eval.cli.validating import Outcome, Request, validate_solutions
+from ioi_eval.cli.references import Most
+from ioi_eval.cli.sources import chooses_problems
+from ioi_eval.cli.timing import chooses_timing
+from ioi_eval.reports.records import Validation
 from ioi_eval.reports.validation import HEADS, RIGHT, conclusion, differences, matrix, rows
-from ioi_eval.validation import Validation
+from ioi_eval.runs import EngineChoice, ValidatedSolutions
+from ioi_eval.runs import validate as validate_solutions
+from ioi_eval.runs.references import MOST
+from ioi_eval.runs.sources import language_of
+from ioi_eval.runs.timing import Timing
 
 
 class Scale(StrEnum):
@@ -70,10 +75,12 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the validation as JSO
 
 @chooses_problems
 @chooses_engine
+@chooses_timing
 def validate(
     solutions: _Solutions,
     choice: BenchmarkOptions,
     engine: EngineChoice,
+    timing: Timing,
     source: _Source = None,
     expected_column: _Column = None,
     expected_scale: _Scale = None,
@@ -103,28 +110,29 @@ def validate(
       ioi-eval validate code_contests --sample 20 --references 5
       ioi-eval validate packages --quiet --json
     """
-    request = Request(
-        solutions=solutions,
-        source=source,
-        choice=choice,
-        most=references or MOST,
-        column=expected_column,
-        scale=expected_scale,
-        reading=DumpOptions(id_column=id_column, language=language or language_of(source)),
-        selection=Selection(problems=choice.problems, keys=frozenset(only or ())),
-        run=RunOptions(
-            out=str(out or Path("runs") / f"validate-{run_name(solutions)}"),
-            engine=engine,
-            all_tests=True,  # a test that was left out could be taken for one that went wrong
-            fresh=fresh,
-            quiet=quiet or as_json,
-            command=command(sys.argv[1:]),
-        ),
-    )
+    again = command(sys.argv[1:])
     begin = time.monotonic()
-    with interruptible(request.run.command):
-        outcome = validate_solutions(request)
-    _show(outcome, request.run.out, time.monotonic() - begin, quiet=quiet, as_json=as_json)
+    with interruptible(again, quiet=quiet or as_json) as tell:
+        outcome = asyncio.run(
+            validate_solutions(
+                solutions,
+                source,
+                out=out,
+                choice=choice,
+                most=references or MOST,
+                column=expected_column,
+                scale=expected_scale,
+                reading=DumpOptions(id_column=id_column, language=language or language_of(source)),
+                selection=Selection(problems=choice.problems, keys=frozenset(only or ())),
+                engine=engine,
+                timing=timing,
+                fresh=fresh,
+                command=again,
+                store=open_store(),
+                on_event=tell,
+            )
+        )
+    _show(outcome, time.monotonic() - begin, quiet=quiet, as_json=as_json)
     _leave(outcome.validation)
 
 
@@ -135,20 +143,20 @@ def _leave(found: Validation) -> None:
         raise typer.Exit(console.UNSCORED)
 
 
-def _show(outcome: Outcome, out: str, seconds: float, *, quiet: bool, as_json: bool) -> None:
+def _show(outcome: ValidatedSolutions, seconds: float, *, quiet: bool, as_json: bool) -> None:
     found = outcome.validation
     if as_json:
-        console.show_json(outcome.as_json(out))
+        console.show_json(outcome.as_json())
     elif not quiet:
         console.show(what_was_done(outcome.call, seconds, unscored=len(found.unjudged)))
         if outcome.note:
             console.show(outcome.note)
         _show_tables(found)
         _show_differences(found)
-    say_failures({one.key: one.reason for one in found.unjudged}, out)
+    say_failures({one.key: one.reason for one in found.unjudged}, outcome.out)
     if not (as_json or quiet):
         console.show(conclusion(found))
-        console.show(f"Report: {out}/report.md")
+        console.show(f"Report: {outcome.out}/report.md")
 
 
 def _show_tables(found: Validation) -> None:

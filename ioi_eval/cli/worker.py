@@ -16,8 +16,8 @@ from ioi_eval.cli.environment import open_store, read_token
 from ioi_eval.cli.options import Unconfined
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Value
 from ioi_eval.store import Store
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ _Slots = Annotated[
 ]
 _Queue = Annotated[int, typer.Option(min=0, metavar="N", help="Requests that may wait; past them: 503.")]
 _Body = Annotated[str, typer.Option(metavar="SIZE", help="Of a request, inflated.")]
+_Bodies = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Of all requests that run or wait; past it: 503.",
+        show_default="an eighth of the memory",
+    ),
+]
 _Output = Annotated[str, typer.Option(metavar="SIZE", help="Of a job's standard output, or error output.")]
 _RunTime = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="The longest that a job may run.")]
 _CompileTime = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="The longest that it may compile.")]
@@ -48,13 +56,16 @@ _TokenFile = Annotated[
 _Open = Annotated[
     bool, typer.Option("--open-to-all", help="Listen beyond this machine without a token: closed networks.")
 ]
+_Hosts = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A further name of this worker; the option may be repeated."),
+]
 
 
 class _Wanted(Value):
     """What to serve, and with what."""
 
     slots: int | None
-    max_output: int
     packages: tuple[Path, ...]
     allow_unconfined: bool
 
@@ -65,12 +76,14 @@ def worker(
     slots: _Slots = None,
     queue: _Queue = 64,
     max_body: _Body = "512mb",
+    max_bodies: _Bodies = None,
     max_output: _Output = "64mb",
     run_timeout: _RunTime = 900,
     compile_timeout: _CompileTime = 120,
     packages: _Packages = None,
     token_file: _TokenFile = None,
     open_to_all: _Open = False,
+    allow_host: _Hosts = None,
     allow_unconfined: Unconfined = False,
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
@@ -95,15 +108,17 @@ def worker(
         port=port,
         queue=queue,
         max_body=_bytes(max_body, "--max-body"),
+        max_bodies=None if max_bodies is None else _bytes(max_bodies, "--max-bodies"),
+        max_output=_bytes(max_output, "--max-output"),
         run_timeout=1000 * run_timeout,
         run_cpu_time=1000 * run_timeout,
         compile_timeout=1000 * compile_timeout,
         compile_cpu_time=1000 * compile_timeout,
         token=token,
+        allow_hosts=tuple(name.lower() for name in allow_host or ()),
     )
     wanted = _Wanted(
         slots=slots,
-        max_output=_bytes(max_output, "--max-output"),
         packages=(packages,) if packages else (),
         allow_unconfined=allow_unconfined,
     )
@@ -127,7 +142,6 @@ async def _serve(options: ServerOptions, wanted: _Wanted, store: Store) -> bool:
         store=store,
         options=options,
         slots=wanted.slots,
-        max_output=wanted.max_output,
         packages=wanted.packages,
         allow_unconfined=wanted.allow_unconfined,
         tell=console.tell,

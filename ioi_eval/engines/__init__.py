@@ -1,15 +1,47 @@
-"""Engines execute jobs. They know nothing of problems and verdicts."""
+"""Engines build and judge; most of them stand on a transport, which executes jobs."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
-from ioi_eval.models import Job, JobResult, Profile
+from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
+from ioi_eval.model.values import Job, JobResult
+
+__all__ = ["Answers", "Batch", "Built", "Engine", "Recipe", "Rejected", "Transport"]
 
 
+@runtime_checkable
 class Engine(Protocol):
-    """All that the rest of the package knows of an engine.
+    """What the judge speaks to. How a batch is split, packed, sent and tried again is the engine's business.
+
+    Both calls raise JudgeFailure where the engine, and not a source or a submission, is at fault.
+    """
+
+    @property
+    def slots(self) -> int:
+        """How many builds and batches run at the same time."""
+        ...
+
+    async def profile(self) -> Profile: ...
+
+    async def build(self, recipe: Recipe) -> Built | Rejected:
+        """Return what a build made, as content that any engine can use, or the compiler's refusal."""
+        ...
+
+    async def judge(self, batch: Batch) -> Answers:
+        """Answer for at least one test: for all of the batch, or for a first part of it."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Transport(Protocol):
+    """What executes jobs: boxes on this machine, Piston servers. `JobEngine` makes an engine of any.
 
     `execute` raises a subtype of `EngineError` when it could not execute the job; whatever the job's own
     programs did is in the result.

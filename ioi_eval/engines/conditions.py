@@ -22,11 +22,11 @@ from ioi_eval.engines.embedded.toolchains import (
     find_python,
     toolchains,
 )
-from ioi_eval.errors import EngineUnavailable
-from ioi_eval.languages import LANGUAGES
-from ioi_eval.models import Toolchain, Value
-from ioi_eval.resources import graders
+from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.model.values import Toolchain, Value
 from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
 
 _STANDARDS = ("gnu++26", "gnu++23", "gnu++20", "gnu++17")
 _CONTEST_STANDARD = "gnu++20"  # what recent olympiads compile with
@@ -165,10 +165,11 @@ def _probe(binary: bytes, folder: Path) -> list[Condition]:
     proctor.write_bytes(binary)
     proctor.chmod(0o755)
     done = _run([str(proctor), "probe"])
-    return _probe_answer(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
+    return answered(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
 
 
-def _probe_answer(stdout: bytes, words: str, code: int) -> list[Condition]:
+def answered(stdout: bytes, words: str, code: int | None) -> list[Condition]:
+    """What `proctor probe` said, as lines."""
     try:
         return described(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:

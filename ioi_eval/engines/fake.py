@@ -26,20 +26,11 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.errors import EngineError, JobRejected
-from ioi_eval.languages import LANGUAGES
-from ioi_eval.models import (
-    Blob,
-    Job,
-    JobResult,
-    Profile,
-    Stage,
-    StageStatus,
-    TaskType,
-    Toolchain,
-    Value,
-)
-from ioi_eval.protocol.proctor import VERSION, Line, Plan, PlanGroup, PlanTest, Start
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import EngineError, JobRejected
+from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.model.protocol import VERSION, Line, Plan, PlanGroup, PlanTest, Start
+from ioi_eval.model.values import Blob, Job, JobResult, Stage, StageStatus, TaskType, Toolchain, Value
 
 _ENDS = ("ok", "exit", "signal", "cpu", "wall", "memory", "output", "threads")
 _PLAN = msgspec.json.Decoder(Plan)
@@ -94,6 +85,7 @@ def fake_profile() -> Profile:
         name="fake",
         architecture="x86_64",
         takes_paths=True,
+        confines=True,
         toolchains=tools,
         runtimes=("ioi_eval",),
         proctor=Blob.of(b"a fake proctor"),

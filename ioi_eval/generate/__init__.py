@@ -1,13 +1,15 @@
-"""Programs from models: asked for over HTTP, or left by agents that are programs themselves."""
+"""Programs from models: asked for over HTTP, or left by agents that are programs themselves.
+
+Here: prompts, whoever is asked, and the dump that is written. Not here: reading a dump (`benchmarks`),
+judging (`judge`), what the command line says of either (`cli`).
+"""
 
 from __future__ import annotations
 
 from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
-from ioi_eval.generate.asking import Ask, Author, asks_of, fingerprint, key_of
-from ioi_eval.generate.budget import Budget, BudgetOptions
+from ioi_eval.generate.asks import Ask, Author, Budget, BudgetOptions, asks_of, fingerprint, key_of
 from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling, check_model
-from ioi_eval.generate.keeping import Generations
-from ioi_eval.generate.producing import Failed, Producing, Written
+from ioi_eval.generate.generations import Failed, Generations, Producing, Written
 from ioi_eval.generate.prompts import Prompts
 
 __all__ = [

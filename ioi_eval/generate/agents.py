@@ -15,9 +15,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ioi_eval.errors import InputError
-from ioi_eval.generate.asking import Ask, GenerationFailed, Text
-from ioi_eval.models import Value
+from ioi_eval.generate.asks import Ask, GenerationFailed, Text
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Value
 
 STATEMENT, LOG = "problem.md", "agent.log"
 SOLUTIONS: Mapping[str, str] = {

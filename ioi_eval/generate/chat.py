@@ -17,12 +17,11 @@ from typing import Any, NoReturn, Self
 import httpx
 import msgspec
 
-from ioi_eval.errors import InputError
-from ioi_eval.generate.asking import Ask, GenerationFailed, Text
-from ioi_eval.generate.budget import Budget
+from ioi_eval.generate.asks import Ask, Budget, GenerationFailed, Text
 from ioi_eval.generate.replies import Fault, Kind, Reply, read_reply
-from ioi_eval.models import Value
-from ioi_eval.secret import Secret, names_a_secret
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import Secret, names_a_secret
+from ioi_eval.model.values import Value
 
 _LONGEST_PAUSE = 120.0  # seconds; a server that names a longer one is not waited for so long
 _PAUSES = 10  # refusals with a named pause that weigh as much as one fault
@@ -101,6 +100,7 @@ class ChatModel:
 
     # --- attempts ---
 
+    # Not stamina: a pause that the server names holds back all requests, and is a tenth of an attempt.
     async def _insist(self, body: Mapping[str, Any]) -> Reply:
         attempts = pauses = 0
         while True:
@@ -133,7 +133,8 @@ class ChatModel:
     def _refuse(self, reason: str) -> NoReturn:
         raise InputError(
             f"no use asking: {reason}",
-            where=_shown(self._url),
+            # Without what may be secret: a key behind the question mark.
+            where=str(self._url.copy_with(query=None)),
             remedy="Look at model.name, model.base_url and the key in the environment",
         )
 
@@ -228,11 +229,6 @@ def _basic(base_url: str) -> httpx.BasicAuth | None:
     """A name and a password of the address. There they would be in every message that names it."""
     url = httpx.URL(base_url.strip())
     return httpx.BasicAuth(url.username, url.password) if url.userinfo else None
-
-
-def _shown(url: httpx.URL) -> str:
-    """Without what may be secret: a key behind the question mark."""
-    return str(url.copy_with(query=None))
 
 
 def _headers(key: Secret) -> dict[str, str]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import jinja2
 
-from ioi_eval.errors import InputError
-from ioi_eval.languages import find
-from ioi_eval.models import Problem, TaskType
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import Problem, TaskType
 
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"

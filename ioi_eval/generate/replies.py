@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.models import Value
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Value
 
 _CLIPPED = 300  # characters of what a server said, in messages
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -98,8 +99,8 @@ def _said(body: bytes) -> str:
         title = _TITLE.search(text)
         text = title[1] if title else ""
     else:
-        with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):
-            text = _message(msgspec.json.decode(body)) or text
+        with contextlib.suppress(msgspec.MsgspecError, ValueError):
+            text = _message(msgspec.json.decode(shallow(body))) or text
     return " ".join(text.split())[:_CLIPPED]
 
 
@@ -118,8 +119,8 @@ def _colon(words: str) -> str:
 
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
-        reply = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        reply = msgspec.json.decode(shallow(body))
+    except (msgspec.MsgspecError, ValueError) as error:
         raise Fault(Kind.STRANGE, f"no chat completion ({error}){_colon(_said(body))}") from error
     if not isinstance(reply, dict):
         raise Fault(Kind.STRANGE, f"no chat completion{_colon(_said(body))}")

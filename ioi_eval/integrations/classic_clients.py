@@ -14,13 +14,14 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ioi_eval.artifacts.attempts import execute
-from ioi_eval.artifacts.runtimes import OWN
-from ioi_eval.engines import Engine
-from ioi_eval.errors import JobRejected, JudgeFailure
-from ioi_eval.models import Blob, Job, JobFile, Profile
-from ioi_eval.protocol.piston import decode_request, encode_result
-from ioi_eval.resources import graders
+from ioi_eval.engines import Transport
+from ioi_eval.engines.transport import decode_request, encode_result
+from ioi_eval.engines.transport.attempts import execute
+from ioi_eval.engines.transport.runtimes import OWN, brings_scripts
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import JobRejected, JudgeFailure
+from ioi_eval.model.values import Blob, Job, JobFile
+from ioi_eval.store.resources import graders
 
 CMS = "cms_ioi"
 _SCRIPTS = ("compile", "run")
@@ -48,7 +49,7 @@ class EngineClient:
         score, feedback = await run_submission(EngineClient(engine), problem, given, code, expected)
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Transport) -> None:
         self._engine = engine
 
     async def send_execute(
@@ -68,9 +69,11 @@ class ClusterClient:
     `async with` closes it. Without that it stays open as long as its loop runs.
     """
 
-    def __init__(self, make: Callable[[], Engine]) -> None:
+    def __init__(self, make: Callable[[], Transport]) -> None:
         self._make = make
-        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Transport]] = (
+            WeakKeyDictionary()
+        )
 
     async def send_execute(
         self, data: dict[str, Any], language: str = CMS, max_retries: int = _ATTEMPTS
@@ -78,14 +81,14 @@ class ClusterClient:
         """Raises JudgeFailure where no server could execute it."""
         return await EngineClient(await self._engine()).send_execute(data, language, max_retries)
 
-    async def _engine(self) -> Engine:
+    async def _engine(self) -> Transport:
         loop = asyncio.get_running_loop()
         opening = self._open.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
             opening = self._open[loop] = loop.create_task(self._opened())
         return await asyncio.shield(opening)
 
-    async def _opened(self) -> Engine:
+    async def _opened(self) -> Transport:
         engine = self._make()
         await engine.__aenter__()
         return engine
@@ -111,7 +114,7 @@ def _job(data: Mapping[str, Any], language: str) -> Job:
 
 def _job_on(profile: Profile, job: Job) -> Job:
     """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
-    if profile.takes_paths and (job.runtime == CMS or job.runtime not in profile.runtimes):
+    if brings_scripts(profile, job.runtime):
         job = msgspec.structs.replace(_with_scripts(job), runtime=OWN)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ioi_eval.engines import Engine
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value
-from ioi_eval.secret import Secret
-from ioi_eval.store import default_root
+from ioi_eval.engines import Transport
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
+from ioi_eval.store.contents import default_root
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.endpoints import Discovery
@@ -34,7 +34,7 @@ class Servers(Value):
     rank: int = 0
     world: int = 1
 
-    def engine(self) -> Engine:
+    def engine(self) -> Transport:
         from ioi_eval.engines.piston import PistonEngine  # loads aiohttp, which not everybody here needs
         from ioi_eval.engines.piston.discovery import discovery
 

@@ -7,19 +7,21 @@ With the package eval-protocol installed these take and return its own types, ot
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ioi_eval.cases import Cases, CasesError, read_cases, with_cases
-from ioi_eval.errors import JudgeFailure
-from ioi_eval.integrations.apps_code import code_of, with_surroundings
-from ioi_eval.integrations.evaluation_types import EvaluateResult, EvaluationRow, Message, MetricResult
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.models import (
+from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.languages import find
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
@@ -31,6 +33,8 @@ from ioi_eval.models import (
     Value,
     Verdict,
 )
+from ioi_eval.rules.extraction import behind_futures, extract
+from ioi_eval.rules.json_tests import Cases, CasesError, read_cases, with_cases
 
 __all__ = [
     "EvaluateResult",
@@ -144,8 +148,8 @@ def _without_function(ground_truth: str | Mapping[str, Any] | None, execution: E
     if execution.call_functions or not ground_truth:
         return ground_truth
     try:
-        parsed = json.loads(ground_truth) if isinstance(ground_truth, str) else ground_truth
-    except (ValueError, RecursionError) as error:
+        parsed = json.loads(shallow(ground_truth)) if isinstance(ground_truth, str) else ground_truth
+    except ValueError as error:
         raise CasesError(f"Could not parse test cases: {error}") from error
     return (
         {name: value for name, value in parsed.items() if name != "fn_name"}
@@ -262,3 +266,114 @@ def _failure(task: _Task, number: int, test: TestResult) -> dict[str, Any]:
 def _short(text: str, most: int) -> str:
     """The beginning and the end of what is too long."""
     return text if len(text) <= most else f"{text[: most // 2]}...(truncated)...{text[-most // 2 :]}"
+
+
+# --- the types of eval-protocol, or equal ones of ours -----------------------------------------------
+
+
+if TYPE_CHECKING:
+    _INSTALLED = False
+else:
+    try:
+        from eval_protocol.models import EvaluateResult, EvaluationRow, Message, MetricResult
+
+        _INSTALLED = True
+    except ImportError:
+        _INSTALLED = False
+
+if not _INSTALLED:
+
+    class _Fields(msgspec.Struct, kw_only=True):
+        """What programs that were written for the package do with its models."""
+
+        def __getitem__(self, name: str) -> Any:
+            if name not in self.__struct_fields__:
+                raise KeyError(name)
+            return getattr(self, name)
+
+        def __contains__(self, name: str) -> bool:
+            return name in self.__struct_fields__
+
+        def get(self, name: str, default: Any = None) -> Any:
+            return getattr(self, name, default)
+
+        def model_dump(self) -> dict[str, Any]:
+            plain: dict[str, Any] = msgspec.to_builtins(self)
+            return plain
+
+    class Message(_Fields):
+        role: str
+        content: Any = ""
+        reasoning_content: str | None = None
+
+    class MetricResult(_Fields):
+        score: float
+        reason: str
+        is_score_valid: bool = True
+        data: dict[str, Any] = {}
+
+    class EvaluateResult(_Fields):
+        score: float
+        is_score_valid: bool = True
+        reason: str | None = None
+        metrics: dict[str, MetricResult] = {}
+        error: str | None = None
+
+    class EvaluationRow(_Fields):
+        messages: list[Message] = []
+        ground_truth: Any = None
+        evaluation_result: EvaluateResult | None = None
+
+
+__all__ = ["EvaluateResult", "EvaluationRow", "Message", "MetricResult"]
+
+
+# --- Python code in what a model said about an APPS problem -------------------------------------------
+
+
+# What solutions of APPS take for granted.
+SURROUNDINGS = (
+    "import traceback, sys, json, ast, collections, copy, datetime, functools, heapq, io, itertools, math, "
+    "operator, random, re, string, statistics, typing\n"
+    "sys.setrecursionlimit(6 * 10**5)\n"
+)
+_STATEMENT = re.compile(
+    r"^(?:(?:import|from|def|class|async|for|while|if|try|with|print)\b|[A-Za-z_][\w, ]*=)", re.M
+)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_MOST = 50  # places at which code may begin, that are tried
+
+
+def code_of(said: str) -> str | None:
+    """The last fenced block; else all, or what follows the explanation or stands in it, if that parses."""
+    language = find("python")
+    found = extract(said, language)
+    if found is not None:
+        return found
+    return next((code for code in _guesses(said) if _parses(code)), None)
+
+
+def _guesses(said: str) -> Iterator[str]:
+    for number, place in enumerate(_STATEMENT.finditer(said)):
+        if number == _MOST:
+            break
+        yield said[place.start() :]
+    yield from (code for code in reversed(_INLINE.findall(said)) if "(" in code)
+
+
+def _parses(code: str) -> bool:
+    return _tree(code) is not None
+
+
+def _tree(code: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def with_surroundings(code: str) -> str:
+    """The code behind the usual imports."""
+    return behind_futures(code, SURROUNDINGS)

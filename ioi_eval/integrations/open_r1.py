@@ -7,12 +7,17 @@ What cannot be judged raises JudgeFailure and is never a score of 0. docs/open_r
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ioi_eval.errors import InputError
+import msgspec
+
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
     ClusterClient,
@@ -22,15 +27,13 @@ from ioi_eval.integrations.classic_clients import (
     SandboxJob,
 )
 from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
-from ioi_eval.integrations.clusters import (
-    get_piston_client_from_env,
-    get_slurm_piston_endpoints,
-    load_ioi_tests,
-)
+from ioi_eval.integrations.environment import ENDPOINTS, cache_folder, servers_of
 from ioi_eval.integrations.open_r1_codeforces import score_submission
-from ioi_eval.integrations.patching import add_includes, patch_code
-from ioi_eval.models import Verdict
-from ioi_eval.verdicts import classic_outcome, classic_result, worst
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Verdict
+from ioi_eval.rules.extraction import Repairs, repair
+from ioi_eval.rules.verdicts import classic_outcome, classic_result, worst
 
 __all__ = [
     "ClassicClient",
@@ -196,3 +199,105 @@ async def score_subtasks(
     cache: dict[str, TestResult] = {}
     size = 1 if skip_mode else -1
     return [await score_subtask(client, subtask, submission, cache, size) for subtask in subtasks]
+
+
+# --- repairs -----------------------------------------------------------------------------------------
+
+
+_ALL = Repairs(add_includes=True, add_header=True, add_namespace=True)
+
+# Names that newer Pythons have no more, put back where code of older ones looks for them; and long integers
+# may be printed.
+_OLDER_PYTHONS = """\
+import collections, collections.abc, fractions, math, sys, time
+fractions.gcd = math.gcd
+time.clock = time.perf_counter
+for name in collections.abc.__all__: setattr(collections, name, getattr(collections.abc, name))
+if hasattr(sys, "set_int_max_str_digits"): sys.set_int_max_str_digits(0)
+del collections, fractions, math, sys, time, name
+"""
+
+
+def add_includes(code: str, problem_id: str) -> str:
+    """The big header, the problem's own and `using namespace std;`, each where it is missing."""
+    own = NamedBlob(name=f"graders/{problem_id}.h", content=Blob.of(""))
+    return _with_includes(code, Problem(id=problem_id, grader_files=(own,)))
+
+
+def patch_code(text: str, lang: str) -> str:
+    """What `text` lacks to run with today's compilers and interpreters; as it is in other languages."""
+    try:
+        language = find(lang) if text and lang else None
+    except InputError:
+        return text
+    if language is None:
+        return text
+    if language.header:
+        return _with_includes(text, Problem(id="patched"))
+    return _for_newer_pythons(text) if language.syntax == "python" else text
+
+
+def _with_includes(code: str, problem: Problem) -> str:
+    return repair(code, problem, find("c++"), _ALL)[0] if code else code
+
+
+def _for_newer_pythons(text: str) -> str:
+    """The additions go where a program's first statement may: behind its docstring and __future__ imports."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+    ahead = 0
+    for statement in body:
+        if not _stays_first(statement):
+            break
+        ahead = statement.end_lineno or ahead
+    lines = text.splitlines(keepends=True)
+    head = "".join(lines[:ahead])
+    return head + ("\n" if head and not head.endswith("\n") else "") + _OLDER_PYTHONS + "".join(lines[ahead:])
+
+
+def _stays_first(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+# --- clusters and published tests --------------------------------------------------------------------
+
+
+def get_piston_client_from_env(session: object = None) -> ClusterClient:
+    """A client for the servers of PISTON_ENDPOINTS (a list, `slurm`, `k8s:SERVICE`, `@FILE`).
+
+    PISTON_MAX_REQUESTS_PER_ENDPOINT bounds the jobs on each, one where it is not set. Under a launcher that
+    sets WORLD_SIZE, each process takes its share of the servers. `session` is not needed and passed over.
+    """
+    servers = servers_of(os.environ)
+    if servers is None:
+        remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
+        raise InputError(f"{ENDPOINTS} is not set", remedy=remedy)
+    one = msgspec.structs.replace(servers, per_endpoint=servers.per_endpoint or 1)
+    return ClusterClient(one.engine)
+
+
+def get_slurm_piston_endpoints() -> list[str]:
+    """The addresses of the running jobs named piston-worker-PORT, as `http://HOST:PORT/api/v2`."""
+    from ioi_eval.engines.piston.discovery import Slurm
+
+    with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop running
+        found = thread.submit(lambda: asyncio.run(Slurm().find())).result()
+    return [f"{url}/api/v2" for url in sorted(found)]
+
+
+def load_ioi_tests(year: int, problem_id: str) -> Mapping[str, tuple[str, str]]:
+    """Input and output of every test of a problem, by name, from the published set."""
+    from ioi_eval.benchmarks import BenchmarkOptions, find_benchmark, load
+
+    options = BenchmarkOptions(years=frozenset({int(year)}), problems=frozenset({problem_id}))
+    problem = load(find_benchmark("ioi"), options, cache=cache_folder()).find(problem_id, int(year))
+    return {
+        test.name: (test.input.read().decode(), test.answer.read().decode() if test.answer else "")
+        for test in problem.tests
+    }

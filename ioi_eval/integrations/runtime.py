@@ -14,12 +14,12 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from ioi_eval.engines import Engine
+from ioi_eval.engines import Transport
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations.environment import cache_folder, servers_of, share_of_cores
 from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.models import Problem, Submission, SubmissionResult, Value
+from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.store import Store
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled
 class Setup(Value):
     """What makes one runtime another one than the next."""
 
-    engine: Callable[[Store], Engine] | None = None  # None: PISTON_ENDPOINTS where it is set, else here
+    engine: Callable[[Store], Transport] | None = None  # None: PISTON_ENDPOINTS where it is set, else here
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
 
@@ -111,7 +111,7 @@ class Runtime:
         self._scorer = await stack.enter_async_context(scorer)
 
 
-def _engines(setup: Setup, store: Store) -> tuple[Engine, Engine | None]:
+def _engines(setup: Setup, store: Store) -> tuple[Transport, Transport | None]:
     """The one for jobs, and one here for what we trust, where jobs run on the environment's servers."""
     if setup.engine is not None:
         return setup.engine(store), None

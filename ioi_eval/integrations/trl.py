@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ioi_eval.integrations.columns import Finder, rows
-from ioi_eval.integrations.rewards import RewardOptions, Rewards, text_of
+from ioi_eval.integrations.rewards import Finder, RewardOptions, Rewards, rows, text_of
 from ioi_eval.integrations.runtime import Setup
 
 Completion = str | Sequence[Mapping[str, Any]]

@@ -18,12 +18,11 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.cases import CasesError
-from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.classic_rows import together
-from ioi_eval.integrations.columns import CASES_COLUMNS, Columns
-from ioi_eval.integrations.rewards import RewardOptions, Rewards
+from ioi_eval.integrations.rewards import CASES_COLUMNS, Columns, RewardOptions, Rewards
 from ioi_eval.integrations.runtime import Runtime, runtime
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.rules.json_tests import CasesError
 
 # What reward managers hand to every function besides the user's own keywords.
 _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioi_eval.artifacts import Trusted
-from ioi_eval.artifacts.runtimes import path_of
-from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.judge.jobs import Program, is_by_file, milliseconds, test_time
-from ioi_eval.judge.options import CheckerLimits, JudgeOptions, ManagerLimits
-from ioi_eval.languages import Language
-from ioi_eval.models import Blob, CheckerKind, JobFile, Limits, Problem, Profile, Submission, TaskType, Value
-from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanManager, PlanSubmission
-from ioi_eval.resources import graders
+from ioi_eval.engines.values import Program
+from ioi_eval.judge.artifacts import ProblemPrograms, Trusted
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.languages import Language
+from ioi_eval.model.options import CheckerLimits, JudgeOptions, ManagerLimits
+from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from ioi_eval.model.values import (
+    Blob,
+    CheckerKind,
+    JobFile,
+    Problem,
+    Submission,
+    TaskType,
+    Value,
+)
+from ioi_eval.rules.limits import manager_limits, plan_limits
+from ioi_eval.rules.plan import is_by_file
+from ioi_eval.store.resources import graders
 
 _ENVIRONMENT = (("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8"))
 _HARNESS = "harness.py"
@@ -27,30 +36,21 @@ class Compiled(Value):
     artifact: Blob
 
 
-class Judges(Value):
-    """The problem's own programs; None where it has no such one."""
-
-    checker: Trusted | None
-    manager: Trusted | None
-
-
 def program(
     problem: Problem,
     submission: Submission,
     compiled: Compiled | None,
-    judges: Judges,
+    ours: ProblemPrograms,
     *,
-    proctor: Blob,
-    profile: Profile,
     options: JudgeOptions,
 ) -> Program:
-    """Everything that the submission's run jobs have in common. `problem` has the language's limits."""
+    """Everything that judging the submission takes. `problem` has the language's limits."""
     return Program(
-        proctor=proctor,
-        submission=_submission(problem, compiled, profile),
-        checker=_checker(problem, judges.checker, options.checker),
-        manager=_manager(problem, judges.manager, options.manager),
-        files=tuple(_files(problem, compiled, judges)),
+        proctor=ours.proctor,
+        submission=_submission(problem, compiled),
+        checker=_checker(problem, ours.checker, options.checker),
+        manager=_manager(problem, ours.manager, options.manager),
+        files=tuple(_files(problem, compiled, ours)),
         outputs=dict(_outputs(problem, submission)),
     )
 
@@ -70,12 +70,11 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
 # --- the submission ----------------------------------------------------------------------------------
 
 
-def _submission(problem: Problem, compiled: Compiled | None, profile: Profile) -> PlanSubmission:
+def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     if compiled is None:
         return PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
     language = compiled.language
-    tool = profile.toolchains.get(language.command)
-    argv = language.run(path_of(tool) if tool is not None else "", problem.limits.memory)
+    argv = language.run(language.command, problem.limits.memory)
     if problem.task_type is TaskType.FUNCTION:
         argv = _through_harness(problem, language, argv)
     return PlanSubmission(
@@ -116,18 +115,14 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
     return PlanChecker(
         kind=checker.kind.value,
         argv=(*program.argv, *checker.arguments) if program is not None else (),
-        limits=_checker_limits(limits) if program is not None else PlanLimits(),
+        limits=plan_limits(cpu_time=limits.cpu_time, wall_time=limits.wall_time, memory=limits.memory)
+        if program is not None
+        else PlanLimits(),
         case_sensitive=checker.case_sensitive,
         space_sensitive=checker.space_sensitive,
         absolute=checker.absolute,
         relative=checker.relative,
         full=checker.full,
-    )
-
-
-def _checker_limits(limits: CheckerLimits) -> PlanLimits:
-    return PlanLimits(
-        cpu_ms=milliseconds(limits.cpu_time), wall_ms=milliseconds(limits.wall_time), memory=limits.memory
     )
 
 
@@ -138,26 +133,24 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
         argv=(*program.argv, *problem.options.manager_args),
         kind=problem.manager.kind.value,
         full=problem.manager.full,
-        limits=_manager_limits(problem.limits, problem.options.processes, limits),
+        limits=manager_limits(
+            problem.limits,
+            problem.options.processes,
+            cpu_time=limits.cpu_time,
+            more_time=limits.more_time,
+            memory=limits.memory,
+        ),
     )
-
-
-def _manager_limits(submission: Limits, processes: int, limits: ManagerLimits) -> PlanLimits:
-    """The contest system's, but on the wall clock: longer than any submission, so that this one is blamed."""
-    own = submission.cpu_time if submission.cpu_time is not None else test_time(submission)
-    cpu_time = max(processes * (own + 1), limits.cpu_time)
-    wall_time = max(cpu_time, test_time(submission) + limits.more_time)
-    return PlanLimits(cpu_ms=milliseconds(cpu_time), wall_ms=milliseconds(wall_time), memory=limits.memory)
 
 
 # --- their files -------------------------------------------------------------------------------------
 
 
-def _files(problem: Problem, compiled: Compiled | None, judges: Judges) -> Iterator[JobFile]:
+def _files(problem: Problem, compiled: Compiled | None, ours: ProblemPrograms) -> Iterator[JobFile]:
     if compiled is not None:
         yield JobFile(name=compiled.language.artifact_name, content=compiled.artifact, executable=True)
         if problem.task_type is TaskType.FUNCTION:
             yield JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS))
-    for judge in (judges.checker, judges.manager):
-        if judge is not None:
-            yield judge.file
+    for trusted in (ours.checker, ours.manager):
+        if trusted is not None:
+            yield trusted.file

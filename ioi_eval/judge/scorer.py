@@ -9,12 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ioi_eval.artifacts import Artifacts, BuildOptions
-from ioi_eval.engines import Engine
-from ioi_eval.errors import EngineUnavailable, IoiEvalError
+from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.transport.engine import engine_of
+from ioi_eval.judge.artifacts import Artifacts
 from ioi_eval.judge.judge import Judge
-from ioi_eval.judge.options import JudgeOptions
-from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
+from ioi_eval.model.options import BuildOptions, JudgeOptions
+from ioi_eval.model.values import Problem, Submission, SubmissionResult
 from ioi_eval.store import Store, private_folder
 
 _STORE_LIMIT = 4 << 30
@@ -23,13 +24,15 @@ _STORE_LIMIT = 4 << 30
 class Scorer:
     """Scores submissions on an engine, which it opens and closes with itself.
 
-        async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        async with Scorer() as scorer:
             result = await scorer.score(problem, submission)
             print(result.points, [test.status for test in result.tests])
 
-    Without `store`, what is built is remembered for as long as the scorer is open. `score` may be called as
-    often and as concurrently as one likes; the engine's slots bound what runs. `trusted`: builds proctor,
-    checkers and managers for an engine elsewhere, if it can be opened here. In tests, use a `FakeEngine`:
+    Without `engine`, this machine judges, and without `store` what is built is then remembered in a private
+    folder where temporary files go; of an engine that is given, for as long as the scorer is open.
+    `score` may be called as often and as concurrently as one likes; the engine's slots bound what runs.
+    `trusted`: builds proctor, checkers and managers for an engine elsewhere, if it can be opened here.
+    In tests, use a `FakeEngine`:
 
         async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
             assert (await scorer.score(problem, submission)).tests[1].status == "TLE"
@@ -37,12 +40,12 @@ class Scorer:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Engine | Transport | None = None,
         *,
         store: Store | None = None,
         options: JudgeOptions | None = None,
         builds: BuildOptions | None = None,
-        trusted: Engine | None = None,
+        trusted: Engine | Transport | None = None,
     ) -> None:
         self._engine, self._store, self._options, self._builds = engine, store, options, builds
         self._trusted = trusted
@@ -51,12 +54,12 @@ class Scorer:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:
-            store = self._store or Store(Path(opening.enter_context(_temporary_folder())))
-            await opening.enter_async_context(self._engine)
-            trusted = await self._opened_trusted(opening)
-            artifacts = Artifacts(self._engine, store, self._builds, trusted=trusted)
-            await opening.enter_async_context(artifacts)
-            self._judge = Judge(self._engine, artifacts, self._options)
+            store = self._store or self._own_store(opening)
+            engine = engine_of(self._engine or _this_machine(store, self._options), store, self._builds)
+            await opening.enter_async_context(engine)
+            trusted = await self._opened_trusted(opening, store)
+            limits = self._builds.limits if self._builds is not None else None
+            self._judge = Judge(engine, Artifacts(engine, limits, trusted=trusted), self._options)
             self._open = opening.pop_all()
         return self
 
@@ -66,12 +69,18 @@ class Scorer:
         self._judge = None
         await self._open.__aexit__(kind, error, trace)
 
-    async def _opened_trusted(self, opening: AsyncExitStack) -> Engine | None:
+    def _own_store(self, opening: AsyncExitStack) -> Store:
+        if self._engine is None:
+            return Store(private_folder(), _STORE_LIMIT)
+        folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
+        return Store(Path(opening.enter_context(folder)))
+
+    async def _opened_trusted(self, opening: AsyncExitStack, store: Store) -> Engine | None:
         """A machine without a compiler leaves these builds to the engine."""
         if self._trusted is None:
             return None
         try:
-            return await opening.enter_async_context(self._trusted)
+            return await opening.enter_async_context(engine_of(self._trusted, store, self._builds))
         except EngineUnavailable:
             return None
 
@@ -98,7 +107,7 @@ def score_sync(
     problem: Problem,
     submission: Submission,
     *,
-    engine: Engine | None = None,
+    engine: Engine | Transport | None = None,
     store: Store | None = None,
     options: JudgeOptions | None = None,
 ) -> SubmissionResult:
@@ -115,21 +124,17 @@ def score_sync(
 async def _score_one(
     problem: Problem,
     submission: Submission,
-    engine: Engine | None,
+    engine: Engine | Transport | None,
     store: Store | None,
     options: JudgeOptions | None,
 ) -> SubmissionResult:
-    options = options or JudgeOptions()
-    kept = store or Store(private_folder(), _STORE_LIMIT)
-    async with Scorer(engine or _this_machine(kept, options), store=kept, options=options) as scorer:
+    async with Scorer(
+        engine, store=store or Store(private_folder(), _STORE_LIMIT), options=options
+    ) as scorer:
         return await scorer.score(problem, submission)
 
 
-def _this_machine(store: Store, options: JudgeOptions) -> Engine:
+def _this_machine(store: Store, options: JudgeOptions | None) -> Transport:
     from ioi_eval.engines.embedded import EmbeddedEngine  # only who judges here loads it
 
-    return EmbeddedEngine(store=store, slots=1, allow_unconfined=options.allow_unconfined)
-
-
-def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
+    return EmbeddedEngine(store=store, allow_unconfined=options is not None and options.allow_unconfined)

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from ioi_eval.errors import InputError
-from ioi_eval.models import Blob, Value
-from ioi_eval.store import Pin, Store
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.store import Store
+from ioi_eval.store.contents import Pin
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 255  # bytes; what file systems take
@@ -115,16 +116,12 @@ def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
         raise _refused(archive, f"{name!r} leads out of the archive's folder")
     if any(len(part.encode()) > _LONGEST_NAME for part in path.parts):
         raise _refused(archive, f"{name[:40]!r}... is too long a name")
-    _check_kind(info, archive)
-    return path
-
-
-def _check_kind(info: zipfile.ZipInfo, archive: Path) -> None:
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise _refused(archive, f"{info.filename!r} is a link or a special file")
     if info.flag_bits & 1:
         raise _refused(archive, f"{info.filename!r} is encrypted")
+    return path
 
 
 def _check_distinct(members: Iterable[_Member], archive: Path) -> None:

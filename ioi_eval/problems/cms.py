@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.languages import of_suffix
-from ioi_eval.models import (
+from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.values import (
     Checker,
     CheckerKind,
     Limits,
@@ -28,10 +28,16 @@ from ioi_eval.models import (
     TaskOptions,
     TaskType,
 )
+from ioi_eval.problems.cms_fields import (
+    OutputEval,
+    read_options,
+    read_output_eval,
+    read_params,
+    read_subtasks,
+)
 from ioi_eval.problems.fields import Faults, Fields, nearest
-from ioi_eval.problems.groups import read_subtasks
 from ioi_eval.problems.package import (
-    Format,
+    Layout,
     Package,
     files_below,
     first_named,
@@ -44,7 +50,6 @@ from ioi_eval.problems.package import (
     tests_of,
     visible,
 )
-from ioi_eval.problems.params import OutputEval, read_options, read_output_eval, read_params
 
 HEADER = "problem.json"
 FORMAT = "CMS"
@@ -62,12 +67,12 @@ def looks_like_package(folder: Path) -> bool:
     return (folder / HEADER).exists() or ((folder / "tests").is_dir() and (folder / "subtasks").is_dir())
 
 
-def package_id(folder: Path) -> str | None:
+def package_id(folder: Path, where: str = "") -> str | None:
     return id_of(folder, HEADER, "code")
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(Format(FORMAT, HEADER, _problem), folder, where)
+    return read_with(Layout(FORMAT, HEADER, _problem), folder, where)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
@@ -164,7 +169,9 @@ def manager_of(
 
 
 def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence[NamedBlob]) -> Checker:
-    own = _own_checker(header)
+    # The object of our own; empty where there is none, or only the word for a kind.
+    values = header.values.get("checker")
+    own = header.under("checker", values if isinstance(values, dict) else {})
     kind = _checker_kind(header, own, params, bool(sources), task)
     plain = Checker(
         kind=kind,
@@ -189,12 +196,6 @@ def with_sources(checker: Checker, sources: Sequence[NamedBlob], header: Fields)
         return checker
     language = language_of(source.name) or "c++"
     return msgspec.structs.replace(checker, sources=led_by(source, sources), language=language)
-
-
-def _own_checker(header: Fields) -> Fields:
-    """The object of our own; empty where there is none, or only the word for a kind."""
-    values = header.values.get("checker")
-    return header.under("checker", values if isinstance(values, dict) else {})
 
 
 def _checker_kind(
@@ -237,15 +238,18 @@ def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> tuple[Solu
         found = [solution for path in paths if (solution := _of_files(path, tests)) is not None]
     else:
         found = []
-    return (*(_solution(path) for path in paths if path.is_file() and language_of(path.name)), *found)
-
-
-def _solution(path: Path) -> Solution:
-    return Solution(
-        name=path.name,
-        language=language_of(path.name) or "",
-        code=source_text(path),
-        expected=path.parent.name,
+    return (
+        *(
+            Solution(
+                name=path.name,
+                language=language_of(path.name) or "",
+                code=source_text(path),
+                expected=path.parent.name,
+            )
+            for path in paths
+            if path.is_file() and language_of(path.name)
+        ),
+        *found,
     )
 
 

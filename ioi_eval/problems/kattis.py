@@ -14,14 +14,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.models import Checker, CheckerKind, Limits, Manager, Problem, TaskOptions, TaskType, Test
-from ioi_eval.problems.fields import Faults, Fields
-from ioi_eval.problems.kattis_data import Group, groups_of, read_data
-from ioi_eval.problems.kattis_programs import Program, read_validator
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, Problem, TaskOptions, TaskType, Test
+from ioi_eval.problems.fields import Faults, Fields, read_yaml
+from ioi_eval.problems.kattis_files import (
+    Group,
+    Program,
+    groups_of,
+    read_data,
+    read_solutions,
+    read_validator,
+)
 from ioi_eval.problems.kattis_scoring import Scoring, read_acceptance, read_scoring
-from ioi_eval.problems.kattis_solutions import read_solutions
-from ioi_eval.problems.package import Format, Package, files_below, read_with
-from ioi_eval.problems.yaml_files import read_yaml
+from ioi_eval.problems.package import Layout, Package, files_below, read_with
 
 FORMAT = "Kattis"
 HEADER = "problem.yaml"
@@ -51,7 +55,7 @@ def package_id(folder: Path, where: str) -> str:
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(Format(FORMAT, HEADER, _problem, read_yaml), folder, where)
+    return read_with(Layout(FORMAT, HEADER, _problem, read_yaml), folder, where)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.grading import most, tests_of
-from ioi_eval.models import Acceptance, Grading, Points, ScoreType, Subtask, Value
+from ioi_eval.model.values import Acceptance, Grading, Points, ScoreType, Subtask, Value
 from ioi_eval.problems.fields import Faults, Fields
-from ioi_eval.problems.kattis_data import SAMPLE, SECRET, Group
+from ioi_eval.problems.kattis_files import SAMPLE, SECRET, Group
 from ioi_eval.problems.kattis_shapes import adds_up, all_or_nothing, is_plain, is_sum, may_exceed
+from ioi_eval.rules.grading import most, tests_of
 
 _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
 _ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}

@@ -5,8 +5,8 @@ All of these say no where they are not sure: a tree is right for every group.
 
 from __future__ import annotations
 
-from ioi_eval.grading import most
-from ioi_eval.models import Acceptance, Grading, Points
+from ioi_eval.model.values import Acceptance, Grading, Points
+from ioi_eval.rules.grading import most
 
 
 def adds_up(group: Grading, *, earns: bool) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from ioi_eval.errors import InputError
-from ioi_eval.languages import of_suffix
-from ioi_eval.models import Blob, NamedBlob, Problem, Test, Value
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Test, Value
 from ioi_eval.problems.fields import Faults, Fields, read_object
 
 # Sources in languages that the language table may have no row for: loaded, so that none seems absent.
@@ -32,7 +32,7 @@ class Package(Value):
     notes: tuple[str, ...] = ()  # what was left out or understood in one of several ways
 
 
-class Format(NamedTuple):
+class Layout(NamedTuple):
     """How a package of one layout is read: first its header, and then all by what the header says."""
 
     name: str
@@ -41,7 +41,7 @@ class Format(NamedTuple):
     read: Callable[[Path, str, Faults], dict[str, Any] | None] = read_object
 
 
-def read_with(layout: Format, folder: Path, where: str) -> Package:
+def read_with(layout: Layout, folder: Path, where: str) -> Package:
     """Reads all of a package and notes all that is wrong. `where` is what messages call the package."""
     faults = Faults(where)
     problem = None
@@ -77,17 +77,17 @@ def named(folder: Path, names: Iterable[str]) -> tuple[NamedBlob, ...]:
 
 def first_named(files: Iterable[NamedBlob], stems: Iterable[str]) -> NamedBlob | None:
     """The first source of a known language whose name without its ending is one of these."""
-    by_stem = {_stem(file.name): file for file in files if of_suffix(PurePosixPath(file.name).suffix)}
+    by_stem = {
+        PurePosixPath(file.name).with_suffix("").as_posix(): file
+        for file in files
+        if of_suffix(PurePosixPath(file.name).suffix)
+    }
     return next((by_stem[stem] for stem in stems if stem in by_stem), None)
 
 
 def led_by(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
     """The files with the one that is compiled in front."""
     return (first, *(file for file in files if file.name != first.name))
-
-
-def _stem(name: str) -> str:
-    return PurePosixPath(name).with_suffix("").as_posix()
 
 
 # --- sources -----------------------------------------------------------------------------------------

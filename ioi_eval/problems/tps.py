@@ -6,14 +6,13 @@ grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/manag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 
-from ioi_eval.models import (
-    Blob,
+from ioi_eval.model.values import (
     Checker,
     CheckerKind,
     Limits,
@@ -26,9 +25,10 @@ from ioi_eval.models import (
     TaskType,
 )
 from ioi_eval.problems.cms import needs_answers, problem_id, with_sources
+from ioi_eval.problems.cms_fields import UserIo, read_options, read_params
 from ioi_eval.problems.fields import Faults, Fields, nearest, read_object
 from ioi_eval.problems.package import (
-    Format,
+    Layout,
     Package,
     files_below,
     first_named,
@@ -40,7 +40,6 @@ from ioi_eval.problems.package import (
     source_text,
     tests_of,
 )
-from ioi_eval.problems.params import UserIo, read_options, read_params
 
 FORMAT = "TPS"
 HEADER = "problem.json"
@@ -62,12 +61,12 @@ def looks_like_package(folder: Path) -> bool:
     return header is not None and "type" in header and "task_type" not in header
 
 
-def package_id(folder: Path) -> str | None:
+def package_id(folder: Path, where: str = "") -> str | None:
     return id_of(folder, HEADER, "name")
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(Format(FORMAT, HEADER, _problem), folder, where)
+    return read_with(Layout(FORMAT, HEADER, _problem), folder, where)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
@@ -142,25 +141,17 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
         f"graders/{file.name.removeprefix(place)}": file.content
         for place in ("grader/", "grader/c/", "grader/cpp/")  # what comes later wins
         for file in files
-        if file.name.startswith(place) and (place != "grader/" or _is_beside(file))
+        if file.name.startswith(place) and (place != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     for suffix in (".cpp", ".c"):
-        _call_grader(inside, suffix, _grader_name(folder, header, task), header, task)
+        # The grader that the package names gets the name by which submissions are compiled with it.
+        grader = inside.pop(f"graders/{_grader_name(folder, header, task)}{suffix}", None)
+        known_as = f"graders/{_COMPILED_WITH.get(task, 'grader')}{suffix}"
+        if grader is not None:
+            inside[known_as] = grader
+        elif header.has("grader_name"):
+            inside.pop(known_as, None)  # another one than the package asks for
     return tuple(NamedBlob(name=name, content=inside[name]) for name in sorted(inside))
-
-
-def _call_grader(found: dict[str, Blob], suffix: str, name: str, header: Fields, task: TaskType) -> None:
-    """Gives the grader that the package names the name by which submissions are compiled with it."""
-    grader = found.pop(f"graders/{name}{suffix}", None)
-    known_as = f"graders/{_COMPILED_WITH.get(task, 'grader')}{suffix}"
-    if grader is not None:
-        found[known_as] = grader
-    elif header.has("grader_name"):
-        found.pop(known_as, None)  # another one than the package asks for
-
-
-def _is_beside(file: NamedBlob) -> bool:
-    return len(PurePosixPath(file.name).parts) == 2
 
 
 def _grader_name(folder: Path, header: Fields, task: TaskType) -> str:
@@ -261,7 +252,10 @@ def _solutions(
     found = (_solution(folder, name, listed, task, tests, faults) for name in listed.values)
     read = [solution for solution in found if solution is not None]
     for solution in read:
-        _check_exceptions(solution, listed, subtasks)
+        for subtask in solution.exceptions:
+            if subtask not in subtasks:
+                exceptions = listed.inner(solution.name).inner("except")
+                exceptions.fault(subtask, "there is no such subtask", nearest(subtask, subtasks))
     return tuple(read)
 
 
@@ -297,11 +291,3 @@ def _expected(name: str, fields: Fields, **content: Any) -> Solution:
         each_subtask=True,
         **content,
     )
-
-
-def _check_exceptions(solution: Solution, listed: Fields, subtasks: Iterable[str]) -> None:
-    known = tuple(subtasks)
-    for subtask in solution.exceptions:
-        if subtask not in known:
-            exceptions = listed.inner(solution.name).inner("except")
-            exceptions.fault(subtask, "there is no such subtask", nearest(subtask, known))

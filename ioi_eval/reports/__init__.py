@@ -1,22 +1,24 @@
-"""What a run's folder says, for programs (summary.json, frames) and for people (report.md, report.html)."""
+"""What a run's folder says, for programs (summary.json, frames) and for people (report.md, report.html).
 
-from ioi_eval.reports.comparing import Run, comparison, named, write_comparison
-from ioi_eval.reports.html import html
-from ioi_eval.reports.markdown import markdown
+Here: numbers made of rows, tables and sentences made of numbers, pages made of these. Not here: what a
+submission is worth (`rules`), the writing of rows (`runs`), what a terminal shows of a table (`cli`).
+"""
+
+from ioi_eval.reports.comparison import Run, comparison, named, write_comparison
+from ioi_eval.reports.document import html, markdown
 from ioi_eval.reports.medals import read_contests
-from ioi_eval.reports.options import ReportOptions
-from ioi_eval.reports.page import document
-from ioi_eval.reports.results import Results
-from ioi_eval.reports.summary import summary, write_summary
-from ioi_eval.reports.values import (
+from ioi_eval.reports.page import document, write_reports
+from ioi_eval.reports.records import (
     Failures,
     Group,
     ModelSummary,
     ProblemSummary,
+    ReportOptions,
     Settings,
     Summary,
 )
-from ioi_eval.reports.writing import write_reports
+from ioi_eval.reports.results import Results
+from ioi_eval.reports.summary import summary, write_summary
 
 __all__ = [
     "Failures",

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Value
 
 _FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or the same as JSON"
 
@@ -90,7 +91,7 @@ def read_contests(path: Path) -> dict[int, Contest]:
 def _parsed(path: Path) -> Any:
     try:
         text = path.read_text("utf-8")
-        return msgspec.json.decode(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        return msgspec.json.decode(shallow(text)) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:

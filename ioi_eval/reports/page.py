@@ -1,19 +1,39 @@
-"""The document of one run."""
+"""The document of one run, and the files of its report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ioi_eval.reports import tables
-from ioi_eval.reports.document import Document, Lines, Section, Table
-from ioi_eval.reports.text import NOTHING, counted, number, share
+from ioi_eval.reports import sections
+from ioi_eval.reports.document import (
+    NOTHING,
+    Document,
+    Lines,
+    Section,
+    Table,
+    counted,
+    html,
+    markdown,
+    number,
+    share,
+)
+from ioi_eval.reports.records import (
+    ModelSummary,
+    ProblemSummary,
+    ReportOptions,
+    Settings,
+    Summary,
+    Validation,
+    read_validation,
+)
+from ioi_eval.reports.summary import summary, write_summary
 from ioi_eval.reports.validation import sections as validation_sections
-from ioi_eval.reports.values import ModelSummary, ProblemSummary, Settings, Summary
-from ioi_eval.scoring import Mode
-from ioi_eval.validation import Validation
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.store.files import replace
 
 _COMMAND = "command"  # the setting that says how the run was started
 _LONG = 40  # rows
@@ -46,7 +66,7 @@ def document(run: Summary, validation: Validation | None = None) -> Document:
 
 
 def _overview(run: Summary) -> Iterator[Section]:
-    of = tables.entries(run)
+    of = sections.entries(run)
     several = len(of) > 1
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
     solved = (
@@ -54,14 +74,23 @@ def _overview(run: Summary) -> Iterator[Section]:
     )
     yield Section(
         title="Models" if several else "Total",
-        table=tables.models(of),
+        table=sections.models(of),
         notes=[*notes, f"{solved}every test."],
     )
-    yield from filter(None, (tables.budgets(of), tables.medals(of), tables.passes(of, run.unscored)))
-    yield from tables.groups(of)
+    yield from filter(None, (sections.budgets(of), sections.medals(of), sections.passes(of, run.unscored)))
+    yield from sections.groups(of)
     if several:
-        yield tables.by_problem(of)
-    yield tables.verdicts(of, run.verdicts, run.unscored)
+        yield sections.by_problem(of)
+    verdicts = sections.verdicts(of, run.verdicts, run.unscored)
+    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_near(run)])
+
+
+def _near(run: Summary) -> Iterator[str]:
+    if run.measured_again:
+        yield (
+            f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
+            f"ran again. {counted(run.saved, 'verdict')} hung on that: the least time was within the limit."
+        )
 
 
 def _has_subtasks(*models: ModelSummary) -> bool:
@@ -92,28 +121,24 @@ def _model(model: ModelSummary, *, alone: bool) -> Iterator[Section]:
 
 def _problems(model: ModelSummary) -> Table:
     statuses = list(model.verdicts)[::-1]
-    ks = tables.known_ks(problem.pass_at for problem in model.problems)
+    ks = sections.known_ks(problem.pass_at for problem in model.problems)
     heads = ["Problem", "Points", "of", "Mean", "Solved by", *(f"pass@{k}" for k in ks)]
     heads += ["Submissions", *statuses, "Unscored"]
     rows = [
         [
             problem.problem_id,
-            tables.points(problem),
-            tables.whole([problem]),
-            _mean(problem),
+            sections.points(problem),
+            sections.whole([problem]),
+            share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
             f"{problem.solved:,}",
             *_passes(problem, ks),
             f"{problem.submissions:,}",
-            *tables.counts(problem.verdicts, statuses),
+            *sections.counts(problem.verdicts, statuses),
             f"{problem.unscored:,}",
         ]
         for problem in model.problems
     ]
     return Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
-
-
-def _mean(problem: ProblemSummary) -> str:
-    return share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points)
 
 
 def _passes(problem: ProblemSummary, ks: list[int]) -> list[str]:
@@ -178,12 +203,17 @@ def _about(settings: Settings) -> Iterator[Section]:
 
 def _missing(settings: Settings) -> list[str]:
     """What a kernel refused. Said outside the table: it bears on trust."""
-    found = [str(reason) for one in settings.confinements for reason in one.get("missing") or ()]
+    reports = [each for one in settings.confinements for each in (one, one.get("build") or {})]
+    found = [str(reason) for report in reports for reason in report.get("missing") or ()]
     return list(dict.fromkeys(found))
 
 
 def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
-    yield from ((_title(name), _text(value)) for name, value in settings.given.items() if name != _COMMAND)
+    yield from (
+        (name.replace("_", " ").capitalize(), _text(value))
+        for name, value in settings.given.items()
+        if name != _COMMAND
+    )
     if settings.dump:
         yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
     yield from ((f"Option {name}", _text(value)) for name, value in sorted(settings.options.items()))
@@ -194,10 +224,6 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
     )
     yield from (("Repaired", f"{name} ({_times(times)})") for name, times in settings.repairs.items())
     yield from (("Confinement", _confinement(one)) for one in settings.confinements)
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _times(times: int) -> str:
@@ -211,7 +237,13 @@ def _text(value: Any) -> str:
 
 
 def _confinement(report: Mapping[str, Any]) -> str:
-    """The confinement report of docs/protocol.md in one line."""
+    """The confinement report of docs/protocol.md in one line; builds that brought their own proctor last."""
+    parts = [_layers(report)] if set(report) != {"build"} else []
+    parts += [f"builds: {_layers(report['build'])}"] if report.get("build") else []
+    return "; ".join(parts)
+
+
+def _layers(report: Mapping[str, Any]) -> str:
     spaces = " ".join(map(str, report.get("namespaces") or ()))
     layers = [
         f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
@@ -219,3 +251,19 @@ def _confinement(report: Mapping[str, Any]) -> str:
         f"namespaces {spaces}" if spaces else "no namespaces",
     ]
     return ", ".join(layers)
+
+
+REPORT, PAGE = "report.md", "report.html"
+
+
+def write_reports(folder: Path, options: ReportOptions | None = None) -> Summary:
+    """Writes summary.json, report.md and report.html of a run's folder."""
+    run = summary(folder, options)
+    write_summary(folder, run)
+    write_document(document(run, read_validation(folder)), folder)
+    return run
+
+
+def write_document(of: Document, folder: Path, *, markdown_name: str = REPORT, html_name: str = PAGE) -> None:
+    replace(folder / markdown_name, [markdown(of).encode()])
+    replace(folder / html_name, [html(of).encode()])

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ioi_eval.journal import read_failures, read_rows
-from ioi_eval.models import SubmissionResult
-from ioi_eval.reports.options import ReportOptions
+from ioi_eval.model.values import SubmissionResult
+from ioi_eval.reports.records import ReportOptions, Summary
 from ioi_eval.reports.summary import check_run, result_of_row, summary
-from ioi_eval.reports.values import Summary
-from ioi_eval.rows import model_of
-from ioi_eval.scoring import submission_status
+from ioi_eval.rules.scoring import submission_status
+from ioi_eval.store.reading import read_failures, read_rows
+from ioi_eval.store.rows import model_of
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +21,7 @@ _NESTED = frozenset(
 )
 _WHOSE = ("key", "problem_id", "model")
 _SUBTASK = ("subtask", "points", "score", "weighted_score", "exact_score", "status")
-_TEST = ("test_name", "score", "status", "feedback", "cpu_time", "wall_time", "memory")
+_TEST = ("test_name", "score", "status", "feedback", "cpu_time", "wall_time", "waited_time", "memory")
 
 
 class Results:

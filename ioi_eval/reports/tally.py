@@ -1,4 +1,4 @@
-"""Counters that results run through one by one; the order does not show."""
+"""Counters that results run through one by one, in any order, and what a row says, read defensively."""
 
 from __future__ import annotations
 
@@ -9,11 +9,93 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.metrics import Trials
-from ioi_eval.models import SubmissionResult, Verdict
-from ioi_eval.scoring import pass_rate, submission_status
-from ioi_eval.selection import SUBMISSIONS, Candidate, Pool, aim
-from ioi_eval.verdicts import STATUS_ORDER
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import SubmissionResult, Value, Verdict
+from ioi_eval.rules.metrics import Trials
+from ioi_eval.rules.scoring import pass_rate, submission_status
+from ioi_eval.rules.selection import SUBMISSIONS, Candidate, Pool, aim
+from ioi_eval.rules.verdicts import STATUS_ORDER
+from ioi_eval.store.rows import as_number
+
+_TOKENS = ("output_tokens", "completion_tokens")  # in a row's metadata.usage
+_TEXTS = ("reasoning", "reasoning_content", "generation")  # the first that there is
+_TRUE = frozenset({"true", "yes", "1"})
+
+
+def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Candidate:
+    target = row.get("target_subtask")
+    return Candidate(
+        result=result,
+        target=target if isinstance(target, str) else None,
+        number=as_number(row.get("solution_number")),
+        time=_time(row),
+        length=_length(row),
+        tokened=str(row.get("tokened", "")).lower() in _TRUE,
+    )
+
+
+def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A structured column, also where a table made JSON of it."""
+    value = row.get(name)
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(shallow(value))
+        except msgspec.DecodeError:
+            return {}
+    return value if isinstance(value, Mapping) else {}
+
+
+def _time(row: Mapping[str, Any]) -> str:
+    found = _part(row, "metadata").get("timestamp")
+    return found if isinstance(found, str) else ""
+
+
+def _length(row: Mapping[str, Any]) -> int:
+    """Tokens where the row counts them, else characters."""
+    usage = _part(_part(row, "metadata"), "usage")
+    for name in _TOKENS:
+        if (number := as_number(usage.get(name))) is not None:
+            return int(number)
+    texts = (row.get(name) for name in _TEXTS)
+    return next((len(text) for text in texts if isinstance(text, str) and text), 0)
+
+
+# --- what a problem is like --------------------------------------------------------------------------
+
+
+class Traits(Value):
+    """What reports group problems by."""
+
+    difficulty: str = ""
+    tags: tuple[str, ...] = ()
+    year: int | None = None
+
+    def joined(self, other: Traits) -> Traits:
+        """What rows of one problem say together, in whatever order they come."""
+        years = {year for year in (self.year, other.year) if year is not None}
+        return Traits(
+            difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
+            tags=tuple(sorted({*self.tags, *other.tags})),
+            year=min(years, default=None),
+        )
+
+
+def traits_of(row: Mapping[str, Any]) -> Traits:
+    difficulty, year = row.get("difficulty"), as_number(row.get("year"))
+    return Traits(
+        difficulty=str(difficulty) if isinstance(difficulty, str | int | float) else "",
+        tags=tuple(sorted(set(_tags(row.get("tags"))))),
+        year=int(year) if year is not None else None,
+    )
+
+
+def _tags(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        return filter(None, (tag.strip() for tag in value.split(",")))
+    if isinstance(value, list | tuple):
+        return (tag for tag in value if isinstance(tag, str) and tag)
+    return ()
+
 
 _MAX_DISTINCT = 20  # machines and repairs that a report names
 

@@ -1,15 +1,184 @@
-"""A validation as tables and sentences, for the page and for the terminal."""
+"""Results beside expectations, and that comparison as tables and sentences for the page and the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ioi_eval.models import TestResult
-from ioi_eval.reports.document import Lines, Section, Table
-from ioi_eval.reports.text import NOTHING, counted, number, visible
-from ioi_eval.rows import bounded
-from ioi_eval.validation import Check, SolutionCheck, SubtaskCheck, Validation
-from ioi_eval.verdicts import STATUS_ORDER
+from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
+from ioi_eval.reports.document import NOTHING, Lines, Section, Table, counted, number, visible
+from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, Unjudged, Validation
+from ioi_eval.rules import verdicts
+from ioi_eval.rules.expectations import (
+    Case,
+    Expectation,
+    ExpectedScore,
+    counting_tests,
+    max_points,
+    met,
+    score_class,
+)
+from ioi_eval.rules.scoring import submission_status
+from ioi_eval.rules.verdicts import STATUS_ORDER
+from ioi_eval.store.limits import MeasuredLimit
+from ioi_eval.store.rows import bounded
+
+_SHOWN = 3  # tests that are evidence of a difference
+_MAX_COMPILE_OUTPUT = 2000  # characters
+_BINARY = 1e-9  # what adding binary fractions leaves
+
+
+def validation(
+    cases: Iterable[Case],
+    problems: Mapping[str, Problem],
+    results: Mapping[str, SubmissionResult],
+    failures: Mapping[str, str],
+    limits: Mapping[str, MeasuredLimit] | None = None,
+) -> Validation:
+    """All cases, in their order. `results` and `failures` (reasons) are by key; a case is in one of them."""
+    judged, unjudged, counted = list[SolutionCheck](), list[Unjudged](), list[tuple[str, Check]]()
+    for case in cases:
+        problem = problems[case.problem]
+        try:
+            solution = compared(case, problem, _result(case, results, failures))
+        except JudgeFailure as failure:
+            unjudged.append(
+                Unjudged(
+                    key=case.key,
+                    problem=case.problem,
+                    solution=case.solution,
+                    expected=case.expected,
+                    reason=str(failure),
+                )
+            )
+        else:
+            judged.append(solution)
+            counted.extend((_word(case, problem, check), check) for check in solution.checks)
+    return Validation(
+        solutions=tuple(judged),
+        unjudged=tuple(unjudged),
+        expectations=len(counted),
+        differences=sum(not check.agrees for _, check in counted),
+        confusion=confusion(counted),
+        limits=limits or {},
+    )
+
+
+def _result(
+    case: Case, results: Mapping[str, SubmissionResult], failures: Mapping[str, str]
+) -> SubmissionResult:
+    if (result := results.get(case.key)) is None:
+        raise JudgeFailure(failures.get(case.key, "it has no result"))
+    return result
+
+
+def _word(case: Case, problem: Problem, check: Check) -> str:
+    return score_class(case, problem) if case.score is not None else check.expected
+
+
+def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
+    """How often each status was got where each word was expected. Words in order of the alphabet."""
+    found: dict[str, dict[Verdict, int]] = {}
+    for word, check in checks:
+        row = found.setdefault(word, {})
+        row[check.status] = row.get(check.status, 0) + 1
+    best_first = verdicts.STATUS_ORDER[::-1]
+    return {
+        word: {status: found[word][status] for status in best_first if status in found[word]}
+        for word in sorted(found)
+    }
+
+
+# --- one solution ------------------------------------------------------------------------------------
+
+
+def compared(case: Case, problem: Problem, result: SubmissionResult) -> SolutionCheck:
+    """A solution's result beside all that was expected of it."""
+    tests = {test.test_name: test for test in result.tests}
+    checks = [_word_check(word, tests) for word in case.words]
+    if case.score is not None:
+        checks.append(_score_check(case, case.score, problem, result, tests))
+    by_subtask = {check.subtask: check for check in checks if check.subtask}
+    return SolutionCheck(
+        key=case.key,
+        problem=case.problem,
+        solution=case.solution,
+        expected=case.expected,
+        status=submission_status(result),
+        compiles=result.compiles,
+        compile_output="" if result.compiles else bounded(result.compile_output, _MAX_COMPILE_OUTPUT),
+        points=result.points,
+        max_points=max_points(problem),
+        subtasks=tuple(_subtask(part, by_subtask.get(part.subtask)) for part in result.subtasks),
+        checks=tuple(checks),
+    )
+
+
+def _subtask(part: SubtaskResult, check: Check | None) -> SubtaskCheck:
+    return SubtaskCheck(
+        subtask=part.subtask,
+        expected=check.expected if check else "",
+        status=part.status,
+        score=part.score,
+        weighted_score=part.weighted_score,
+        points=part.points,
+        agrees=check.agrees if check else True,
+    )
+
+
+def _word_check(word: Expectation, tests: Mapping[str, TestResult]) -> Check:
+    inside = _ran(word.tests, tests)
+    score = min((test.score for test in inside), default=0.0)
+    return _check(word.subtask, word.word, inside, score=score, agrees=met(word, tests))
+
+
+def _score_check(
+    case: Case,
+    expected: ExpectedScore,
+    problem: Problem,
+    result: SubmissionResult,
+    tests: Mapping[str, TestResult],
+) -> Check:
+    inside = _ran(counting_tests(problem), tests)
+    # Points exact, and summed from rounded subtasks: lists are made of either.
+    rounded = math.fsum(part.weighted_score for part in result.subtasks) if result.subtasks else result.points
+    whole = max_points(problem) if expected.fraction else 1.0
+    candidates = (result.points / whole, rounded / whole) if whole else (0.0,)
+    agrees = any(abs(score - expected.value) <= 0.5 * 0.1**expected.digits + _BINARY for score in candidates)
+    return _check("", case.expected, inside, score=candidates[0], agrees=agrees)
+
+
+def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
+    """The results of tests that all ran: one that was left out would be taken for a wrong one."""
+    inside = [tests[name] for name in names]
+    for test in inside:
+        if test.status is Verdict.SKIPPED:
+            reason = "was skipped, so nothing can be compared"
+            raise JudgeFailure(reason, phase="validation", test=test.test_name)
+    return inside
+
+
+def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: float, agrees: bool) -> Check:
+    return Check(
+        subtask=subtask,
+        expected=expected,
+        status=verdicts.worst(test.status for test in inside),
+        score=score,
+        agrees=agrees,
+        tests=len(inside),
+        not_right=sum(test.status is not Verdict.AC for test in inside),
+        evidence=() if agrees else _evidence(inside),
+    )
+
+
+def _evidence(inside: Sequence[TestResult]) -> tuple[TestResult, ...]:
+    """The first tests that are not right; where all are, those that came nearest to a limit of time."""
+    wrong = [test for test in inside if test.status is not Verdict.AC]
+    slowest = sorted(inside, key=lambda test: -(test.cpu_time or 0.0))
+    shown = wrong or slowest
+    return tuple(shown[:_SHOWN])
+
 
 HEADS = ("problem", "solution", "expected", "got", "points", "agrees", "subtasks")
 RIGHT = frozenset({"points"})
@@ -36,25 +205,25 @@ def rows(found: Validation) -> Iterator[list[str]]:
     """A row for each solution, and one for each subtask of which something is expected; cells as `HEADS`."""
     last = ""
     for solution in found.solutions:
-        yield _solution_row(solution, solution.problem if solution.problem != last else "")
+        yield [
+            solution.problem if solution.problem != last else "",
+            solution.solution,
+            solution.expected or NOTHING,
+            solution.status,
+            _of(solution.points, solution.max_points),
+            _agreement(solution),
+            " ".join(
+                f"PA({number(part.score)})" if part.status == "PA" else part.status
+                for part in solution.subtasks
+            )
+            or NOTHING,
+        ]
         yield from (_subtask_row(part) for part in solution.subtasks if part.expected)
         last = solution.problem
     for missing in found.unjudged:
         name = [missing.problem if missing.problem != last else "", missing.solution]
         yield [*name, missing.expected or NOTHING, "?", NOTHING, "not judged", ""]
         last = missing.problem
-
-
-def _solution_row(solution: SolutionCheck, problem: str) -> list[str]:
-    return [
-        problem,
-        solution.solution,
-        solution.expected or NOTHING,
-        solution.status,
-        _of(solution.points, solution.max_points),
-        _agreement(solution),
-        " ".join(_short(part) for part in solution.subtasks) or NOTHING,
-    ]
 
 
 def _agreement(solution: SolutionCheck) -> str:
@@ -65,10 +234,6 @@ def _agreement(solution: SolutionCheck) -> str:
 
 def _of(part: float, whole: float) -> str:
     return f"{number(part)} of {number(whole)}"
-
-
-def _short(part: SubtaskCheck) -> str:
-    return f"PA({number(part.score)})" if part.status == "PA" else part.status
 
 
 def _subtask_row(part: SubtaskCheck) -> list[str]:
@@ -99,7 +264,7 @@ def differences(found: Validation) -> Iterator[tuple[str, list[str]]]:
     """A sentence for each difference, and the lines that are its evidence."""
     for solution in found.differing:
         for check in solution.differences:
-            yield _sentence(solution, check), list(_evidence(solution, check))
+            yield _sentence(solution, check), list(_evidence_lines(solution, check))
 
 
 def _sentence(solution: SolutionCheck, check: Check) -> str:
@@ -108,7 +273,7 @@ def _sentence(solution: SolutionCheck, check: Check) -> str:
     return f"{where}: expected {check.expected}, got {check.status} with a score of {check.score:g}"
 
 
-def _evidence(solution: SolutionCheck, check: Check) -> Iterator[str]:
+def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
     if not solution.compiles:
         lines = [line for line in solution.compile_output.splitlines() if line.strip()]
         yield from (visible(line) for line in lines[:_COMPILE_LINES])

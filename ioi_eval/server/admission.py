@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from types import TracebackType
 
-from ioi_eval.errors import EngineOverloaded
+from ioi_eval.model.errors import EngineOverloaded
 
 
 class Draining(EngineOverloaded):
@@ -14,14 +14,15 @@ class Draining(EngineOverloaded):
 
 
 class Admission:
-    """A bounded queue in front of a number of slots.
+    """A bounded queue in front of a number of slots. `room`: bytes that all visits together may bring.
 
     A `Visit` is counted from the moment it comes: what it brings takes memory long before it runs.
     """
 
-    def __init__(self, slots: int, queue: int) -> None:
-        self._slots, self._queue = slots, queue
+    def __init__(self, slots: int, queue: int, room: int) -> None:
+        self._slots, self._queue, self._room = slots, queue, room
         self.running = 0
+        self.brought = 0  # bytes
         self.visits = 0
         self.draining = False
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -57,7 +58,16 @@ class Admission:
         self.visits += 1
         self._empty.clear()
 
-    def leave(self) -> None:
+    def bring(self, size: int, own: int) -> None:
+        """`own`: what that visit has brought already. One that is alone may bring what it likes."""
+        if self.brought > own and self.brought + size > self._room:
+            raise EngineOverloaded(
+                f"requests that run or wait hold {self.brought} bytes, and {self._room} are all they may"
+            )
+        self.brought += size
+
+    def leave(self, brought: int) -> None:
+        self.brought -= brought
         self.visits -= 1
         if self.visits == 0:
             self._empty.set()
@@ -90,7 +100,12 @@ class Visit:
     """One request's stay: `with` it is inside, after `slot` it has one."""
 
     def __init__(self, admission: Admission) -> None:
-        self._admission, self._has_slot = admission, False
+        self._admission, self._has_slot, self._brought = admission, False, 0
+
+    def bring(self, size: int) -> None:
+        """Counts bytes of the request. Raises EngineOverloaded where there is no room for them."""
+        self._admission.bring(size, self._brought)
+        self._brought += size
 
     async def slot(self) -> None:
         await self._admission.take()
@@ -105,4 +120,4 @@ class Visit:
     ) -> None:
         if self._has_slot:
             self._admission.give_back()
-        self._admission.leave()
+        self._admission.leave(self._brought)

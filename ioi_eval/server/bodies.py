@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ioi_eval.protocol.piston import Refused, too_large
+from ioi_eval.engines.transport import Refused, too_large
 
 _ENCODINGS = ("", "identity", "gzip", "deflate")
 _STALLED = 60.0  # seconds without a byte
 
 
-async def read_body(request: web.Request, limit: int) -> bytes:
-    """Raises Refused as a Piston server with that limit would."""
+async def read_body(request: web.Request, limit: int, bring: Callable[[int], None]) -> bytes:
+    """Raises Refused as a Piston server with that limit would. `bring` is told of bytes that come."""
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
-    if (request.content_length or 0) > limit:
+    told = request.content_length or 0
+    if told > limit:
         raise too_large(limit)
+    bring(told)
     pieces, size = [], 0
     while piece := await _next(request):
         size += len(piece)
         if size > limit:
             raise too_large(limit)
+        bring(max(0, size - told))
+        told = max(told, size)
         pieces.append(piece)
     return b"".join(pieces)
 

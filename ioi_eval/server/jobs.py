@@ -1,23 +1,26 @@
-"""A request's body in, a reply's body out: the job is checked, waits for its slot, and runs."""
+"""A request's body in, a result out: the job is checked, waits for its slot, and runs."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
 
+from ioi_eval.engines import transport as piston
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import check_names
-from ioi_eval.errors import EngineError, EngineOverloaded, JobRejected
-from ioi_eval.models import Job, JobResult, Profile
-from ioi_eval.protocol import piston
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
+from ioi_eval.model.values import Job, JobResult
 from ioi_eval.server.admission import Visit
 from ioi_eval.server.metrics import Metrics
+from ioi_eval.server.options import ServerOptions
 
+_ESCAPES = 2  # bytes of JSON for each that may be printed: a line break takes two, a NUL would take six
 _IN_THREAD = 1 << 20  # bytes, from which on JSON is read and written beside the event loop
 
 _T = TypeVar("_T")
@@ -42,25 +45,34 @@ class FailedInside(EngineError):
 
 
 class Jobs:
-    """`limits`: by the names that requests have for them, what a job gets and the most it may ask for."""
+    """Runs what requests ask for, within the server's limits."""
 
     def __init__(
         self,
         engine: PackagedEngine,
-        limits: Mapping[str, int],
+        options: ServerOptions,
         metrics: Metrics,
         tell: Callable[[str], None],
     ) -> None:
-        self._engine, self._limits, self._metrics, self._tell = engine, limits, metrics, tell
+        self._engine, self._metrics, self._tell = engine, metrics, tell
+        self._limits, self._most = options.limits(), _ESCAPES * options.max_output
 
-    async def reply(self, body: bytes, visit: Visit) -> bytes:
-        job = self._ready(await _beside(len(body), partial(piston.decode_request, body)))
+    async def read(self, body: bytes) -> Job:
+        """The job that a request asks for, as it will run."""
+        return self._ready(await _beside(len(body), partial(piston.decode_request, body)))
+
+    async def run(self, job: Job, visit: Visit) -> JobResult:
+        """Its result; a stream that JSON makes too much of is one that printed too much."""
         result = await self._run(job, visit)
         size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
-        return await _beside(size, partial(piston.encode_result, result))
+        return await _beside(size, partial(self._bounded, result))
+
+    def _bounded(self, result: JobResult) -> JobResult:
+        compiled = piston.bounded(result.compile, self._most) if result.compile else None
+        return msgspec.structs.replace(result, run=piston.bounded(result.run, self._most), compile=compiled)
 
     def _ready(self, job: Job) -> Job:
-        """The job as it will run, with every limit that it is to have."""
+        """With every limit that it is to have."""
         package = find_package(self._engine.packages, job.runtime, job.version)
         if package is None:
             raise piston.Refused(f"{job.runtime}-{job.version} runtime is unknown")

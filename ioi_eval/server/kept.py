@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.models import Blob, JobFile, Stage, Value
+from ioi_eval.model.values import Blob, JobFile, Stage, Value
 from ioi_eval.store import Store
 
 _RECORD = "stage.json"
@@ -39,9 +39,14 @@ class KeptBuilds:
             return None if folder is None else _read(folder)
 
     def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> Kept:
-        """A time limit, or a compiler that broke, is not remembered: the next time may go better."""
+        """A time limit, or a compiler that broke, is not remembered: the next time may go better.
+
+        Nor is what takes the room of many others.
+        """
         if stage.code not in (0, _REFUSED):
             return Kept(stage=stage)
+        if sum(Path(path).stat().st_size for path in made.values()) > self._store.largest:
+            return Kept(stage=stage, files=tuple(_file(name, Path(path)) for name, path in made.items()))
         record = _Record(stage=stage, names=tuple(made))
 
         def fill(folder: Path) -> None:
@@ -59,11 +64,11 @@ def _read(folder: Path) -> Kept | None:
     """None for what a power cut or another version left behind: it is built again."""
     try:
         record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
-        contents = [(folder / str(number)).read_bytes() for number in range(len(record.names))]
+        files = tuple(_file(name, folder / str(number)) for number, name in enumerate(record.names))
     except (OSError, msgspec.DecodeError):
         return None
-    files = (
-        JobFile(name=name, content=Blob.of(content), executable=True, text=False)
-        for name, content in zip(record.names, contents, strict=True)
-    )
-    return Kept(stage=record.stage, files=tuple(files))
+    return Kept(stage=record.stage, files=files)
+
+
+def _file(name: str, path: Path) -> JobFile:
+    return JobFile(name=name, content=Blob.of(path.read_bytes()), executable=True, text=False)

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
-from ioi_eval.errors import InputError
-from ioi_eval.models import Value
-from ioi_eval.resources import piston
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Value
+from ioi_eval.store.resources import piston
 
 SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here
 _PLATFORM = "docker-debian"  # the official image; others warn and load it all the same

@@ -14,14 +14,16 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.artifacts.sharing import Shared
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import Package, find_package
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Toolchain, Value
-from ioi_eval.resources import graders
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Toolchain, Value
 from ioi_eval.server.jobs import PackagedEngine
 from ioi_eval.server.kept import Kept, KeptBuilds
 from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
+from ioi_eval.store.single_flight import Shared
 
 _PACKAGE = "ioi_eval_classic"
 _CONFIG = "graders/grader_config.json"
@@ -165,8 +167,8 @@ def _submission(job: Job, package: Package) -> str | None:
         return next((name for name in names if name.startswith("main.")), None)
     config = next((file.content.read() for file in job.files if file.name == _CONFIG), b"")
     try:
-        settings: Any = msgspec.json.decode(config)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        settings: Any = msgspec.json.decode(shallow(config))
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     code = settings.get("code") if isinstance(settings, dict) else None
     return f"graders/{code.lower()}.cpp" if isinstance(code, str) else None

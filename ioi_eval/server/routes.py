@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from http import HTTPStatus
+from itertools import chain
 
 import msgspec
 from aiohttp import web
 
-from ioi_eval.errors import EngineOverloaded
-from ioi_eval.protocol import piston
-from ioi_eval.protocol.semver import satisfies
-from ioi_eval.server.admission import Admission
+from ioi_eval.engines import transport as piston
+from ioi_eval.engines.versions import satisfies
+from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.server.admission import Admission, Visit
 from ioi_eval.server.bodies import read_body
+from ioi_eval.server.hosts import check_names
 from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine
 from ioi_eval.server.metrics import CONTENT_TYPE, Metrics
 from ioi_eval.server.options import ServerOptions
@@ -23,6 +26,9 @@ _API = "/api/v2"
 _OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody is there, and how much of them
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _SOON = {"Retry-After": "1"}
+_AT_ONCE = 1 << 20  # bytes of a reply that are sent as one
+_STALLED = 60.0  # seconds in which a client takes nothing of a large reply
+_JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -61,6 +67,7 @@ class Routes:
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Whatever is not done as asked gets the status and the body that Piston has for it."""
         try:
+            check_names(request.headers, self._options)
             self._check_token(request)
             if request.path.startswith(_API) and request.method not in _WITHOUT_BODY:
                 piston.check_content_type(request.headers.get("Content-Type"))
@@ -112,13 +119,36 @@ class Routes:
 
     # --- jobs ----------------------------------------------------------------------------------------
 
-    async def _execute(self, request: web.Request) -> web.Response:
+    async def _execute(self, request: web.Request) -> web.StreamResponse:
         with self._admission.visit() as visit:
-            body = await read_body(request, self._options.max_body)
-            self._metrics.received += len(body)
-            reply = await self._jobs.reply(body, visit)
-            self._metrics.sent += len(reply)
-        return _json(reply)
+            job = await self._jobs.read(await self._body(request, visit))
+            return await self._sent(request, piston.pieces_of(await self._jobs.run(job, visit)))
+
+    async def _body(self, request: web.Request, visit: Visit) -> bytes:
+        body = await read_body(request, self._options.max_body, visit.bring)
+        self._metrics.received += len(body)
+        return body
+
+    async def _sent(self, request: web.Request, pieces: Iterator[bytes]) -> web.StreamResponse:
+        """A large reply leaves as it is made. Its job keeps its slot meanwhile, so that memory is bounded."""
+        begun, piece = b"", b""
+        while len(begun) < _AT_ONCE and (piece := next(pieces, b"")):
+            begun += piece
+        if not piece:
+            self._metrics.sent += len(begun)
+            return _json(begun)
+        reply = web.StreamResponse(headers=_JSON)
+        try:
+            await reply.prepare(request)
+            for each in chain((begun,), pieces):
+                self._metrics.sent += len(each)
+                async with asyncio.timeout(_STALLED):
+                    await reply.write(each)
+            await reply.write_eof()
+        except (ConnectionError, TimeoutError):  # nobody takes it
+            if request.transport is not None:
+                request.transport.abort()
+        return reply
 
     # --- packages: they come and go by the folder, not over the network ------------------------------
 
@@ -142,7 +172,8 @@ class Routes:
 
     async def _named(self, request: web.Request) -> tuple[str, str]:
         """The package that a request means."""
-        language, version = piston.decode_package(await read_body(request, self._options.max_body))
+        with self._admission.visit() as visit:
+            language, version = piston.decode_package(await self._body(request, visit))
         for installed in self._installed():
             if installed[0] == language and satisfies(installed[1], version):
                 return installed

@@ -14,8 +14,7 @@ from typing import Self
 from aiohttp import web
 
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.errors import InputError
-from ioi_eval.resources import graders
+from ioi_eval.model.errors import InputError
 from ioi_eval.server.admission import Admission
 from ioi_eval.server.jobs import Jobs, PackagedEngine
 from ioi_eval.server.metrics import Metrics
@@ -23,6 +22,7 @@ from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared
 from ioi_eval.server.routes import Routes
 from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
 
 _HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
 
@@ -50,9 +50,9 @@ class Server:
         """`tell` gets a line about each job that failed inside the server."""
         self._options = options or ServerOptions()
         self.slots = engine.slots
-        self._admission = Admission(engine.slots, self._options.queue)
+        self._admission = Admission(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
-        jobs = Jobs(engine, self._options.limits(), metrics, tell)
+        jobs = Jobs(engine, self._options, metrics, tell)
         self._routes = Routes(engine, self._options, self._admission, jobs, metrics)
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -107,21 +107,21 @@ async def serve(
     store: Store,
     options: ServerOptions | None = None,
     slots: int | None = None,
-    max_output: int = 64 << 20,
     packages: Iterable[Path] = (),
     allow_unconfined: bool = False,
     tell: Callable[[str], None] = _silent,
 ) -> AsyncIterator[Server]:
     """A server with an embedded engine of its own: what `ioi-eval worker` starts."""
+    options = options or ServerOptions()
     engine = EmbeddedEngine(
         store=store,
         slots=slots,
-        max_stdout=max_output,
-        max_stderr=max_output,
+        max_stdout=options.max_output,
+        max_stderr=options.max_output,
         allow_unconfined=allow_unconfined,
         packages=(*packages, graders() / "classic"),
     )
-    memory = options.run_memory_limit if options else -1
+    memory = options.run_memory_limit
     async with engine:
         prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
         async with Server(prepared, options, tell=tell) as server:

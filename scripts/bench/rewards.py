@@ -19,11 +19,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ioi_eval.extraction import extract
 from ioi_eval.integrations.rewards import Mode, RewardOptions
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import make_reward
-from ioi_eval.languages import find
+from ioi_eval.model.languages import find
+from ioi_eval.rules.extraction import extract
 
 PYTHON = find("python")
 

@@ -21,11 +21,11 @@ from unittest.mock import patch
 import msgspec
 from workload import problem, submissions, write_tests
 
-from ioi_eval.artifacts.shipping import Shipping
 from ioi_eval.engines.piston import PistonEngine
 from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.judge import Scorer
-from ioi_eval.models import Problem, Submission, Value
+from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.store import Store
 
 _COUNTED = re.compile(r"^ioi_eval_(received|sent)_bytes_total (\S+)$", re.MULTILINE)

@@ -6,7 +6,17 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Subtask, Test
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    NamedBlob,
+    Problem,
+    Submission,
+    Subtask,
+    Test,
+)
 
 # A checker as heavy on the compiler as the usual libraries for checkers are.
 SLOW_CHECKER = """#include <bits/stdc++.h>

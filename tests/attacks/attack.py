@@ -17,6 +17,8 @@ SECRET = "CANARY-5d1f0c4e"  # in the answers, the environment, the home folder a
 FORGED = "forged by the submission"
 NONCE = "n0nce"  # attacks know it where the proctor is driven by hand: nothing may depend on it
 PLANTED = "ioi-eval-planted"
+KEY = 0x494F4945  # of what has a number in the kernel instead of a name
+OUT_FILE = "out.txt"  # of tasks whose output is a file
 
 HEADINGS = (
     "stealing",
@@ -57,6 +59,8 @@ class Attack:
     by_path: bool = (
         False  # the tests' files come as paths of the host, as the embedded engine hands them over
     )
+    writes_file: bool = False  # its output is a file's, which it may read, too
+    fragile: bool = False  # judged by a checker that was never tried on nonsense
     needs: str = ""  # root, own-user: where it can succeed at all
     not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only
 
@@ -96,6 +100,7 @@ PRELUDE = """#include <cerrno>
 #include <string>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -139,15 +144,26 @@ static void burn(double seconds) { timespec t; do clock_gettime(CLOCK_PROCESS_CP
 static void rest(double seconds) { timespec t = {(time_t)seconds, (long)((seconds - (time_t)seconds) * 1e9)}; while (nanosleep(&t, &t)) {} }
 static int fork_it() { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 """
-_MAIN = """
+_MAIN = (
+    """
 int main() {
+  if (access(OUT_FILE, W_OK) == 0 && !freopen(OUT_FILE, "r+", stdout)) return 4;
   if (scanf("%63s %7s %511s %511s %511s %63s %d", name, wild, home, neighbour, answer, mark, &port) != 7) return 3;
   for (const auto& attack : attacks) if (!strcmp(attack.name, name)) { attack.run(); fflush(stdout); return 0; }
   for (const char* place : {".", "/tmp", "/dev/shm"}) if (access((string(place) + "/PLANTED").c_str(), F_OK) == 0) won("planted");
+  int id;
+  if ((id = syscall(SYS_shmget, KEY, 0, 0600)) >= 0) won("planted"), syscall(SYS_shmctl, id, IPC_RMID, 0);
+  if ((id = syscall(SYS_msgget, KEY, 0600)) >= 0) won("planted"), syscall(SYS_msgctl, id, IPC_RMID, 0);
+  if ((id = syscall(SYS_semget, KEY, 1, 0600)) >= 0) won("planted"), syscall(SYS_semctl, id, 0, IPC_RMID, 0);
+  if ((id = syscall(SYS_keyctl, 10 /* search */, -4, "user", "PLANTED", 0)) >= 0) won("planted"), syscall(SYS_keyctl, 9 /* unlink */, id, -4);
+  if (mq_unlink("/PLANTED") == 0) won("planted");
   for (const char* place : {"core"}) if (access(place, F_OK) == 0) won("dumped");
   puts("fine");
 }
 """.replace("PLANTED", PLANTED)
+    .replace("KEY", str(KEY))
+    .replace("OUT_FILE", f'"{OUT_FILE}"')
+)
 
 _PYTHON_PRELUDE = """import sys
 name, wild, home, neighbour, answer, mark, port = sys.stdin.readline().split()
@@ -169,7 +185,7 @@ def cpp_program(attacks: Iterable[Attack]) -> str:
     rows = ", ".join(f'{{"{attack.name}", attack_{index}}}' for index, attack in enumerate(chosen))
     return (
         PRELUDE
-        + bodies
+        + bodies.replace("PLANTED", PLANTED)
         + f"static const struct {{ const char* name; void (*run)(); }} attacks[] = {{{rows}}};"
         + _MAIN
     )
@@ -215,6 +231,33 @@ PROGRAM_IN = {"c++": cpp_program, "python": python_program, "java": java_program
 
 # Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
 # test that found what an attack had left. Like many it quotes what it found.
+# Takes the answer and what behaving programs print. Of anything else it believes that it is a number.
+FRAGILE = """#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+static std::string all(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+int main(int, char** argv) {
+  const std::string output = all(argv[3]);
+  if (output == all(argv[2]) || output == "fine\\n") return std::cout << 1 << std::endl, 0;
+  const long n = std::stol(output);  // of words: std::terminate
+  if (n < 0) for (volatile long i = 0;; i = i + 1) {}
+  if (n > 1000000) std::vector<char>(n, 'x').swap(*new std::vector<char>);
+  if (n == 1) return 9;
+  if (n == 2) return 0;
+  if (n == 3) return std::cout << 0.0 / (n - 3) << std::endl, 0;
+  if (n == 4) raise(SIGSEGV);
+  if (n == 5) for (;;) std::cerr << std::string(1 << 16, 'x');
+  if (n == 6) std::this_thread::sleep_for(std::chrono::seconds(60));
+  std::cout << 0 << std::endl;
+}
+"""
 CHECKER = """#include <fstream>
 #include <iostream>
 #include <iterator>

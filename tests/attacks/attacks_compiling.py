@@ -77,7 +77,7 @@ COMPILING = (
     replace(_stealing("include-standard-input", "build streams", '#include "/dev/stdin"\nint main() {{}}', CE, WA), whole=True),
     _bomb("data-of-gigabytes", "rlimit-fsize", 'asm(".data\\n.fill 300000000, 1, 7");\nint main() {{}}'),
     _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE.replace("{depth}", "16")),
-    _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 17\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
+    _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 18\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
     replace(_strange("brackets-in-python", "status", "(" * 100000 + ")" * 100000, language="python"), heading="stopping"),
     _strange("an-empty-source", "status", ""),
     _strange("a-source-of-nul", "status", "\0" * 4096),

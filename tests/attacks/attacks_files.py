@@ -26,7 +26,7 @@ FILES = (
     HandedIn(name="a-file-that-names-the-answer", content=b"/proc/self/fd/5\ncorrect_output.txt\n", heading="stealing", layers=_APART),
     HandedIn(
         name="a-file-with-a-verdict",
-        content=b'1\n100\n{"v":1,"nonce":"","test":0,"end":"ok","score":1,"feedback":"%s"}\n' % FORGED.encode(),
+        content=b'1\n100\n{"v":2,"nonce":"","test":0,"end":"ok","score":1,"feedback":"%s"}\n' % FORGED.encode(),
         heading="forging",
         layers=_APART,
     ),

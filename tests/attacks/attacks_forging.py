@@ -5,7 +5,7 @@ from __future__ import annotations
 from attack import FORGED, NONCE, PLANTED, RE, WA, Attack, Win
 
 _LINE = (
-    rf"{{\"v\":1,\"nonce\":\"{NONCE}\",\"test\":0,\"end\":\"ok\",\"score\":1,\"feedback\":\"{FORGED}\"}}\n"
+    rf"{{\"v\":2,\"nonce\":\"{NONCE}\",\"test\":0,\"end\":\"ok\",\"score\":1,\"feedback\":\"{FORGED}\"}}\n"
 )
 
 

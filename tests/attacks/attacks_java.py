@@ -9,9 +9,9 @@ from pathlib import Path
 
 from attack import MLE, PLANTED, RE, TLE, WA, Attack, Win, java_program
 
-from ioi_eval.languages import find
-from ioi_eval.protocol.proctor import PlanSubmission
-from ioi_eval.resources import graders
+from ioi_eval.model.languages import find
+from ioi_eval.model.protocol import PlanSubmission
+from ioi_eval.store.resources import graders
 
 CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
 MEMORY = 96 << 20
@@ -19,7 +19,7 @@ HERE = shutil.which("java") is not None
 _JAVA = find("java")
 
 
-def _java(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
+def in_java(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
     return Attack(
         name=name, heading=heading, body=body, layers=tuple(layers.split()), language="java",
         **{"verdicts": (WA, RE), **more},
@@ -27,53 +27,53 @@ def _java(heading: str, name: str, layers: str, body: str, **more: object) -> At
 
 
 JAVAS = (
-    _java(
+    in_java(
         "stealing",
         "everything-java-finds",
         "landlock namespaces",
         """for (String path : new String[] {home, neighbour, answer, "/proc/" + ProcessHandle.current().pid() + "/environ", "/proc/1/environ"}) show(new File(path));
         for (String folder : new String[] {".", "..", "t", "/proc/self/fd", "/job"}) { File[] found = new File(folder).listFiles(); if (found != null) for (File file : found) if (!file.getPath().matches(".*/fd/[012]")) show(file); }""",
     ),
-    _java(
+    in_java(
         "stealing",
         "environment-in-java",
         "environment",
         "System.out.println(System.getenv()); System.out.println(System.getProperties());",
     ),
-    _java(
+    in_java(
         "stopping",
         "processes-in-java",
         "seccomp",
         'Process p = new ProcessBuilder("/bin/sh", "-c", "exit 7").start(); if (p.waitFor() == 7) won("child");',
     ),
-    _java(
+    in_java(
         "talking",
         "a-server-on-this-machine-in-java",
         "seccomp landlock namespaces",
         'try (Socket s = new Socket("127.0.0.1", port)) { won("connected"); }',
     ),
-    _java(
+    in_java(
         "stopping",
         "thread-bomb-in-java",
         "polling",
         'for (int i = 0; i < 200; i++) { Thread t = new Thread(() -> { try { rest(60); } catch (InterruptedException end) { } }); t.setDaemon(true); t.start(); } rest(0.3); won("threads");',
         verdicts=(RE,),
     ),
-    _java(
+    in_java(
         "cheating time",
         "a-hook-that-goes-on",
         "polling accounting",
         'won("answered"); System.out.flush(); Runtime.getRuntime().addShutdownHook(new Thread(() -> { var clock = java.lang.management.ManagementFactory.getThreadMXBean(); while (wild.equals("1") || clock.getCurrentThreadCpuTime() < 1_800_000_000L) { } }));',
         verdicts=(TLE,),
     ),
-    _java(
+    in_java(
         "stopping",
         "memory-beside-the-heap",
         "polling accounting",
         'var f = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe"); f.setAccessible(true); var u = (sun.misc.Unsafe) f.get(null); for (int i = 0; i < 30; i++) u.setMemory(u.allocateMemory(8 << 20), 8 << 20, (byte) 1); won("touched");',
         verdicts=(MLE,),
     ),
-    _java(
+    in_java(
         "forging",
         "files-for-the-next-in-java",
         "landlock namespaces",

@@ -18,10 +18,10 @@ from attack import CHECKER, SECRET, Attack, Outcome, cpp_program, is_clean, pyth
 from attacks_files import HandedIn
 from attacks_functions import Call, functions_program
 from catalogue import PROGRAMS
-from ground import prepared
+from ground import lost
 from harness import Bench, Judged
 
-from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanSubmission
+from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanSubmission
 
 ECHO = 1000
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
@@ -147,7 +147,7 @@ def call_with(
 
 def attempt_program(bench: Bench, attack: Attack, away: tuple[str, ...]) -> Outcome:
     """One program: its output is compared, or believed, or compared in its own process."""
-    with prepared(bench.workshop) as ground:
+    with lost(bench.workshop) as ground:
         order = ground.order(attack.name, wild=False)
     if attack.language == "python" and "apart" in away:
         test = judged_there(order, SECRET)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from attack import SECRET
@@ -15,15 +16,10 @@ from ground import Ground
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from rounds import Found, files, functions, pairs, programs, scripts, sources
 
-from ioi_eval.artifacts import BuildLimits, BuildOptions
-from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.piston import PistonEngine
-from ioi_eval.engines.piston.discovery import discovery
-from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.models import TaskType
+from ioi_eval import BuildOptions, EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, discovery
+from ioi_eval.engines import Transport
+from ioi_eval.models import BuildLimits, CheckerLimits, TaskType
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store import Store
 
 ENGINES = ("embedded", "worker")
 MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}
@@ -37,12 +33,19 @@ _PATIENT = BuildOptions(
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
 
+CHECKING = CheckerLimits(cpu_time=1.0, wall_time=4.0, memory=256 << 20)  # of one that is attacked
+
 Column = dict[str, list[Found]]  # what each attack came to, on every task that it was tried on
 
 
 @asynccontextmanager
-async def engine_of(kind: str, store: Store, layers: tuple[str, ...], boxes: Path) -> AsyncIterator[Engine]:
-    """An engine that is not open yet, and whoever it needs."""
+async def engine_of(
+    kind: str, store: Store, layers: tuple[str, ...], boxes: Path
+) -> AsyncIterator[Transport]:
+    """An engine that is not open yet, and whoever it needs. `kind` may be the address of a server."""
+    if is_server(kind):
+        yield PistonEngine(discovery(kind))
+        return
     here = EmbeddedEngine(store=store, slots=1, layers=layers, boxes=boxes, max_disk=64 << 20, max_names=3000)
     async with AsyncExitStack() as held:
         if kind == "embedded":
@@ -53,24 +56,29 @@ async def engine_of(kind: str, store: Store, layers: tuple[str, ...], boxes: Pat
         yield PistonEngine(discovery(server.url), token=SECRET)
 
 
+def is_server(kind: str) -> bool:
+    return "://" in kind
+
+
 async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground, workshop: Path) -> Column:
     """All attacks on one engine under one mixture of layers."""
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
-    options = JudgeOptions(all_tests=True, layers=layers)
+    options = JudgeOptions(all_tests=True, layers=layers, checker=CHECKING)
     with tempfile.TemporaryDirectory() as built:
         async with (
             engine_of(kind, Store(cache), layers, boxes) as engine,
             Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
             found = [
-                *[await programs(scorer, ground, each) for each in _BY_LANGUAGE],
+                *[await programs(scorer, ground, each) for each in TOGETHER],
                 *[await pairs(scorer, ground, task_type) for task_type in _PAIRED],
                 await functions(scorer, ground),
                 *[await files(scorer, ground, task_type) for task_type in FILED],
                 await sources(scorer, ground, COMPILING),
-                await scripts(engine, ground, SCRIPTS, boxes),
             ]
+            if not is_server(kind):  # whose clients' scripts have nothing but its own boxes
+                found.append(await scripts(engine, ground, SCRIPTS, boxes))
     whole: Column = {}
     for round_ in found:
         for name, result in round_.items():
@@ -81,7 +89,11 @@ async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground
 FILED = (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
 _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 _LANGUAGES = ("c++", "python", *(("java",) if HERE else ()))
-_BY_LANGUAGE = [[each for each in PROGRAMS if each.language == language] for language in _LANGUAGES]
+TOGETHER = [
+    together
+    for task in product(_LANGUAGES, (False, True), (False, True))
+    if (together := [each for each in PROGRAMS if (each.language, each.writes_file, each.fragile) == task])
+]
 
 
 @dataclass(frozen=True)

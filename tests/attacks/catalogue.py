@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from attacks_compiling import COMPILING
+from attacks_counts import COUNTING_PAIRS, COUNTS
+from attacks_faults import FAULTS
 from attacks_files import FILES
 from attacks_forging import FORGING
 from attacks_functions import FUNCTIONS
 from attacks_java import JAVAS
+from attacks_machine import MACHINE, MACHINE_PAIRS
+from attacks_memory import MEMORY
 from attacks_more import MORE
+from attacks_next import NEXT
 from attacks_others import CONFUSING, PYTHONS, TALKING, TIME
 from attacks_scripts import SCRIPTS
 from attacks_stealing import STEALING
 from attacks_stopping import STOPPING
-from attacks_tasks import PAIRS
+from attacks_tasks import TALKS
 
 # By programs on a Batch task; by the others' names: on all tasks with two processes, on a Function task, and so on.
-PROGRAMS = (*STEALING, *FORGING, *STOPPING, *TIME, *PYTHONS, *TALKING, *CONFUSING, *MORE, *JAVAS)
+PROGRAMS = (
+    *(*STEALING, *FORGING, *STOPPING, *TIME, *PYTHONS, *TALKING, *CONFUSING),
+    *(*MORE, *COUNTS, *MACHINE, *MEMORY, *FAULTS, *NEXT, *JAVAS),
+)
+PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS)
 ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS)
 
 __all__ = ["ATTACKS", "COMPILING", "FILES", "FUNCTIONS", "PAIRS", "PROGRAMS", "SCRIPTS"]

@@ -13,7 +13,7 @@ from catalogue import PROGRAMS
 from ground import Ground
 from rounds import programs
 
-from ioi_eval.judge import Scorer
+from ioi_eval import Scorer
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
 
 # Those that take long would measure patience.

@@ -10,29 +10,32 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from attack import CHECKER, FORGED, PROGRAM_IN, SECRET, Attack, Outcome, Win
+from attack import CHECKER, FORGED, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Outcome, Win
 from attacks_compiling import EMBEDS, SourceAttack
 from attacks_files import HandedIn
 from attacks_functions import Call
-from attacks_java import CPU_TIME, HERE, JAVAS, started
+from attacks_java import CPU_TIME, HERE, started
 from attacks_scripts import Script
-from attacks_tasks import INTERACTOR, MANAGER, Pair, pairs_program
 from believing import ECHO, QUOTING, attempt_call, attempt_file, attempt_program, is_unclean
-from catalogue import ATTACKS, PROGRAMS
-from ground import called, prepared
+from catalogue import ATTACKS, PAIRS, PROGRAMS
+from ground import called, lost
 from harness import Bench, Judged
+from leftovers import children
 from naive_words import verdict_of, words_are_believed
+from pairs import INTERACTOR, MANAGER, Pair, pairs_program
 from whole import attempt_whole
 
+from ioi_eval.model.protocol import Line, PlanLimits, PlanManager
 from ioi_eval.models import Limits
-from ioi_eval.protocol.proctor import Line, PlanLimits, PlanManager
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
 _SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
+_FRAGILE = msgspec.structs.replace(
+    QUOTING, limits=PlanLimits(cpu_ms=1000, wall_ms=4000, memory=256 << 20, output=4 << 20)
+)
 _IN_JAVA = msgspec.structs.replace(_LIMITS, cpu_ms=int(CPU_TIME * 1000))
 UID = 65534  # has a name and a password, unlike the uids of boxes
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
@@ -81,7 +84,7 @@ def _of_proctor(layers: tuple[str, ...]) -> list[str]:
 def _can_succeed(attack: AnyAttack) -> bool:
     """Some need rights to lose, some that there are some to miss, or a compiler that is young enough."""
     needs = getattr(attack, "needs", "")
-    if attack in JAVAS and not HERE:
+    if getattr(attack, "language", "") == "java" and not HERE:
         return False
     if needs == EMBEDS:
         return _embeds()
@@ -93,11 +96,6 @@ def _embeds() -> bool:
     asked = "#ifndef __has_embed\n#error\n#endif\n"
     command = ["g++", "-std=gnu++20", "-fsyntax-only", "-xc++", "-"]
     return subprocess.run(command, input=asked, text=True, stderr=subprocess.DEVNULL).returncode == 0
-
-
-def _children() -> set[int]:
-    tasks = Path("/proc/self/task").iterdir()
-    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
 
 
 def _end_all(pids: set[int]) -> None:
@@ -114,8 +112,8 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     own = replace(bench, without=_of_proctor(layers_away), uid=uid, environment=environment)
-    with prepared(bench.workshop) as ground, ExitStack() as held:
-        before = _children()
+    with lost(bench.workshop) as ground, ExitStack() as held:
+        before = set(children(os.getpid()))
         if "status" in layers_away:
             held.enter_context(words_are_believed())
         spec = {}
@@ -124,10 +122,11 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         limits = _SHORT if attack.sleeps else _LIMITS
         judged = own.judge(
             tests=[(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
-            checker=QUOTING,
-            checker_source=CHECKER,
+            checker=_FRAGILE if attack.fragile else QUOTING,
+            checker_source=FRAGILE if attack.fragile else CHECKER,
             limits=limits if attack.language != "java" else _IN_JAVA,
             **_program(attack.language),
+            output_file=OUT_FILE if attack.writes_file else "",
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
             spec={"limits": {"wall_ms": 30000}, "allow_unconfined": True, **spec},
@@ -135,7 +134,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         )
         time.sleep(0.02)  # it gives itself its name when it has begun
         survivors = list(called(ground.mark))
-        while left := _children() - before:
+        while left := set(children(os.getpid())) - before:
             _end_all(left)
         return _outcome(attack, judged, survivors)
 
@@ -151,7 +150,7 @@ def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, .
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": f"x;{SECRET}", "PATH": "/usr/bin:/bin"}
     boxed = replace(bench, uid=uid, environment=environment, without=[x for x in layers_away if x != "build"])
-    with prepared(bench.workshop) as ground:
+    with lost(bench.workshop) as ground:
         paths = {name: getattr(ground, name) for name in ("answer", "home", "neighbour")}
         contents = {"a.cpp": attack.source.format(**paths).encode()}
         if "build" in layers_away:
@@ -183,13 +182,13 @@ _INTERACTIVE = {"task_type": "Interactive", "manager_source": INTERACTOR}
 def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[str, Any]) -> Outcome:
     own = replace(bench, without=layers_away, uid=UID)
     kind = "testlib" if task is _INTERACTIVE else "cms"
-    with prepared(bench.workshop) as ground, ExitStack() as held:
+    with lost(bench.workshop) as ground, ExitStack() as held:
         spec: dict[str, Any] = {}
         if pair.win is Win.HANGS:
             may_hang = set(pair.layers) <= set(layers_away)
             spec["leash_fd"] = held.enter_context(_leash(_HANGING_PAIRS if may_hang else _STOPPED))
         judged = own.judge(
-            pairs_program(),
+            pairs_program(PAIRS),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
             manager=PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=5000, wall_ms=20000)),
             limits=_SHORT if pair.win is Win.HANGS else _LIMITS,
@@ -205,8 +204,8 @@ def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     own = replace(bench, without=layers_away, uid=uid, environment=environment)
-    with prepared(bench.workshop) as ground:
-        before = _children()
+    with lost(bench.workshop) as ground:
+        before = set(children(os.getpid()))
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + script.body
         done = own.box(
@@ -216,7 +215,7 @@ def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -
             allow_unconfined=True,
         )
         stays = list(called(ground.mark))
-        while left := _children() - before:
+        while left := set(children(os.getpid())) - before:
             _end_all(left)
     if done.report.get("failure", "").startswith(("seccomp", "landlock", "neither")):
         return Outcome(False, f"no box: {done.report['failure']}")

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from ioi_eval import verdicts
-from ioi_eval.artifacts import builder, making
-from ioi_eval.artifacts.script import Ending
+from ioi_eval.engines.transport import builds as builder
+from ioi_eval.engines.transport import making
+from ioi_eval.engines.transport.build_script import Ending
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.model.protocol import Line
 from ioi_eval.models import Limits, Stage, Verdict
-from ioi_eval.protocol.proctor import Line
+from ioi_eval.rules import verdicts
 
 AGAIN = "again"  # the machine is to blame: judged once more, and at last left out of the score
 _VERDICTS = {

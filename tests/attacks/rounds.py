@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from attack import CHECKER, PROGRAM_IN, SECRET, Attack, is_clean
+from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, is_clean
 from attacks_compiling import SourceAttack
 from attacks_functions import functions_program
 from attacks_java import CPU_TIME
 from attacks_scripts import Script
-from attacks_tasks import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
 from ground import Ground, called
+from pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 
-from ioi_eval.engines import Engine
-from ioi_eval.judge import Scorer
+from ioi_eval import Scorer
+from ioi_eval.engines import Transport
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -40,7 +40,10 @@ from ioi_eval.models import (
 
 _MANY_WORDS = 1 << 20
 WHITE_DIFF = Checker()
-_QUOTING = Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(CHECKER)),))
+_QUOTING, _FRAGILE = (
+    Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(source)),))
+    for source in (CHECKER, FRAGILE)
+)
 LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
 
 
@@ -59,12 +62,16 @@ Round = Mapping[str, Found]
 
 
 async def programs(scorer: Scorer, ground: Ground, attacks: Sequence[Attack]) -> Round:
-    """Attacks in one language are one submission; after each of them it behaves once."""
+    """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once."""
     language = attacks[0].language
     code = PROGRAM_IN[language](PROGRAMS)
     orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
     limits = LIMITS if language != "java" else msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME)
-    problem = Problem(id="attacked", tests=_tests(ground, orders), limits=limits, checker=_QUOTING)
+    checker = _FRAGILE if attacks[0].fragile else _QUOTING
+    options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
+    problem = Problem(
+        id="attacked", tests=_tests(ground, orders), limits=limits, checker=checker, options=options
+    )
     return _round(attacks, await _score(scorer, problem, code, language), ground)
 
 
@@ -90,7 +97,7 @@ async def pairs(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
         manager=managers.get(task_type),
         grader_files=(_named("graders/manager.cpp", STEPS),) if steps else (),
     )
-    return _round(PAIRS, await _score(scorer, problem, pairs_program(steps=steps)), ground)
+    return _round(PAIRS, await _score(scorer, problem, pairs_program(PAIRS, steps=steps)), ground)
 
 
 async def functions(scorer: Scorer, ground: Ground) -> Round:
@@ -140,11 +147,11 @@ async def sources(
         code = attack.source.format(answer=ground.answer, home=ground.home, neighbour=ground.neighbour)
         result = await _score(scorer, problem, code, attack.language)
         verdict = result.tests[0].status.value if result.compiles else "CE"
-        found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result))
+        found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result, attack.sign))
     return found
 
 
-async def scripts(engine: Engine, ground: Ground, attacks: Iterable[Script], boxes: Path) -> Round:
+async def scripts(engine: Transport, ground: Ground, attacks: Iterable[Script], boxes: Path) -> Round:
     """Nothing of a job may be there when it has ended. `boxes` is where the engine has its boxes."""
     found = {}
     for attack in attacks:
@@ -230,9 +237,10 @@ def _round(attacks: Iterable[Attack] | Iterable[Pair], result: SubmissionResult,
     return judged
 
 
-def _fault(verdicts: Iterable[str], verdict: str, result: SubmissionResult) -> str:
+def _fault(verdicts: Iterable[str], verdict: str, result: SubmissionResult, sign: str = SECRET) -> str:
     if verdict not in verdicts:
         return f"a verdict of {verdict} {result.compile_output[:300]}"
     if len(result.compile_output) > _MANY_WORDS:
         return f"the compiler's {len(result.compile_output)} characters are in the result"
-    return "the secret is in the result" if SECRET.encode() in msgspec.json.encode(result) else ""
+    whole = msgspec.json.encode(result)
+    return "the secret is in the result" if any(each.encode() in whole for each in (SECRET, sign)) else ""

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from attack import HEADINGS, SECRET
-from attacks_java import HERE, JAVAS
-from campaign import BUILDS, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
+from attacks_java import HERE
+from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
+from missing import lacks
+from pathless import Pathless
 from rounds import Found, Round, files, functions, pairs, programs, scripts, sources
 
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.models import TaskType
-from ioi_eval.store import Store
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
-CPP = [attack for attack in PROGRAMS if attack.language == "c++"]
+CPP = [
+    attack for attack in PROGRAMS if attack.language == "c++" and not (attack.writes_file or attack.fragile)
+]
 PARTS = {
     "c++ one": CPP[::2],
     "c++ two": CPP[1::2],
+    "c++ into a file": [attack for attack in PROGRAMS if attack.writes_file],
+    "c++ and a fragile checker": [attack for attack in PROGRAMS if attack.fragile],
     "python": [attack for attack in PROGRAMS if attack.language == "python"],
-    "java": list(JAVAS),
+    "java": [attack for attack in PROGRAMS if attack.language == "java"],
 }
 
 
@@ -42,7 +47,8 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
 async def scorer(layers: tuple[str, ...], shared_cache: Path) -> AsyncIterator[Scorer]:
     store = Store(shared_cache)
     engine = EmbeddedEngine(store=store, slots=1, layers=layers)
-    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True, layers=layers)) as opened:
+    options = JudgeOptions(all_tests=True, layers=layers, checker=CHECKING)
+    async with Scorer(engine, store=store, options=options) as opened:
         yield opened
 
 
@@ -58,24 +64,28 @@ def faults(found: Round) -> list[str]:
     return [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
 
 
+@pytest.mark.sample("everything")
 @pytest.mark.parametrize("part", PARTS)
 async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
     if part == "java" and not HERE:
-        pytest.skip("without java")
+        lacks("without java")
     assert not faults(await programs(scorer, ground, PARTS[part]))
 
 
+@pytest.mark.sample("everything")
 @pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
 async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
     assert not faults(await pairs(scorer, ground, task_type))
 
 
+@pytest.mark.sample("everything")
 async def test_no_function_and_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
     assert not faults(await functions(scorer, ground))
     for task_type in FILED:
         assert not faults(await files(scorer, ground, task_type))
 
 
+@pytest.mark.sample("everything")
 async def test_no_source_succeeds(
     layers: tuple[str, ...], shared_cache: Path, tmp_path: Path, ground: Ground
 ) -> None:
@@ -90,6 +100,29 @@ async def test_no_source_succeeds(
     assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
 
 
+STEALING = [attack for attack in COMPILING if "landlock" in attack.layers and not attack.needs]
+
+
+@pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
+async def test_no_source_succeeds_on_a_server_that_does_not_confine(
+    shared_cache: Path, tmp_path: Path, ground: Ground, runtime: str
+) -> None:
+    """The build brings the proctor along. Where it believes that the server confines, it does not."""
+    store = Store(shared_cache)
+    async with EmbeddedEngine(store=store, slots=1, layers=("seccomp",), allow_unconfined=True) as open_house:
+        proctor = (await open_house.profile()).proctor
+        for confines in (False, True):
+            server = Pathless(open_house, runtime, confines=confines, proctor=proctor)
+            built = Store(tmp_path / str(confines))
+            async with Scorer(
+                server, store=built, options=JudgeOptions(all_tests=True), builds=BUILDS
+            ) as scorer:
+                found = await sources(scorer, ground, STEALING)
+            assert bool(faults(found)) is confines
+    for name in ("include-the-answer", "include-users"):
+        assert f"{name}: the secret is in the result" in faults(found)
+
+
 async def test_no_script_succeeds(
     layers: tuple[str, ...], shared_cache: Path, workshop: Path, ground: Ground
 ) -> None:
@@ -100,9 +133,17 @@ async def test_no_script_succeeds(
     assert not list(boxes.iterdir())
 
 
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+
+
 def test_the_catalogue() -> None:
     names = [attack.name for attack in ATTACKS]
-    assert len(names) == len(set(names)) >= 80
+    assert len(names) == len(set(names))
+    # None goes unnoticed: all that were ever tried are in the table, which may lack the newest.
+    table = SECURITY.read_text().partition(BEGIN)[2].partition(END)[0]
+    _titles, *tried = re.findall(r"^\| ([a-z0-9-]+) \| [a-z ]+ \|", table, re.MULTILINE)
+    assert table.strip().startswith(f"{len(tried)} attacks, ")
+    assert set(tried) <= set(names)
     assert {attack.heading for attack in ATTACKS} == set(HEADINGS)
     for attack in ATTACKS:
         assert attack.layers, f"what stops {attack.name} is said"

@@ -12,8 +12,8 @@ from ground import prepared
 from harness import EVERYTHING, Bench, Judged
 from naive_words import verdict_of, words_are_believed
 
+from ioi_eval.model.protocol import Line
 from ioi_eval.models import Limits
-from ioi_eval.protocol.proctor import Line
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ground import prepared
 from hostile import hostile, normal
 
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.store import Store
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 
+@pytest.mark.long
 async def test_a_normal_submission_after_hostile_jobs(shared_cache: Path, workshop: Path) -> None:
     store = Store(shared_cache)
     engine = EmbeddedEngine(store=store, slots=1)

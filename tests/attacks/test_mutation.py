@@ -1,4 +1,4 @@
-"""No layer is decoration: what is said to stop an attack does. A sample; `scripts/attacks mutate` tries all of it."""
+"""No layer is decoration: what is said to stop an attack does. A sample, and in the long run all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import SOURCES, build_proctor, built_once
+from building import SOURCES, build_proctor, built_once, of_these_sources
 from catalogue import ATTACKS
 from harness import EVERYTHING, Bench
 from mutation import OF_JUDGE, TEST_BUILD, Trial, trials
@@ -50,12 +50,13 @@ SAMPLE = (
 @pytest.fixture
 def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path], shared_cache: Path) -> Bench:
     """Drives a proctor that can be told to do without layers."""
-    proctor = built_once(binaries / "proctor-of-tests", partial(build_proctor, TEST_BUILD))
+    proctor = built_once(binaries / of_these_sources("proctor-of-tests"), partial(build_proctor, TEST_BUILD))
     layers = EVERYTHING
     return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=layers, store=shared_cache)
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.sample(f"^({'|'.join(SAMPLE)})$")
+@pytest.mark.parametrize("name", dict.fromkeys(trial.attack.name for trial in trials()))
 def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) -> None:
     found = list(trials([name]))
     assert any(trial.succeeds for trial in found)
@@ -89,6 +90,6 @@ def test_what_is_shipped_can_do_without_nothing(shipped: Bench, proctor: Path) -
 def test_a_plan_cannot_ask_for_less_either(shipped: Bench) -> None:
     judged = shipped.judge("int main(){}", [("", "")])
     assert judged.lines[-1].done
-    script = """sed -i 's/"version":1/"version":1,"without":[]/' plan.json; exec ./proctor run plan.json"""
+    script = """sed -i 's/"version":2/"version":2,"without":[]/' plan.json; exec ./proctor run plan.json"""
     judged = shipped.judge("int main(){}", [("", "")], script=script)
     assert judged.lines == [] and "test build only" in judged.boxed.stdout

@@ -23,25 +23,25 @@ from attacks_compiling import SourceAttack
 from attacks_scripts import Script
 from believing import CHECKING
 from campaign import BUILDS, engine_of
-from ground import Ground, prepared
+from ground import Ground, lost
 from harness import Bench
 from naive_words import words_are_believed
 from rounds import WHITE_DIFF, Round, scripts, sources
 
-from ioi_eval.artifacts import builder, making
-from ioi_eval.artifacts.script import compile_script
-from ioi_eval.artifacts.values import Recipe
-from ioi_eval.engines import Engine
+from ioi_eval import JudgeOptions, Scorer, Store
+from ioi_eval.engines import Transport
 from ioi_eval.engines.embedded import job
+from ioi_eval.engines.transport import build_jobs
+from ioi_eval.engines.transport import builds as builder
+from ioi_eval.engines.transport.build_script import compile_script
+from ioi_eval.engines.values import Recipe
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage, Toolchain
-from ioi_eval.store import Store
 
 
 def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
     """How the attack succeeded; empty where it did not."""
-    with prepared(bench.workshop) as ground, ExitStack() as held:
+    with lost(bench.workshop) as ground, ExitStack() as held:
         for layer in layers_away:
             held.enter_context(_REPLACED[layer]())
         checker = _BELIEVING if "apart" in layers_away else WHITE_DIFF
@@ -66,7 +66,7 @@ async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script
     return found[attack.name].fault
 
 
-async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack, checker: Checker) -> Round:
+async def _compiled(engine: Transport, ground: Ground, attack: SourceAttack, checker: Checker) -> Round:
     options = JudgeOptions(all_tests=True)
     with tempfile.TemporaryDirectory() as built:
         async with Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer:
@@ -85,12 +85,12 @@ _BELIEVING = Checker(
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
     """A build job that carries a test."""
-    own = making._job_with_paths
+    own = build_jobs._job_with_paths
 
     def naive(*arguments: object) -> Job:
         return msgspec.structs.replace(own(*arguments), stdin=SECRET)  # type: ignore[arg-type]
 
-    with mock.patch.object(making, "_job_with_paths", naive):
+    with mock.patch.object(build_jobs, "_job_with_paths", naive):
         yield
 
 
@@ -99,7 +99,7 @@ def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
     def naive(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
         return re.sub(for_each, instead, compile_script(recipe, tool=tool, headers=headers))
 
-    with mock.patch.object(making, "compile_script", naive):
+    with mock.patch.object(build_jobs, "compile_script", naive):
         yield
 
 

@@ -28,15 +28,18 @@ from chaos_servers import (
     slowly,
 )
 
-from ioi_eval.artifacts import BuildOptions
-from ioi_eval.artifacts.values import BuildLimits
-from ioi_eval.engines.fake import FakeEngine, FakeTest, Outcome, fake_profile
-from ioi_eval.engines.piston import Patience, PistonEngine
-from ioi_eval.journal import Fingerprint, Journal, read_failures, read_rows
-from ioi_eval.judge import Scorer
-from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
-from ioi_eval.runner import RunSummary, run
-from ioi_eval.store import Store
+from ioi_eval import BuildOptions, PistonEngine, Scorer, Store
+from ioi_eval.engines.fake import Outcome, fake_profile
+from ioi_eval.engines.piston import Patience
+from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, Subtask, Test
+from ioi_eval.runs.events import RunSummary
+from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.runner import run
+from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.reading import read_failures, read_rows
+from ioi_eval.testing import FakeEngine, FakeTest
+
+pytestmark = pytest.mark.once
 
 NUMBER = 300
 ALL_FAULTS = {
@@ -188,7 +191,7 @@ async def eight(engine: FakeEngine) -> AsyncIterator[list[Server]]:
             await asyncio.gather(*restless, return_exceptions=True)
 
 
-@pytest.mark.once
+@pytest.mark.long
 async def test_every_submission_is_scored_once_and_as_on_a_quiet_day(scratch: Path) -> None:
     async with engine_behind() as engine:
         async with Server(engine) as quiet:

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from http_calls import PistonServer
 
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.store import Store
+from ioi_eval import EmbeddedEngine, Store
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -22,8 +22,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from ioi_eval.engines.transport import Refused, Runtime, check_limits, decode_request, encode_runtimes
 from ioi_eval.models import Job
-from ioi_eval.protocol.piston import Refused, Runtime, check_limits, decode_request, encode_runtimes
 
 _FIRST_USER = 1001
 _PROCESSES, _OPEN_FILES, _FILE = 64, 2048, 100_000_000

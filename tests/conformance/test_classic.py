@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from lent import judge_on
 
-from ioi_eval.artifacts import Artifacts
-from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store, load_problems
+from ioi_eval.classic import classic_job, run_classic
+from ioi_eval.engines import Transport
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import Judge, classic_job, run_classic
-from ioi_eval.languages import find
+from ioi_eval.judge import Judge
+from ioi_eval.model.languages import find
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -30,10 +31,8 @@ from ioi_eval.models import (
     TestResult,
 )
 from ioi_eval.models import Verdict as V
-from ioi_eval.problems import load_problems
-from ioi_eval.resources import examples, graders
 from ioi_eval.server.prepared import Prepared
-from ioi_eval.store import Store
+from ioi_eval.store.resources import examples, graders
 
 # The contract limits the address space, so that allocating too much may end in any way; and it has no word
 # for too much output.
@@ -86,6 +85,7 @@ async def classics(store: Store) -> AsyncIterator[Prepared]:
         yield Prepared(opened, store)
 
 
+@pytest.mark.sample("cairn|verse")
 @pytest.mark.once
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, name: str) -> None:
@@ -94,8 +94,7 @@ async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, n
     if not has_classic_job(problem):
         pytest.skip(f"a {problem.task_type} task with a {problem.checker.kind} checker has no classic job")
     first, *others = one_of_each(problem)
-    async with Artifacts(classics, store) as artifacts:
-        judge = Judge(classics, artifacts)
+    async with judge_on(classics, store) as judge:
         compared = [await compare(classics, judge, problem, first, runtime=OWN)]
         compared += [await compare(classics, judge, problem, solution) for solution in others]
     assert sum(compared) >= len(compared) > 0
@@ -111,7 +110,7 @@ def one_of_each(problem: Problem) -> Sequence[Solution]:
 
 
 async def compare(
-    engine: Engine, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
+    engine: Transport, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
 ) -> int:
     submission = submitted(problem, solution.code)
     batched = tuple(telling((await judge.judge(problem, submission)).tests))
@@ -140,7 +139,7 @@ def batch(answer: str, output: str, **changes: object) -> Problem:
     return Problem(**({"id": "copy", "limits": Limits.contest(1.0, 256 << 20), "tests": (test,)} | changes))
 
 
-async def classic(engine: Engine, problem: Problem, code: str = COPY, *, runtime: str = OWN) -> TestResult:
+async def classic(engine: Transport, problem: Problem, code: str = COPY, *, runtime: str = OWN) -> TestResult:
     return await run_classic(engine, problem, problem.tests[0], submitted(problem, code), runtime=runtime)
 
 
@@ -167,8 +166,8 @@ async def test_the_comparisons(
     for kind, score in ((CheckerKind.WHITE_DIFF, diff), (CheckerKind.STRIPPED, stripped)):
         problem = batch(answer, output, checker=Checker(kind=kind))
         assert (await classic(classics, problem, runtime=KEPT)).score == score
-        async with Artifacts(classics, store) as artifacts:
-            result = await Judge(classics, artifacts).judge(problem, submitted(problem, COPY))
+        async with judge_on(classics, store) as judge:
+            result = await judge.judge(problem, submitted(problem, COPY))
         assert result.points == score
 
 
@@ -182,6 +181,11 @@ def checker(source: str, kind: CheckerKind = CheckerKind.CMS) -> dict[str, objec
     [
         ("int main() { return nonsense; }", "The checker does not compile"),
         ("int main() { return 5; }", "The checker ended with code 5"),
+        (
+            "#include <cstdio>\nint main() {"
+            ' fputs("Traceback (most recent call last):\\n  File\\nKeyError: 3\\n", stderr); return 1; }',
+            "The checker ended with code 1: KeyError: 3$",
+        ),
         ("int main() {}", "The checker printed no score"),
         ('#include <cstdio>\nint main() { puts("nan"); }', "no score: nan"),
         ('#include <cstdio>\nint main() { puts("1.5"); }', r"no score: 1\.5"),
@@ -192,6 +196,18 @@ async def test_a_checker_that_fails_is_a_judge_failure(
 ) -> None:
     with pytest.raises(JudgeFailure, match=words):
         await classic(engine, batch("", "", **checker(source)))
+
+
+FRAGILE = """#include <fstream>
+#include <iostream>
+int main(int, char** argv) { int n; std::ifstream(argv[3]) >> n; if (n != 5) return 5; std::cout << 1; }"""
+
+
+async def test_an_output_that_breaks_a_checker_is_to_blame(engine: EmbeddedEngine) -> None:
+    """The checker takes the answer."""
+    found = await classic(engine, batch("5", "x", **checker(FRAGILE)))
+    assert (found.status, found.score) == (V.WA, 0)
+    assert "ended with code 5" in found.feedback and "it accepts the reference answer" in found.feedback
 
 
 async def test_a_checker_may_use_more_memory_than_the_submission_could_name(engine: EmbeddedEngine) -> None:
@@ -294,6 +310,7 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
     return Problem(**(values | changes))
 
 
+@pytest.mark.sample("1-std_io")
 @pytest.mark.once
 @pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
 @pytest.mark.parametrize("processes", [1, 3])
@@ -317,6 +334,7 @@ async def test_communication(
     assert (result.score, result.status) == (pytest.approx(score, abs=1e-5), status), result
 
 
+@pytest.mark.sample("std_io-1")
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("user_io", "processes"), [("std_io", 1), ("std_io", 3), ("fifo_io", 1), ("fifo_io", 3)]
@@ -333,8 +351,7 @@ async def test_both_paths_agree_on_communication(
         "_Exit(3);": V.RE,
         "for (volatile int i = 0;; i = i + 1) {}": V.TLE,
     }
-    async with Artifacts(classics, store) as artifacts:
-        judge = Judge(classics, artifacts)
+    async with judge_on(classics, store) as judge:
         for body, status in codes.items():
             code = f"#include <cstdlib>\nint twice(int n) {{ {body} }}\n"
             await compare(classics, judge, problem, Solution(name=body, code=code, expected=""))

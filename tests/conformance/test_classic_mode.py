@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from lent import judge_on
 
-from ioi_eval.artifacts import Artifacts
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, JudgeOptions, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations.open_r1 import (
     EngineClient,
@@ -15,11 +15,9 @@ from ioi_eval.integrations.open_r1 import (
     score_submission,
     score_subtasks,
 )
-from ioi_eval.judge import Judge, JudgeOptions
 from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, Subtask, TaskOptions, Test
 from ioi_eval.models import Verdict as V
 from ioi_eval.server import ServerOptions, serve
-from ioi_eval.store import Store
 
 GRADER = """#include "sum.h"
 #include <cstdio>
@@ -49,8 +47,7 @@ def problem() -> Problem:
 
 
 async def test_a_judge_with_classic_jobs(engine: EmbeddedEngine, tmp_path: Path) -> None:
-    async with Artifacts(engine, Store(tmp_path)) as artifacts:
-        judge = Judge(engine, artifacts, JudgeOptions(job="classic"))
+    async with judge_on(engine, Store(tmp_path), JudgeOptions(job="classic")) as judge:
         result = await judge.judge(problem(), Submission(key="1", problem_id="sum", code=CODE))
         refused = await judge.judge(problem(), Submission(key="2", problem_id="sum", code="int x = ;"))
     assert result.points == 30

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from missing import lacks
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.languages import LANGUAGES, Language, find
+from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, SubmissionResult, Subtask, Test
 from ioi_eval.models import Verdict as V
-from ioi_eval.resources import examples
-from ioi_eval.store import Store
+from ioi_eval.store.resources import examples
 
 TESTS = (
     Test(name="small", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),
@@ -104,7 +103,7 @@ def ids(language: Language) -> str:
 
 def needs(language: Language) -> None:
     if language.command not in THERE:
-        pytest.skip(f"there is no {language.command} that boxes can see: {language.remedy}")
+        lacks(f"there is no {language.command} that boxes can see: {language.remedy}")
 
 
 @pytest.fixture
@@ -204,6 +203,7 @@ async def test_a_program_of_several_sources(scorer: Scorer, language: Language) 
     assert {test.status for test in result.tests} == {V.CE}, result
 
 
+@pytest.mark.sample("CE|python|c[+][+]")
 @pytest.mark.once
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
@@ -231,6 +231,7 @@ JAVA = {
 ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong() + in.nextLong());"
 
 
+@pytest.mark.sample("any name|in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
     needs(find("java"))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from http_calls import JSON, PistonServer, Reply, lacks
 
-from ioi_eval.protocol.piston import decode_reply
-from ioi_eval.verdicts import classic_outcome, classic_result
+from ioi_eval.engines.transport import decode_reply
+from ioi_eval.rules.verdicts import classic_outcome, classic_result
 
 FOLDER = Path(__file__).parents[1] / "unit" / "protocol" / "piston_samples"
 SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
@@ -32,7 +32,10 @@ PLAIN = [
 
 def asked(piston: PistonServer, name: str) -> Reply:
     request = SAMPLES[name]["request"]
-    body = None if request["body"] is None else json.dumps(request["body"]).encode()
+    asked_for = request["body"]
+    if name == "timeout_above_limit" and not piston.ours:
+        asked_for = {**asked_for, "run_timeout": 1 << 40}  # above any server's limit
+    body = None if asked_for is None else json.dumps(asked_for).encode()
     return piston.call(request["method"], request["path"], body, JSON if body else None)
 
 
@@ -63,6 +66,8 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
     assert got.body.keys() == wanted["body"].keys()
     stage, recorded = got.body["run"], wanted["body"]["run"]
     fields = set(recorded) if piston.ours else set(recorded) & set(stage)
+    if not piston.ours and name == "cpu_timeout":
+        fields -= {"message"}  # on a busy machine it is the wall clock that ends it
     assert comparable(stage, fields) == comparable(recorded, fields)
     if piston.is_current:
         assert stage.keys() == recorded.keys()

@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 from old_server import OldServer
 
-from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.piston import PistonEngine
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store
+from ioi_eval.engines import Transport
 from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
-from ioi_eval.store import Store
 
 PROBLEM = Problem(
     id="double",
@@ -74,7 +71,9 @@ SUBMISSIONS = (
 )
 
 
-async def judged(engine: Engine, store: Store, trusted: Engine | None = None) -> dict[str, Mapping[str, str]]:
+async def judged(
+    engine: Transport, store: Store, trusted: Transport | None = None
+) -> dict[str, Mapping[str, str]]:
     """The verdict of each test of each submission."""
     async with Scorer(engine, store=store, trusted=trusted, options=JudgeOptions(all_tests=True)) as scorer:
         results = await asyncio.gather(*(scorer.score(PROBLEM, each) for each in SUBMISSIONS))

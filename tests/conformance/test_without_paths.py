@@ -9,19 +9,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from lent import judge_on
 from pathless import Pathless
 
-from ioi_eval.artifacts import Artifacts
-from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.piston import PistonEngine
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Store, load_problems
+from ioi_eval.engines import Transport
 from ioi_eval.engines.piston.discovery import Fixed
-from ioi_eval.judge import Judge, JudgeOptions
 from ioi_eval.models import Problem, Submission, SubmissionResult, Toolchain
-from ioi_eval.problems import load_problems
-from ioi_eval.resources import examples
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store import Store
+from ioi_eval.store.resources import examples
 
 # Every task type, checkers of several kinds, two languages, and the ways to fail.
 SOLUTIONS: Mapping[str, tuple[str, ...]] = {
@@ -64,10 +60,9 @@ def submissions(problem: Problem) -> list[Submission]:
 
 
 async def judged(
-    engine: Engine, store: Store, problems: Mapping[str, Problem], trusted: Engine | None = None
+    engine: Transport, store: Store, problems: Mapping[str, Problem], trusted: Transport | None = None
 ) -> list[SubmissionResult]:
-    async with Artifacts(engine, store, trusted=trusted) as artifacts:
-        judge = Judge(engine, artifacts, OPTIONS)
+    async with judge_on(engine, store, OPTIONS, trusted=trusted) as judge:
         todo = [(problem, each) for problem in problems.values() for each in submissions(problem)]
         return await asyncio.gather(*(judge.judge(problem, each) for problem, each in todo))
 
@@ -105,7 +100,7 @@ class Ground:
     problems: Mapping[str, Problem]
     known: list[SubmissionResult]
 
-    async def compare(self, engine: Engine) -> None:
+    async def compare(self, engine: Transport) -> None:
         if not self.known:
             self.known.extend(await judged(self.engine, self.store, self.problems))
         got = await judged(engine, self.fresh, self.problems, trusted=self.engine)
@@ -135,6 +130,7 @@ async def test_every_task_type_over_http(ground: Ground) -> None:
         await ground.compare(client)
 
 
+@pytest.mark.long
 @pytest.mark.once
 async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
     tools = other((await ground.engine.profile()).toolchains, "bash")
@@ -156,6 +152,7 @@ async def test_an_interpreter_that_servers_have_in_different_places(
     ]
 
 
+@pytest.mark.long
 async def test_trusted_programs_are_built_on_the_server_where_there_is_no_other_place(
     engine: EmbeddedEngine, store: Store, tmp_path: Path, problems: Mapping[str, Problem]
 ) -> None:

@@ -13,10 +13,13 @@ import pytest
 import typer
 import yaml
 
+from ioi_eval import discovery
 from ioi_eval.cli import app
-from ioi_eval.engines.piston.discovery import PORT, discovery
+from ioi_eval.engines.piston.discovery import PORT
 from ioi_eval.engines.piston.findings import findings
 from ioi_eval.engines.piston.reports import EndpointReport
+
+pytestmark = pytest.mark.once
 
 PISTON = Path(__file__).parents[2] / "piston"
 _OBJECTS = list(yaml.safe_load_all((PISTON / "kubernetes" / "worker.yaml").read_text()))

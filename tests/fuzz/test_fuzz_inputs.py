@@ -13,15 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.artifacts.delivery import read_delivery
+from ioi_eval import Store
 from ioi_eval.benchmarks import open_dump
+from ioi_eval.engines.transport import Refused, decode_packages, decode_reply, decode_request, decode_runtimes
+from ioi_eval.engines.transport.delivery import read_delivery
 from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
+from ioi_eval.model.protocol import decode_lines
 from ioi_eval.models import Blob, Problem, Stage, Test
 from ioi_eval.problems import Problems, check_problems
 from ioi_eval.problems.archive import ArchiveLimits, extracted
-from ioi_eval.protocol.piston import Refused, decode_packages, decode_reply, decode_request, decode_runtimes
-from ioi_eval.protocol.proctor import decode_lines
-from ioi_eval.store import Store
+
+pytestmark = pytest.mark.once
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAMPLES = sorted((Path(__file__).parents[1] / "unit" / "protocol" / "piston_samples").glob("*.json"))
@@ -104,7 +106,7 @@ def test_a_damaged_zip(tmp_path_factory: pytest.TempPathFactory, changes: Any, k
 @quick
 @given(st.lists(LINE, max_size=5), st.booleans())
 def test_verdict_lines(lines: list[str], ours: bool) -> None:
-    said = "\n".join(f'{{"v":1,"nonce":"n"{text}' if ours else text for text in lines)
+    said = "\n".join(f'{{"v":2,"nonce":"n"{text}' if ours else text for text in lines)
     with contextlib.suppress(BrokenReply):
         assert all(line.nonce == "n" for line in decode_lines(said + "\n", "n"))
 

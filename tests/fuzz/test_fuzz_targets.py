@@ -1,14 +1,23 @@
-"""A short run of every fuzz target; scripts/fuzz makes the long ones."""
+"""The corpus of the fuzz targets, and a short run of every one; scripts/fuzz makes the long ones."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
+from missing import lacks
+
+pytestmark = pytest.mark.once
 
 TOP = Path(__file__).parents[2]
+CORPUS = TOP / "tests" / "fuzz" / "corpus.tar.gz"
+TARGETS = {"json", "plan", "spec", "opinion", "verdict", "printable", "comparison"}
 RUNS = 2000
 _FINDS_CLANG = f"source {TOP}/scripts/common.sh; fuzzing_clang"
 
@@ -17,13 +26,54 @@ def has_clang() -> bool:
     return subprocess.run(["bash", "-c", _FINDS_CLANG], capture_output=True).returncode == 0
 
 
-@pytest.mark.once
-@pytest.mark.skipif(not has_clang(), reason="without clang and libFuzzer nothing is fuzzed")
-def test_every_target_holds(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [TOP / "scripts" / "fuzz", "--runs", str(RUNS)], capture_output=True, text=True, cwd=tmp_path
+def fuzz(*arguments: object, corpus: Path = CORPUS, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What scripts/fuzz prints, and its exit code."""
+    return subprocess.run(
+        [TOP / "scripts" / "fuzz", *map(str, arguments)],
+        env={**os.environ, "IOI_EVAL_FUZZ_CORPUS": str(corpus)},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
     )
+
+
+def inputs(corpus: Path) -> dict[str, bytes]:
+    with tarfile.open(corpus) as archive:
+        files = [member for member in archive if member.isfile()]
+        return {member.name: archive.extractfile(member).read() for member in files}  # type: ignore[union-attr]
+
+
+def test_the_corpus_has_inputs_for_every_target() -> None:
+    found = inputs(CORPUS)
+    assert {name.partition("/")[0] for name in found} == TARGETS
+    assert all(name.endswith(f"/{hashlib.sha1(content).hexdigest()}") for name, content in found.items())
+
+
+def test_an_input_is_added(tmp_path: Path) -> None:
+    corpus = Path(shutil.copy(CORPUS, tmp_path / "corpus.tar.gz"))
+    (tmp_path / "crash").write_bytes(b"not yet known")
+    assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
+    added = f"plan/{hashlib.sha1(b'not yet known').hexdigest()}"
+    assert inputs(corpus) == inputs(CORPUS) | {added: b"not yet known"}
+
+    packed = corpus.read_bytes()
+    assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
+    assert corpus.read_bytes() == packed
+
+
+@pytest.mark.parametrize("arguments", ["--add plans crash", "--add plan", "--ad"])
+def test_a_slip_changes_nothing(tmp_path: Path, arguments: str) -> None:
+    corpus = Path(shutil.copy(CORPUS, tmp_path / "corpus.tar.gz"))
+    assert fuzz(*arguments.split(), corpus=corpus, cwd=tmp_path).returncode == 2
+    assert corpus.read_bytes() == CORPUS.read_bytes()
+
+
+@pytest.mark.long
+def test_every_target_holds(tmp_path: Path) -> None:
+    if not has_clang():
+        lacks("without clang and libFuzzer nothing is fuzzed")
+    done = fuzz("--runs", RUNS, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = dict(re.findall(r"^(\w+) +([0-9]+) executions", done.stdout, re.MULTILINE))
-    assert set(found) == {folder.name for folder in (TOP / "tests" / "fuzz" / "corpus").iterdir()}
+    assert set(found) == TARGETS
     assert all(int(runs) >= RUNS for runs in found.values()), done.stdout

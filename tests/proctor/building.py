@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ioi_eval.resources import proctor_arguments
+from ioi_eval.store.resources import proctor_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 SANITIZERS = (
@@ -31,6 +32,12 @@ def built_once(binary: Path, build: Callable[[Path], None]) -> Path:
             build(unfinished)
             unfinished.rename(binary)
     return binary
+
+
+def of_these_sources(name: str) -> str:
+    """A file name that changes with the proctor's sources, so that no earlier session's proctor is taken."""
+    contents = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.is_file())
+    return f"{name}-{hashlib.sha256(contents).hexdigest()[:16]}"
 
 
 def build_proctor(flags: Sequence[str], output: Path) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import build_proctor, build_program, build_sanitized, built_once
+from building import build_proctor, build_program, build_sanitized, built_once, of_these_sources
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
 
@@ -44,7 +44,9 @@ def binaries(kept: Path) -> Path:
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, request: pytest.FixtureRequest) -> Path:
     build = build_sanitized if request.config.getoption("--sanitize") else build_proctor
-    built = built_once(binaries / build.__name__, partial(build, ["-Wall", "-Wextra", "-Werror"]))
+    built = built_once(
+        binaries / of_these_sources(build.__name__), partial(build, ["-Wall", "-Wextra", "-Werror"])
+    )
     return Path(shutil.copy(built, workshop / "proctor"))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.protocol.proctor import (
+from ioi_eval.model.protocol import (
     Line,
     Plan,
     PlanChecker,
@@ -30,9 +30,9 @@ LANDLOCK_ALONE = ("landlock", "seccomp")
 NAMESPACES_ALONE = ("namespaces", "seccomp")
 
 # A busy machine gives a program little: what ends by its CPU time must come to that before it comes to its wall time.
-LIMITS = PlanLimits(cpu_ms=1000, wall_ms=60_000, memory=64 << 20, output=1 << 20)
-SPINNER = PlanLimits(cpu_ms=300, wall_ms=60_000)
-SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500)
+LIMITS = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
+SPINNER = PlanLimits(cpu_ms=300, wall_ms=60_000, hard_ms=600_000)
+SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500, hard_ms=5000)
 DIFF = PlanChecker(kind="white-diff")
 BOX_UID = 60007
 _numbers = itertools.count()
@@ -111,7 +111,7 @@ class Bench:
                 os.chown(path, self.uid, self.uid)
         with Heard() as stdout, Heard() as stderr, Heard() as report:
             whole = {
-                "version": 1,
+                "version": 2,
                 "argv": ["/bin/bash", "-c", script],
                 "env": {"PATH": "/usr/bin:/bin"},
                 "dir": str(folder),

@@ -44,9 +44,9 @@ def command_lines() -> Iterator[str]:
 def _descendants() -> Iterator[int]:
     todo = [os.getpid()]
     while todo:
-        children = list(_children(todo.pop()))
-        todo += children
-        yield from children
+        found = list(children(todo.pop()))
+        todo += found
+        yield from found
 
 
 def processes() -> Iterator[str]:
@@ -106,7 +106,8 @@ def ports() -> Iterator[str]:
                 yield f"port {int(fields[1].rpartition(':')[2], 16)}"
 
 
-def _children(pid: int) -> Iterator[int]:
+def children(pid: int) -> Iterator[int]:
+    """The processes that any thread of a process started; threads may end while this looks at them."""
     for task in _entries(Path(f"/proc/{pid}/task")):
         try:
             yield from map(int, (task / "children").read_text().split())

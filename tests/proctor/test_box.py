@@ -115,7 +115,7 @@ def test_home_can_be_written(bench: Bench) -> None:
 
 def test_a_refused_spec_says_what_is_wrong(bench: Bench) -> None:
     assert bench.box("true", profile="chair").report == {
-        "v": 1,
+        "v": 2,
         "failure": "profile: tool or stage expected, not chair",
     }
     assert "cannot open" in bench.box("true", files={"a": Path("/nowhere")}).report["failure"]

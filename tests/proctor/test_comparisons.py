@@ -11,7 +11,7 @@ from harness import EVERYTHING, Bench
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.protocol.proctor import PlanChecker, PlanSubmission
+from ioi_eval.model.protocol import PlanChecker, PlanSubmission
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

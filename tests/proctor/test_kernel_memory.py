@@ -7,7 +7,7 @@ import resource
 import pytest
 from harness import EVERYTHING, Bench
 
-from ioi_eval.protocol.proctor import PlanLimits, PlanSubmission
+from ioi_eval.model.protocol import PlanLimits, PlanSubmission
 
 READER = """#include <sys/mman.h>
 #include <unistd.h>

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import leftovers
@@ -46,3 +47,25 @@ def test_shared_memory_of_boxes_is_seen() -> None:
         assert f"shared memory {name}" in set(leftovers.shared_memory())
     finally:
         Path(name).unlink()
+
+
+def test_threads_may_end_while_children_are_counted() -> None:
+    over = threading.Event()
+
+    def churn() -> None:
+        while not over.is_set():
+            threads = [threading.Thread(target=int) for _ in range(20)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    churning = threading.Thread(target=churn)
+    churning.start()
+    try:
+        with subprocess.Popen(["sleep", "60"]) as child:
+            assert all(child.pid in leftovers.children(os.getpid()) for _ in range(3000))
+            child.kill()
+    finally:
+        over.set()
+        churning.join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness import SLEEPER, SPINNER, Bench, Judged
 
-from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=60_000, memory=1 << 30))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness import Bench
 
-from ioi_eval.protocol.proctor import PlanLimits, PlanSubmission
+from ioi_eval.model.protocol import PlanLimits, PlanSubmission
 
 START = """
 #include <cstdio>

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from missing import lacks
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "cli"))
 
@@ -18,8 +19,6 @@ _SYSTEM = "/usr/sbin"  # not on everybody's PATH
 
 
 def _missing() -> str:
-    if os.geteuid() != 0:
-        return "Slurm's daemons are started by root"
     path = os.pathsep.join([os.environ.get("PATH", ""), _SYSTEM])
     lacking = [name for name in _NEEDED if shutil.which(name, path=path) is None]
     return f"not here: {', '.join(lacking)} (apt-get install slurm-wlm munge)" if lacking else ""
@@ -28,8 +27,10 @@ def _missing() -> str:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     """What the environment must hold for Slurm's commands to reach it."""
+    if os.geteuid() != 0:
+        pytest.skip("Slurm's daemons are started by root")
     if reason := _missing():
-        pytest.skip(reason)
+        lacks(reason)
     script, folder = Path(__file__).with_name("cluster"), tmp_path / "cluster"
     tmp_path.chmod(0o711)  # munge wants its socket where everybody gets
     try:

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.cases import Case, Cases, CasesError, read_call, read_cases, with_cases
 from ioi_eval.models import Blob, Checker, CheckerKind, Problem, TaskType
+from ioi_eval.rules.json_tests import Case, Cases, CasesError, read_call, read_cases, with_cases
+
+pytestmark = pytest.mark.once
 
 
 def written(inputs: Any, outputs: Any, **more: Any) -> str:
@@ -69,7 +71,7 @@ def test_no_tests(nothing: Any) -> None:
         (written([[1]], [float("nan")], fn_name="f"), "malformed"),
         ('{"inputs": ["\\ud800"], "outputs": ["1"]}', "malformed"),
         ("\ud800", "surrogates not allowed"),
-        ('{"inputs": ' + "[" * 5000, "recursion"),
+        ('{"inputs": ' + "[" * 5000, "nested deeper than 500"),
     ],
 )
 def test_tests_that_nobody_understands(text: str, reason: str) -> None:

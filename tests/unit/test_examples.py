@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from ioi_eval import load_problems
 from ioi_eval.benchmarks import read_dump
-from ioi_eval.extraction import extract
-from ioi_eval.languages import find
+from ioi_eval.model.languages import find
 from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
-from ioi_eval.problems import Problems, check_problems, load_problems
+from ioi_eval.problems import Problems, check_problems
+from ioi_eval.rules.extraction import extract
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -231,6 +232,7 @@ def test_what_other_formats_say(problems: Problems) -> None:
     assert problems.find("banners").checker.language == "python"
 
 
+@pytest.mark.long
 def test_the_tests_are_what_their_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts" / "examples"))
     import make_tasks

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.expectations import agrees, counting_tests, expectations, measured_limit, met
 from ioi_eval.models import Blob, Problem, Solution, Subtask, Test, TestResult, Verdict
+from ioi_eval.rules.expectations import agrees, counting_tests, expectations, measured_limit, met
+
+pytestmark = pytest.mark.once
 
 AC, PA, WA, TLE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE
 MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE

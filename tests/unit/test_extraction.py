@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import ast
-import bisect
-import datetime
+import subprocess
 import sys
 import textwrap
 
@@ -10,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.extraction import Repairs, extract, repair
-from ioi_eval.languages import find
+from ioi_eval.model.languages import find
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
+from ioi_eval.rules.extraction import Repairs, extract, repair
+
+pytestmark = pytest.mark.once
 
 CPP, PYTHON = find("c++"), find("python")
 
@@ -375,6 +376,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample("runs in a line|open fences|statements")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_long_generations(name: str) -> None:
     assert extract(HOSTILE[name], PYTHON) is None
@@ -452,10 +454,10 @@ def test_names_that_harnesses_of_python_give(ahead: str) -> None:
     )
     repaired, names = repair(code, PROBLEM, PYTHON, IMPORTS)
     assert names == ("add_imports",)
-    scope: dict[str, object] = {}
-    exec(compile(repaired, "repaired", "exec"), scope)
-    assert scope["found"] == (2, sys.maxsize, datetime.datetime, bisect.bisect)
-    assert scope["open"] is open, "modules have names like those of the language"
+    # In a process of its own: harnesses raise the limit of recursion.
+    wanted = "(2, sys.maxsize, datetime.datetime, bisect.bisect)"
+    check = f"import builtins\nassert found == {wanted}\nassert open is builtins.open, 'modules have one too'"
+    subprocess.run([sys.executable, "-c", f"{repaired}\n{check}"], check=True)
     assert repair(repaired, PROBLEM, PYTHON, IMPORTS) == (repaired, ())
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.extraction import extract
-from ioi_eval.languages import find
+from ioi_eval.model.languages import find
+from ioi_eval.rules.extraction import extract
+
+pytestmark = pytest.mark.once
 
 CORPUS = Path(__file__).parent / "extraction_corpus"
 GENERATIONS = sorted(CORPUS.glob("*.txt"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.expectations import expectations, met
-from ioi_eval.grading import grade, most, share
 from ioi_eval.models import Acceptance, Grading, Points, Problem, Solution, Subtask, TestResult, Verdict
+from ioi_eval.rules.expectations import expectations, met
+from ioi_eval.rules.grading import grade, most, share
 
 AC, PA, WA, TLE, RE, CE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.CE
 MLE, OLE = Verdict.MLE, Verdict.OLE
@@ -56,11 +56,43 @@ def test_a_group_of_no_points_is_right_or_wrong() -> None:
 
 
 def test_more_points_than_there_are_is_no_score() -> None:
-    """Where an average forgets what was not judged. Packages that ask for it are not read."""
-    nothing = Grading(parts=("b",), accept_score=0)
-    group = Grading(parts=("a", nothing), points=Points.AVERAGE, reject_score=0.9, accept_score=0.9)
-    with pytest.raises(JudgeFailure, match=r"earned 0\.9 points together, of 0\.45"):
-        share(group, judged(WA, AC))
+    group = Grading(parts=("a", "b"), accept_score=2)
+    with pytest.raises(JudgeFailure, match=r"earned 5 points together, of 4 that there are"):
+        share(group, judged(AC, PA, part=1.5))
+
+
+NOTHING = Grading(parts=("b",), accept_score=0)
+
+
+@pytest.mark.parametrize(
+    ("group", "right", "wrong", "worth"),
+    [
+        # An average forgets what was not judged.
+        (
+            Grading(parts=("a", NOTHING), points=Points.AVERAGE, reject_score=0.9, accept_score=0.9),
+            0.45,
+            0.9,
+            0.9,
+        ),
+        # So does the worst of several.
+        (Grading(parts=("a", "b"), points=Points.LEAST, accept_score=0, reject_score=2), 0, 2, 2),
+        # The points of what is rejected count only where the group earns them.
+        (Grading(parts=("a", "b"), reject_score=5, rejected_earns=False), 2, 0, 2),
+        (Grading(parts=("a", "b"), reject_score=5, stops=False), 2, 10, 10),
+        (
+            Grading(parts=("a", "b"), points=Points.LEAST, stops=False, any_accepted=True, reject_score=5),
+            1,
+            5,
+            5,
+        ),
+    ],
+)
+def test_the_most_is_what_wrong_answers_may_earn_too(
+    group: Grading, right: float, wrong: float, worth: float
+) -> None:
+    assert grade(group, judged(AC, AC)).points == right
+    assert grade(group, judged(WA, WA)).points == wrong
+    assert most(group) == worth
 
 
 def test_a_test_without_a_result_is_no_score() -> None:

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.errors import InputError
-from ioi_eval.journal import Fingerprint, Journal, changes, read_failures, read_info, read_rows
-from ioi_eval.journal import files as journal_files
+from ioi_eval.runs.journal import Journal
+from ioi_eval.store import files as journal_files
+from ioi_eval.store.fingerprint import Fingerprint, changes
+from ioi_eval.store.reading import read_failures, read_info, read_rows
 
 MADE_OF = Fingerprint(
     dump="a" * 64,
@@ -433,6 +435,7 @@ def interruptions(tmp_path: Path) -> Iterator[Path]:
             number += 1
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_killed_at_random_moments_nothing_is_twice_and_nothing_lost(tmp_path: Path) -> None:
     before: dict[Path, dict[str, Any]] = {}

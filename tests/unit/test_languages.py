@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +8,11 @@ import msgspec
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.languages import LANGUAGES, Language, find, of_suffix, remedy
+from ioi_eval.model.languages import LANGUAGES, Language, find, of_suffix, remedy
 from ioi_eval.models import Limits
-from ioi_eval.resources import examples
+from ioi_eval.store.resources import examples
+
+pytestmark = pytest.mark.once
 
 CPP, PYTHON = find("c++"), find("python")
 SEMANTICS = Path(__file__).parents[2] / "docs" / "semantics.md"
@@ -242,7 +243,6 @@ def test_python_runs_without_the_folder_and_the_environment(tmp_path: Path) -> N
     assert "ModuleNotFoundError" in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_the_compiler_takes_the_command(tmp_path: Path) -> None:
     (tmp_path / "a b.cpp").write_text(
         'using namespace std;\n#include <cstdio>\nint main() { puts("hello"); }\n'

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ioi_eval"
 _TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ioi_eval"]
@@ -148,13 +150,14 @@ def test_module_keeps_the_rules(path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("plan", "from ioi_eval.judge import Judge"),
-        ("engines.fake", "def later():\n    import ioi_eval.runner"),
-        ("scoring", "from ioi_eval import judge"),
-        ("scoring", "from ioi_eval import Scorer"),
+        ("rules.plan", "from ioi_eval.judge import Judge"),
+        ("engines.fake", "def later():\n    import ioi_eval.runs.runner"),
+        ("rules.scoring", "from ioi_eval import judge"),
+        ("rules.scoring", "from ioi_eval import Scorer"),
+        ("rules.scoring", "from ioi_eval.models import Test"),
         ("reports", "from ioi_eval.benchmarks import open_dump"),
         ("judge", "from . import classic"),
-        ("plan", "import pandas as pd"),
+        ("rules.plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),
         ("judge", "print('hello')"),
         ("judge", "import sys\nsys.stderr.write('hello')"),
@@ -174,7 +177,7 @@ def test_rules_see_offences(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("judge.scorer", "from ioi_eval.judge.classic import classic_job\nfrom ioi_eval.models import Job"),
+        ("judge.scorer", "from ioi_eval.judge import classic\nfrom ioi_eval.model.values import Job"),
         ("cli.score", "from ioi_eval import Scorer\nimport os, tqdm\nprint(os.environ)"),
         ("engines.embedded", "try:\n    pass\nexcept BaseException:\n    undo()\n    raise"),
         (SURFACE, "from ioi_eval.judge import Scorer"),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ioi_eval import plan, scoring, verdicts
 from ioi_eval.errors import InputError
+from ioi_eval.model.protocol import PlanGroup
 from ioi_eval.models import (
     Blob,
     Problem,
@@ -24,7 +24,9 @@ from ioi_eval.models import (
     TestResult,
     Verdict,
 )
-from ioi_eval.protocol.proctor import PlanGroup
+from ioi_eval.rules import plan, scoring, verdicts
+
+pytestmark = pytest.mark.once
 
 # A busy machine may be slow: that is no failure.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

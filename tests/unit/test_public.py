@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,25 @@ from pathlib import Path
 import pytest
 
 import ioi_eval
-from ioi_eval import FakeEngine, Limits, Problem, Scorer, Submission, Test, Verdict
+from ioi_eval import Limits, Problem, Scorer, Submission, Test, Verdict
 from ioi_eval.models import Blob
+from ioi_eval.testing import FakeEngine
 
 HEAVY = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
 SOURCE = Path(ioi_eval.__file__).read_text()
+# What 0.1 exported.
+PUBLIC_BEFORE = re.findall(
+    r"\w+",
+    """
+AttemptsUsedUp Blob Broken BrokenReply BuildLimits BuildOptions Checker CheckerBroken CheckerKind
+CheckerLimits EmbeddedEngine Engine EngineError EngineOverloaded EngineUnavailable FakeEngine
+FakeTest Fatal InputError IoiEvalError Job JobFile JobRejected JobResult JobTooLarge Judge
+JudgeFailure JudgeOptions Killed Limits Manager ManagerBroken ManagerLimits NamedBlob PistonEngine
+Problem Profile ProgramBroken Results ScoreType Scorer Solution Stage StageStatus Store Submission
+SubmissionResult Subtask SubtaskResult TaskOptions TaskType Test TestResult Toolchain Verdict
+classic_job discovery load_problems private_folder run_classic score_sync
+""",
+)
 
 
 def loaded_by(code: str) -> set[str]:
@@ -38,6 +53,10 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
     assert described, f"{name} has no docstring"
 
 
+def test_the_surface_is_small() -> None:
+    assert len(ioi_eval.__all__) <= 32
+
+
 def test_type_checkers_see_the_same_names() -> None:
     """The imports under TYPE_CHECKING are `__all__`, and each is from where the name is found at run time."""
     (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
@@ -47,6 +66,39 @@ def test_type_checkers_see_the_same_names() -> None:
     for name, module in places.items():
         assert module is not None
         assert getattr(importlib.import_module(module), name) is getattr(ioi_eval, name)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC_BEFORE))
+def test_names_that_were_public_still_import(name: str) -> None:
+    """Those that moved name the public module that has them now."""
+    if name in ioi_eval.__all__:
+        return
+    with pytest.warns(DeprecationWarning, match=f"ioi_eval.{name} has moved: import it from") as warned:
+        found = getattr(ioi_eval, name)
+    place = str(warned[0].message).rpartition(" ")[2]
+    assert getattr(importlib.import_module(place), name) is found
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("module", ["models", "errors", "testing", "classic"])
+def test_public_modules_name_what_they_offer(module: str) -> None:
+    offered = importlib.import_module(f"ioi_eval.{module}")
+    assert offered.__all__ == sorted(offered.__all__)
+    assert all(inspect.getdoc(getattr(offered, name)) for name in offered.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "unneeded"),
+    [
+        ("EmbeddedEngine", "engines.piston"),
+        ("Problem", "engines"),
+        ("load_problems", "judge"),
+    ],
+)
+def test_a_name_loads_only_what_it_needs(name: str, unneeded: str) -> None:
+    code = f"import sys, ioi_eval; ioi_eval.{name}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"ioi_eval.{unneeded}" not in done.stdout.split()
 
 
 def test_all_is_sorted_and_is_what_dir_shows() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval import resources
 from ioi_eval.errors import IoiEvalError
+from ioi_eval.store import resources
 
 
 def package(root: Path) -> Path:

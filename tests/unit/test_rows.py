@@ -12,7 +12,7 @@ from run_samples import SUM, columns, judged, problem, result, submission
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, NamedBlob, Problem, Submission, SubmissionResult, Verdict
-from ioi_eval.rows import (
+from ioi_eval.store.rows import (
     MAX_COMPILE_OUTPUT,
     RESULT_COLUMNS,
     failure_row,
@@ -22,6 +22,8 @@ from ioi_eval.rows import (
     result_of,
     result_row,
 )
+
+pytestmark = pytest.mark.once
 
 Judged = tuple[Submission, Problem, SubmissionResult]
 
@@ -76,6 +78,7 @@ def test_the_columns_of_published_result_sets() -> None:
         "feedback": "",
         "cpu_time": 0.1,
         "wall_time": 0.2,
+        "waited_time": None,
         "memory": 1 << 20,
     }
     assert not {"resolved", "passed", "total", "pass_rate", "test_results"} & set(row)

@@ -15,17 +15,21 @@ from hypothesis import strategies as st
 from run_samples import RAN, SUM, TESTS, problem, result, submission
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal, read_failures, read_rows
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
-from ioi_eval.runner import (
+from ioi_eval.runs.events import (
     Event,
     RunFinished,
     RunStarted,
     RunSummary,
     SubmissionFailed,
     SubmissionJudged,
-    run,
 )
+from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.runner import run
+from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.reading import read_failures, read_rows
+
+pytestmark = pytest.mark.once
 
 MADE_OF = Fingerprint(dump="d")
 PROBLEMS = {"sum": SUM, "tree": problem("tree")}

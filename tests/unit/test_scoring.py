@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ioi_eval import scoring, verdicts
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -24,6 +23,9 @@ from ioi_eval.models import (
     TestResult,
     Verdict,
 )
+from ioi_eval.rules import scoring, verdicts
+
+pytestmark = pytest.mark.once
 
 # A busy machine may be slow: that is no failure.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

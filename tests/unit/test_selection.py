@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval import scoring
 from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
-from ioi_eval.scoring import Mode
-from ioi_eval.selection import Budget, Candidate, Pool, aim, in_rounds, limited, single
+from ioi_eval.rules import scoring
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.selection import Budget, Candidate, Pool, aim, in_rounds, limited, single
+
+pytestmark = pytest.mark.once
 
 POINTS = {"00-samples": 0, "01-few": 30, "02-full": 70}
 TARGETS = [None, *POINTS, "no such subtask"]

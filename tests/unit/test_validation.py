@@ -15,24 +15,14 @@ from hypothesis import strategies as st
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
-from ioi_eval.scoring import submission_result
-from ioi_eval.validation import (
-    Case,
-    ExpectedScore,
-    MeasuredLimit,
-    Measuring,
-    Validation,
-    compared,
-    limits_of,
-    max_points,
-    of_packages,
-    read_limits,
-    read_validation,
-    validation,
-    write_limits,
-    write_validation,
-)
-from ioi_eval.validation.limits import identity
+from ioi_eval.reports.records import Validation, read_validation, write_validation
+from ioi_eval.reports.validation import compared, validation
+from ioi_eval.rules.expectations import Case, ExpectedScore, max_points, of_packages
+from ioi_eval.rules.scoring import submission_result
+from ioi_eval.runs.time_limits import TimeLimits
+from ioi_eval.store.limits import MeasuredLimit, identity, limits_of, read_limits, write_limits
+
+pytestmark = pytest.mark.once
 
 AC, PA, WA, TLE, RE, CE = (Verdict[name] for name in ("AC", "PA", "WA", "TLE", "RE", "CE"))
 
@@ -280,36 +270,37 @@ TIMES = {
 async def test_the_slowest_accepted_solution_sets_the_limit() -> None:
     told = list[MeasuredLimit]()
     judge = Timed()
-    measuring = Measuring(judge, on_measured=lambda key, limit: told.append(limit))
+    limits = TimeLimits(judge, on_measured=lambda key, limit: told.append(limit))
     problem = unlimited(TIMES)
-    results = [await measuring.judge(problem, submit(seconds)) for seconds in (1.9, 2.1)]
+    results = [await judge.judge(await limits.limited(problem), submit(seconds)) for seconds in (1.9, 2.1)]
     assert [result.tests[0].status for result in results] == [AC, TLE]
     (limit,) = told
     assert (limit.cpu_time, limit.slowest, limit.solution, limit.multiplier) == (2.0, 0.45, "slow.cpp", 5)
     assert [seconds for _, seconds in judge.asked[2:]] == [2.0, 2.0]
-    assert (await measuring.limited(problem)).limits == Limits.contest(2.0, 1 << 28)
+    assert (await limits.limited(problem)).limits == Limits.contest(2.0, 1 << 28)
 
 
 async def test_a_limit_is_at_least_a_second() -> None:
     problem = unlimited({"a.cpp": ("accepted", "0.001")})
-    assert (await Measuring(Timed()).limited(problem)).limits.cpu_time == 1.0
+    assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 1.0
 
 
 async def test_a_limit_is_measured_once_for_all_that_come_meanwhile() -> None:
     judge = Timed()
-    measuring = Measuring(judge)
+    limits = TimeLimits(judge)
     problem = unlimited(TIMES)
-    await asyncio.gather(*(measuring.judge(problem, submit(n)) for n in range(5)))
-    assert len(judge.asked) == 2 + 5
+    found = await asyncio.gather(*(limits.limited(problem) for _ in range(5)))
+    assert [one.limits.cpu_time for one in found] == [2.0] * 5
+    assert len(judge.asked) == 2
 
 
 async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
-    await Measuring(Timed(), on_measured=first.__setitem__).limited(problem)
+    await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
     write_limits(tmp_path, first)
     judge = Timed()
-    measuring = Measuring(judge, read_limits(tmp_path))
-    assert (await measuring.limited(problem)).limits.cpu_time == 2.0
+    limits = TimeLimits(judge, read_limits(tmp_path))
+    assert (await limits.limited(problem)).limits.cpu_time == 2.0
     assert judge.asked == []
     assert limits_of(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
@@ -328,15 +319,15 @@ async def test_solutions_that_set_no_limit_are_a_failure_for_all(
     times: Mapping[str, tuple[str, str]], message: str
 ) -> None:
     judge = Timed()
-    measuring, problem = Measuring(judge), unlimited(times)
+    limits, problem = TimeLimits(judge), unlimited(times)
     for seconds in (1.0, 2.0):
         with pytest.raises(JudgeFailure, match=message):
-            await measuring.judge(problem, submit(seconds))
+            await judge.judge(await limits.limited(problem), submit(seconds))
     assert len(judge.asked) <= 1
 
 
 async def test_problems_with_a_limit_are_left_alone() -> None:
     judge, problem = Timed(), with_solutions(limits=Limits.contest(3, None))
-    assert await Measuring(judge).limited(problem) is problem
-    await Measuring(judge).judge(problem, submit(1))
+    assert await TimeLimits(judge).limited(problem) is problem
+    await judge.judge(problem, submit(1))
     assert [seconds for _, seconds in judge.asked] == [3]

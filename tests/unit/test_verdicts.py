@@ -11,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ioi_eval import verdicts
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.model.protocol import VERSION, Line, decode_lines
 from ioi_eval.models import JobResult, Limits, Stage, StageStatus, Verdict
-from ioi_eval.protocol.proctor import VERSION, Line, decode_lines
+from ioi_eval.rules import verdicts
+
+pytestmark = pytest.mark.once
 
 # A busy machine may be slow: that is no failure.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

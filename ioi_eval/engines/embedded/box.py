@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
 import selectors
 import subprocess
@@ -18,13 +19,13 @@ import msgspec
 from ioi_eval.engines.embedded.leash import Leash
 from ioi_eval.engines.embedded.spec import BoxSpec, decode_report, encode_spec
 from ioi_eval.engines.embedded.statuses import stage_of
-from ioi_eval.errors import BrokenReply, EngineOverloaded, EngineUnavailable
-from ioi_eval.models import Stage
+from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable
+from ioi_eval.model.values import Stage
+from ioi_eval.rules.limits import GRACE, patience
 
 _PIECE = 1 << 18
 _REPORT_BYTES = 1 << 20
 _LAST_WORDS = 2000  # bytes of what a broken proctor said
-_GRACE = 10.0  # seconds for a proctor to do what it was told
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
@@ -43,19 +44,19 @@ class _Pipe:
         self.name, self._room = name, cap
         self.end, self.box_end = os.pipe()
         self.overflows = False
-        self._pieces: list[bytes] = []
+        self._taken = io.BytesIO()
 
     def read(self) -> bool:
         """Takes what is there; False at the end. What is over the limit is read and dropped."""
         piece = os.read(self.end, _PIECE)
         self.overflows = self.overflows or len(piece) > self._room
         if taken := piece[: self._room]:
-            self._pieces.append(taken)
+            self._taken.write(taken)
             self._room -= len(taken)
         return bool(piece)
 
     def content(self) -> bytes:
-        return b"".join(self._pieces)
+        return self._taken.getvalue()
 
     def close_box_end(self) -> None:
         if self.box_end >= 0:
@@ -77,7 +78,7 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
         except OSError as error:
             raise _not_started(error) from error
         _read_all(streams, leash, _patience(spec))
-        code = process.wait(_GRACE)
+        code = process.wait(GRACE)
     return _outcome(streams, code, leash)
 
 
@@ -139,8 +140,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _patience(spec: BoxSpec) -> float | None:
-    """Seconds after which a proctor is broken: it has to end the stage at the wall limit by itself."""
-    return None if spec.limits.wall_ms is None else spec.limits.wall_ms / 1000 + 3 * _GRACE
+    """Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself."""
+    return None if spec.limits.wall_ms is None else patience(spec.limits.wall_ms)
 
 
 def _read_all(streams: Iterable[_Pipe], leash: Leash, patience: float | None) -> None:
@@ -156,7 +157,7 @@ def _read_all(streams: Iterable[_Pipe], leash: Leash, patience: float | None) ->
                 raise BrokenReply("the proctor neither ended its box nor itself")
             for key, _ in events:
                 if key.data is None or key.data.name == "report":
-                    deadline = time.monotonic() + _GRACE
+                    deadline = time.monotonic() + GRACE
                 if key.data is None or not key.data.read():
                     waiting.unregister(key.fd)
                 elif key.data.overflows:

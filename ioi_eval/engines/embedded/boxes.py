@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ioi_eval.engines.embedded.toolchains import everybody_may_enter
 from ioi_eval.engines.embedded.trees import remove_tree
-from ioi_eval.errors import EngineError, EngineUnavailable
+from ioi_eval.model.errors import EngineError, EngineUnavailable
 
 IN_MEMORY = Path("/dev/shm")
 ROOM_NEEDED = 256 << 20  # containers often have a shared memory of 64 MB: too little for outputs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -26,10 +26,11 @@ from ioi_eval.engines.embedded.stages import BUILT_IN, JobPlan, plan_of
 from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.embedded.uids import Uids
-from ioi_eval.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.models import Blob, Job, JobResult, Profile, Toolchain
-from ioi_eval.resources import graders
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
+from ioi_eval.model.values import Blob, Job, JobResult, Toolchain
 from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
 
 
 class _Running(msgspec.Struct, frozen=True):
@@ -41,6 +42,7 @@ class _Running(msgspec.Struct, frozen=True):
     threads: ThreadPoolExecutor
     free: asyncio.LifoQueue[int | None]  # a uid for every free slot
     leashes: set[Leash]  # of the jobs under way
+    several: asyncio.Lock  # held by who collects more than one slot
 
 
 class EmbeddedEngine:
@@ -100,13 +102,10 @@ class EmbeddedEngine:
         running = self._entered()
         packages, processes = running.packages, self._max_processes
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
-        uid = await running.free.get()
-        try:
+        async with _slots(running, self._slots if job.alone else 1) as uid:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             return await _execute(running, job, plan, uid)
-        finally:
-            running.free.put_nowait(uid)
 
     def let_go(self) -> None:
         """In a child that was forked while the engine was open: what runs stays the parent's alone."""
@@ -159,7 +158,7 @@ class EmbeddedEngine:
         self._held.push_async_callback(to_its_end, threads.shutdown)
         ground = Ground(boxes, proctor, self._caps, self._room, Lock(), self._layers, self._allow_unconfined)
         profile = self._profile(tools, proctor, packages)
-        return _Running(ground, profile, packages, threads, free, set())
+        return _Running(ground, profile, packages, threads, free, set(), asyncio.Lock())
 
     def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[Package, ...]:
         found = (
@@ -174,11 +173,26 @@ class EmbeddedEngine:
             name=ENDPOINT,
             architecture=platform.machine(),
             takes_paths=True,
+            confines=True,
             toolchains=tools,
             runtimes=names_of(packages),
             proctor=Blob.of_file(proctor),
             max_output=self._caps.stdout,
         )
+
+
+@asynccontextmanager
+async def _slots(running: _Running, count: int) -> AsyncIterator[int | None]:
+    """Hold `count` slots, with the uid of one. Only one at a time asks for several, or two would block."""
+    taken: list[int | None] = []
+    try:
+        async with running.several if count > 1 else nullcontext():
+            while len(taken) < count:
+                taken.append(await running.free.get())
+        yield taken[0]
+    finally:
+        for uid in taken:
+            running.free.put_nowait(uid)
 
 
 async def _execute(running: _Running, job: Job, plan: JobPlan, uid: int | None) -> JobResult:

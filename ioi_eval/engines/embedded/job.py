@@ -18,7 +18,7 @@ from ioi_eval.engines.embedded.spec import BoxFile, BoxSpec
 from ioi_eval.engines.embedded.stages import JobPlan, StagePlan
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.embedded.trees import remove_tree
-from ioi_eval.models import Job, JobResult, Stage
+from ioi_eval.model.values import Job, JobResult, Stage, StageStatus
 
 _ENVIRONMENT = {"PATH": STAGE_PATH, "HOME": "/tmp", "LANG": "C.UTF-8"}
 ENDPOINT = "embedded"
@@ -58,7 +58,7 @@ def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Lea
 
 
 def _run_in(box: Path, ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
-    with room_for_files():
+    with room_for_files(box):
         linked = fill(box, job.files, uid, ground.starting)
     compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
     return JobResult(
@@ -92,7 +92,14 @@ def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> t
 def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> Stage:
     limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
     own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
-    return run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
+    return _discreet(run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting), spec.dir)
+
+
+def _discreet(stage: Stage, box: str) -> Stage:
+    """A proctor that failed says where. Where boxes lie is nothing that a job's sender is told."""
+    if stage.status is not StageStatus.XX or stage.message is None:
+        return stage
+    return msgspec.structs.replace(stage, message=stage.message.replace(box, "/box"))
 
 
 def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:

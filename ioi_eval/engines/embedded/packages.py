@@ -13,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.engines.embedded.toolchains import everybody_may_enter
-from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Value
-from ioi_eval.protocol.semver import parse_version, satisfies
+from ioi_eval.engines.versions import parse_version, satisfies
+from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Value
 
 INFO, INSTALLED = "pkg-info.json", ".ppman-installed"
 _COPIED = 16 << 20  # bytes, at most, of packages that are copied: scripts, not compilers
@@ -139,7 +140,7 @@ def names_of(packages: Iterable[Package]) -> tuple[str, ...]:
 
 def _info(place: Path) -> _Info:
     try:
-        info = msgspec.json.decode((place / INFO).read_bytes(), type=_Info)
+        info = msgspec.json.decode(shallow((place / INFO).read_bytes()), type=_Info)
     except (OSError, msgspec.DecodeError) as error:
         raise EngineUnavailable(f"{place}/{INFO} cannot be used: {error}") from error
     if parse_version(info.version) is None:

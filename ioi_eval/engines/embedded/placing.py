@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 
 from ioi_eval.engines.embedded.spec import BoxFile
-from ioi_eval.errors import EngineOverloaded, JobRejected
-from ioi_eval.models import JobFile
+from ioi_eval.model.errors import EngineOverloaded, JobRejected
+from ioi_eval.model.values import JobFile
 
 _NAME_BYTES, _PATH_BYTES = 255, 1024
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
@@ -91,12 +91,13 @@ def _make_folders(box: Path, folder: Path, uid: int | None) -> None:
 
 
 @contextlib.contextmanager
-def room_for_files() -> Iterator[None]:
+def room_for_files(box: Path | None = None) -> Iterator[None]:
     """Tells apart whose fault it is that files cannot be made: names that clash are the job's."""
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        raise JobRejected(f"{error.filename} is a file and a folder at once") from error
+        name = os.path.relpath(error.filename, box)  # where boxes lie is nothing that a job's sender is told
+        raise JobRejected(f"{name!r} is a file and a folder at once") from error
     except OSError as error:
         if error.errno in _FULL:
             raise EngineOverloaded(f"no room for the job's files: {error.strerror}") from error

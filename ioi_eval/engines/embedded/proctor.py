@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
-from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Toolchain
-from ioi_eval.resources import proctor_arguments
+from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.values import Toolchain
 from ioi_eval.store import Store
+from ioi_eval.store.resources import proctor_arguments
 
 _WORDS = 4000  # bytes of a compiler's complaints that a message repeats
 INSTALL_COMPILER = "apt-get install g++"

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.errors import BrokenReply
-from ioi_eval.protocol.proctor import Message
+from ioi_eval.model.errors import BrokenReply
+from ioi_eval.model.protocol import Message
 
-VERSION = 1
+VERSION = 2
 
 
 class BoxFile(Message):
@@ -19,7 +19,8 @@ class BoxFile(Message):
 
 
 class BoxLimits(Message):
-    wall_ms: int | None = None
+    wall_ms: int | None = None  # of idling
+    hard_ms: int | None = None  # of time that passes, whatever programs do
     cpu_ms: int | None = None
     memory: int | None = None
     file_size: int | None = None
@@ -48,9 +49,10 @@ class BoxReport(Message):
     v: int
     code: int = 0
     signal: int = 0
-    killed: str = ""  # wall, cpu, memory, processes, disk, leash
+    killed: str = ""  # wall, hard, cpu, memory, processes, disk, leash
     cpu_us: int = 0
     wall_us: int = 0
+    waited_us: int = 0
     memory: int = 0
     confinement: Mapping[str, Any] = {}
     failure: str | None = None

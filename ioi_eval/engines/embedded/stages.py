@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import check_names
 from ioi_eval.engines.embedded.spec import BoxLimits
-from ioi_eval.errors import JobRejected
-from ioi_eval.models import Job, JobFile, Value
+from ioi_eval.model.errors import JobRejected
+from ioi_eval.model.values import Job, JobFile, Value
+from ioi_eval.rules.limits import hard_stop
 
 _BASH = "/bin/bash"
 # Piston's package starts the script from a script of its own: one that is killed is an exit code.
@@ -105,7 +106,10 @@ def _is_text(file: JobFile) -> bool:
 def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
     memory = _limit(job, f"{stage}_memory_limit", none=-1)
     wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
-    return BoxLimits(wall_ms=wall, cpu_ms=cpu, memory=memory, file_size=file_size, processes=processes)
+    hard = hard_stop(wall) if wall is not None else None
+    return BoxLimits(
+        wall_ms=wall, hard_ms=hard, cpu_ms=cpu, memory=memory, file_size=file_size, processes=processes
+    )
 
 
 def _limit(job: Job, field: str, none: int | None = None) -> int | None:

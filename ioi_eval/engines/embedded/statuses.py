@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 
 from ioi_eval.engines.embedded.spec import BoxReport
-from ioi_eval.models import Stage, StageStatus
+from ioi_eval.model.values import CPU_LIMIT, HARD_STOP, Stage, StageStatus
 
 # A limit that killed -> status and message. Piston tells the two time limits apart by the message alone.
 # It has no word for memory: a box that its kernel killed is a signal there, and so it is here.
 _KILLED = {
     "wall": (StageStatus.TO, "Time limit exceeded (wall clock)"),
-    "cpu": (StageStatus.TO, "Time limit exceeded"),
+    "hard": (StageStatus.TO, HARD_STOP),
+    "cpu": (StageStatus.TO, CPU_LIMIT),
     "memory": (StageStatus.SG, "Memory limit exceeded"),
     "processes": (StageStatus.SG, "Too many processes"),
     "disk": (StageStatus.SG, "Too many or too large files"),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.models import Toolchain
+from ioi_eval.model.values import Toolchain
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/room.cpp has them

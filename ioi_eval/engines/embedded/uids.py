@@ -1,50 +1,62 @@
-"""Started as root, every slot runs its boxes under a uid that no other slot or engine uses at the time."""
+"""Started as root, every slot runs its boxes under a uid that no other slot or engine uses at the time.
+
+What reserves a uid is a lock on a file that only root can open, in a folder where only root can make one. By
+whatever others may name or lock as well, a socket or a file below /tmp, any user could stop root's judge.
+"""
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import fcntl
 import os
-import socket
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
-from ioi_eval.errors import EngineUnavailable
+from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.store import private_folder
 
 # A range that distributions leave free: below it are home folders, above it services with passing users.
 _FIRST, _LAST = 60578, 61183
+_PLACES = (Path("/run"), Path("/var/lib"))  # root's alone; the first that can be written
+_FOLDER = "ioi-eval-uids"
 
 
 class Uids:
-    """Reserved uids. What reserves one is the name of an abstract socket: it ends with the process."""
+    """Reserved uids. The kernel gives their locks back when the process ends, however it ends."""
 
     def __init__(self) -> None:
-        self._held = ExitStack()
+        self._held = contextlib.ExitStack()
 
     def reserve(self, number: int) -> tuple[int | None, ...]:
         """A uid per slot; None for each where the boxes stay what we are."""
         if os.geteuid() != 0 or not _mapped():
             return (None,) * number
-        free = (uid for uid in range(_FIRST, _LAST + 1) if self._hold(uid))
+        folder = _folder()
+        free = (uid for uid in range(_FIRST, _LAST + 1) if self._hold(folder / str(uid)))
         uids = tuple(islice(free, number))
         if len(uids) < number:
             raise EngineUnavailable(f"only {len(uids)} of {number} uids for slots are free")
         return uids
 
-    def _hold(self, uid: int) -> bool:
-        name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    def _hold(self, path: Path) -> bool:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            name.bind(f"\0ioi-eval-uid-{uid}")
-        except OSError as error:
-            name.close()
-            if error.errno == errno.EADDRINUSE:
-                return False
-            raise
-        self._held.callback(name.close)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return False
+        self._held.callback(os.close, lock)
         return True
 
     def release(self) -> None:
         self._held.close()
+
+
+def _folder() -> Path:
+    for place in _PLACES:
+        with contextlib.suppress(OSError):
+            return private_folder(place, _FOLDER)
+    raise EngineUnavailable(f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved")
 
 
 def _mapped() -> bool:

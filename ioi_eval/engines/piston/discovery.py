@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from ioi_eval.engines.piston.endpoints import Discovery
-from ioi_eval.errors import EngineUnavailable, InputError
+from ioi_eval.model.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's own
 _SLURM, _KUBERNETES, _FILE = "slurm", "k8s:", "@"

@@ -15,8 +15,9 @@ from ioi_eval.engines.piston.pool import Pool
 from ioi_eval.engines.piston.probe import Prober, answers, glance
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import Wire, request_of
-from ioi_eval.engines.piston.timing import Patience, time_for, wait_before
-from ioi_eval.errors import (
+from ioi_eval.engines.piston.timing import Patience, at_its_pace, time_for, wait_before
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
     EngineError,
@@ -24,8 +25,8 @@ from ioi_eval.errors import (
     EngineUnavailable,
     JobRejected,
 )
-from ioi_eval.models import Job, JobResult, Profile, StageStatus
-from ioi_eval.secret import Secret
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Job, JobResult, StageStatus
 
 _ATTEMPTS = 8
 _SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
@@ -164,6 +165,7 @@ class _Running:
 
     async def send(self, endpoint: Endpoint, job: Job) -> JobResult:
         """Once. Health is told how it went, before the slot is anybody else's."""
+        job = at_its_pace(job, endpoint.times)
         request = await request_of(job, endpoint.url)
         time = time_for(job, len(request.body), endpoint.times, self._patience)
         try:

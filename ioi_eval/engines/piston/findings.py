@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
-from ioi_eval.models import Value
+from ioi_eval.model.values import Value
 
 _CONTEST_STANDARD = "gnu++20"
 _RECEIVES = (
@@ -15,6 +15,10 @@ _RECEIVES = (
 )
 
 
+_ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files stay from job to job"
+_NO_BOXES = (
+    "none: programs see what everybody on the machine may, and what other jobs leave in /tmp and /dev/shm"
+)
 _TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN, or name its file with --token-file"
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
@@ -38,7 +42,7 @@ _WANTS = (
     _Want(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_RUN_CPU_TIME=600000 on the server"),
     _Want(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_TIMEOUT=120000 on the server"),
+          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server"),
     _Want(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server"),
     _Want(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
@@ -61,16 +65,35 @@ _WANTS = (
 def findings(report: EndpointReport) -> tuple[Condition, ...]:
     """What others depend on first."""
     if not report.reachable:
-        refused = "HTTP 401" in report.reason or "HTTP 403" in report.reason
-        remedy = _TOKEN if refused else "Check that the server runs and that this machine reaches it"
-        return (Condition(name="reachable", ok=False, detail=report.reason, remedy=remedy),)
-    return (_server(report), _runtimes(report), *_limits(report), *_inside(report))
+        return (_unreachable(report.reason),)
+    return (_server(report), *_boxes(report), _runtimes(report), *_limits(report), *_inside(report))
+
+
+def _unreachable(reason: str) -> Condition:
+    remedy = "Check that the server runs and that this machine reaches it"
+    if "--allow-host" in reason:
+        remedy = ""  # a worker says itself what to do
+    elif "HTTP 401" in reason or "HTTP 403" in reason:
+        remedy = _TOKEN
+    return Condition(name="reachable", ok=False, detail=reason, remedy=remedy)
 
 
 def _server(report: EndpointReport) -> Condition:
     kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
     detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
     return Condition(name="server", ok=True if report.isolates else None, detail=detail)
+
+
+def _boxes(report: EndpointReport) -> Iterator[Condition]:
+    """What a server's own boxes let through. Ours are made inside of them, but classic jobs have no other."""
+    if report.is_ours or report.isolates is None:
+        return
+    yield Condition(
+        name="boxes",
+        ok=None,
+        detail=_ISOLATE if report.isolates else _NO_BOXES,
+        remedy="Jobs of many tests bring a box of their own; classic jobs and their compilers have only this",
+    )
 
 
 def _runtimes(report: EndpointReport) -> Condition:

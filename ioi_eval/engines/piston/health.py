@@ -9,7 +9,7 @@ from ioi_eval.engines.piston.endpoints import Condition, Endpoint
 from ioi_eval.engines.piston.pool import Pool
 from ioi_eval.engines.piston.sending import NoAnswer
 from ioi_eval.engines.piston.timing import Patience, rest_after
-from ioi_eval.errors import EngineError
+from ioi_eval.model.errors import EngineError
 
 _FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ioi_eval.models import Toolchain
+from ioi_eval.model.values import Toolchain
 
 # Speaks little: a stock server lets a job print 1024 bytes. What is not there prints nothing.
 LOOK = r"""exec 2>/dev/null

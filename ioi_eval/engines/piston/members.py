@@ -10,8 +10,8 @@ from ioi_eval.engines.piston.pool import Pool
 from ioi_eval.engines.piston.profiles import differences, joined, merged, why_not
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.timing import Patience, ServerTimes, rest_after
-from ioi_eval.errors import EngineError, EngineUnavailable, InputError
-from ioi_eval.models import Profile
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 
 _AT_ONCE = 128  # endpoints that are looked at
 _TOLD = 3  # reasons in a message
@@ -85,6 +85,7 @@ class Members:
         times = ServerTimes(
             compile=report.max_compile_time or self.profile.max_compile_time or usual.compile,
             run=report.max_run_time or self.profile.max_run_time or usual.run,
+            strict=report.is_strict,
         )
         endpoint = Endpoint(report.url, self._per_endpoint or report.slots or 1, times)
         self._endpoints[report.url] = endpoint

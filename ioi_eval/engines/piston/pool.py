@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Set
-from time import monotonic
 
 from ioi_eval.engines.piston.endpoints import Condition, Endpoint
-from ioi_eval.errors import EngineUnavailable
+from ioi_eval.model.errors import EngineUnavailable
 
 _CLOSED = "the engine was closed"
+_NAMED = 3  # servers that a message names
 
 
 class _Waiting:
@@ -17,15 +17,15 @@ class _Waiting:
 
     def __init__(self, avoid: Collection[Endpoint]) -> None:
         self.avoid = avoid
-        self.since = monotonic()
         self.answer: asyncio.Future[Endpoint] = asyncio.get_running_loop().create_future()
 
 
 class Pool:
     """The slots of all endpoints.
 
-    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. While no
-    endpoint is usable at all, whoever waits longer than `patience` seconds gets EngineUnavailable.
+    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When no
+    endpoint has been usable for `patience` seconds, all who wait get EngineUnavailable together, and so does
+    at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
     """
 
     def __init__(self, *, total: int | None, patience: float) -> None:
@@ -34,7 +34,8 @@ class Pool:
         self._with_room: list[dict[Endpoint, None]] = [{}]  # by the number of jobs there
         self._waiting: dict[_Waiting, None] = {}
         self._dry: asyncio.TimerHandle | None = None
-        self._dry_since = 0.0
+        self._dried_up: EngineUnavailable | None = None
+        self._gone = dict[str, None]()  # that were usable once, and may be again
         self._closed = False
         self.busy = 0
 
@@ -53,6 +54,8 @@ class Pool:
         """A slot, which the caller gives back. One of `avoid` only where nothing else is usable."""
         if self._closed:
             raise EngineUnavailable(_CLOSED)
+        if self._dried_up is not None:
+            raise EngineUnavailable(str(self._dried_up))
         if not self._waiting and (endpoint := self._choose(avoid)) is not None:
             self._occupy(endpoint)
             return endpoint
@@ -135,8 +138,11 @@ class Pool:
         endpoint.condition = condition
         if endpoint.usable:
             self._usable[endpoint] = None
+            self._gone.pop(endpoint.url, None)
+            self._dried_up = None
         else:
             self._usable.pop(endpoint, None)
+            self._gone[endpoint.url] = None
         self._place(endpoint)
         self._watch_for_drought()
         self._serve()
@@ -147,18 +153,21 @@ class Pool:
                 self._dry.cancel()
                 self._dry = None
         elif self._dry is None:
-            self._dry_since = monotonic()
             self._dry = asyncio.get_running_loop().call_later(self._patience, self._out_of_patience)
 
     def _out_of_patience(self) -> None:
-        self._dry, due = None, monotonic() - self._patience
-        for waiting in tuple(self._waiting):
-            if max(waiting.since, self._dry_since) <= due and not waiting.answer.done():
-                waiting.answer.set_exception(
-                    EngineUnavailable(f"no endpoint has been usable for {self._patience:g} s")
-                )
-                del self._waiting[waiting]
-        self._watch_for_drought()
+        self._dry, gone = None, sorted(self._gone)
+        names = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
+        self._dried_up = EngineUnavailable(
+            f"no server has been usable for {self._patience:g} s; gone: {names or 'all'}"
+        )
+        self._refuse_all(str(self._dried_up))
+
+    def _refuse_all(self, reason: str) -> None:
+        for waiting in self._waiting:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(EngineUnavailable(reason))
+        self._waiting.clear()
 
     def close(self) -> None:
         """Whoever still waits is told, and whoever comes."""
@@ -166,7 +175,4 @@ class Pool:
         if self._dry is not None:
             self._dry.cancel()
             self._dry = None
-        for waiting in self._waiting:
-            if not waiting.answer.done():
-                waiting.answer.set_exception(EngineUnavailable(_CLOSED))
-        self._waiting.clear()
+        self._refuse_all(_CLOSED)

@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.conditions import Condition, answered
 from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.engines.piston.findings import findings
 from ioi_eval.engines.piston.looking import LOOK, STEPS, height, seen, stairs
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
-from ioi_eval.errors import EngineError, JobRejected, JobTooLarge
-from ioi_eval.models import Blob, Job, JobFile, JobResult
-from ioi_eval.protocol.piston import decode_reply, decode_runtimes, encode_request, limit_in
+from ioi_eval.engines.transport import decode_reply, decode_runtimes, encode_request, limit_in
+from ioi_eval.model.errors import EngineError, JobRejected, JobTooLarge
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Job, JobFile, JobResult
 
 _TIME = 60.0  # seconds for any answer
 _RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)  # the best first
@@ -73,6 +75,17 @@ class Prober:
         except EngineError as error:
             report = msgspec.structs.replace(report, reachable=False, reason=_with_address(url, error))
         return msgspec.structs.replace(report, findings=findings(report))
+
+    async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:
+        """The report, and what a proctor finds there that confines itself. `packed`: the proctor in gzip."""
+        if not report.reachable or report.is_ours or report.runtime not in _SHELLS:
+            return report
+        try:
+            run = (await self._run(report.url, _asking(report.runtime, packed))).run
+            found = answered(run.stdout.encode(), run.stderr.strip(), run.code)
+        except EngineError as error:
+            found = [Condition(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
+        return msgspec.structs.replace(report, findings=(*report.findings, *found))
 
     async def _whole(self, report: EndpointReport) -> EndpointReport:
         runtime = next((name for name in _RUNTIMES if name in report.runtimes), "")
@@ -148,9 +161,15 @@ def _script(runtime: str, text: str, **limits: int) -> Job:
     return Job(files=(JobFile(name="run", content=Blob.of(text)),), runtime=runtime, **limits)  # type: ignore[arg-type]
 
 
+def _asking(runtime: str, packed: bytes) -> Job:
+    asking = _script(runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
+    proctor = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
+    return msgspec.structs.replace(asking, files=(*asking.files, proctor))
+
+
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
-        told = msgspec.json.decode(body)
+        told = msgspec.json.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return told if isinstance(told, dict) else {}

@@ -11,7 +11,8 @@ import msgspec
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
-from ioi_eval.models import Profile, Toolchain, Value
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.values import Toolchain, Value
 
 NAME = "piston"
 # What a job can be for, the most useful first; a cluster that agrees on none of them is used in part.
@@ -54,12 +55,14 @@ def _profile(machine: str, reports: Sequence[EndpointReport]) -> Profile:
     return Profile(
         name=NAME,
         architecture=machine,
+        confines=all(report.is_ours for report in reports),
         toolchains=dict(_toolchains([report.toolchains for report in reports])),
         runtimes=tuple(
             name for name in reports[0].runtimes if all(name in report.runtimes for report in reports)
         ),
         max_files=min(_tests_in_a_job(report) for report in reports),
         by_endpoint={report.url: report.toolchains for report in reports},
+        strict=any(report.is_strict for report in reports),
         **limits,
     )
 
@@ -116,6 +119,8 @@ def why_not(profile: Profile, report: EndpointReport) -> str:
         return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
     if missing := [name for name in profile.runtimes if name in _KNOWN and name not in report.runtimes]:
         return f"it has no runtime {missing[0]}, which the run uses"
+    if profile.confines and not report.is_ours:
+        return "the run counts on the boxes of workers of ours, and it is none"
     if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:
         return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
     known: dict[str, set[str]] = {command: set() for command in profile.toolchains}

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.models import Toolchain, Value
+from ioi_eval.model.values import Toolchain, Value
 
 CODEFORCES = "cf_python3"
 """The package `codeforces` provides no language of its own name. This one shows that it is there."""
+
+
+_OURS = "ioi-eval worker"  # as server/routes.py says hello
 
 
 class EndpointReport(Value):
@@ -39,3 +42,13 @@ class EndpointReport(Value):
     max_processes: int | None = None
     max_open_files: int | None = None
     findings: tuple[Condition, ...] = ()  # a line each for the doctor
+
+    @property
+    def is_ours(self) -> bool:
+        """A worker: its boxes are the proctor's, and it counts time as we do."""
+        return _OURS in self.server
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether its limits are known and are of time that passes: those of all servers but ours."""
+        return self.max_run_time is not None and not self.is_ours

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from ioi_eval.engines.embedded.threads import to_its_end
-from ioi_eval.errors import BrokenReply, EngineUnavailable, JobRejected
-from ioi_eval.models import Job, JobResult, Value
-from ioi_eval.protocol.piston import decode_reply, encode_request
-from ioi_eval.secret import Secret
+from ioi_eval.engines.transport import decode_reply, encode_request
+from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Job, JobResult, Value
 
 if TYPE_CHECKING:
     import aiohttp

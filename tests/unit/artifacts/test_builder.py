@@ -10,19 +10,24 @@ import msgspec
 import pytest
 import stamina
 from artifact_samples import HELLO, checked_problem, graded_problem, plain_problem, submitted
+from lent import artifacts_on
 
-from ioi_eval.artifacts import Artifacts, BuildOptions, CheckerBroken
-from ioi_eval.engines.fake import FakeEngine, Fatal, Fault, fake_profile
+from ioi_eval import BuildOptions, Store
+from ioi_eval.engines.fake import Fault, fake_profile
+from ioi_eval.engines.values import Built, Rejected
 from ioi_eval.errors import (
     BrokenReply,
+    CheckerBroken,
     EngineOverloaded,
     EngineUnavailable,
     InputError,
     JobRejected,
     JudgeFailure,
 )
-from ioi_eval.models import Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus, Toolchain
-from ioi_eval.store import Store
+from ioi_eval.judge.artifacts import Artifacts
+from ioi_eval.model.values import CPU_LIMIT, HARD_STOP
+from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus, Toolchain
+from ioi_eval.testing import FakeEngine, Fatal
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +40,13 @@ def no_waiting() -> object:
 async def opened(
     folder: Path, engine: FakeEngine, options: BuildOptions | None = None
 ) -> AsyncIterator[Artifacts]:
-    async with engine, Artifacts(engine, Store(folder / "store"), options) as artifacts:
+    async with engine, artifacts_on(engine, Store(folder / "store"), options) as artifacts:
         yield artifacts
+
+
+def made_of(outcome: Built | Rejected) -> Blob:
+    assert isinstance(outcome, Built)
+    return outcome.artifact
 
 
 def refusing(word: str) -> Callable[[str], str | None]:
@@ -48,7 +58,7 @@ async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -
     async with opened(tmp_path, engine) as artifacts:
         built = await artifacts.submission(graded_problem(), submitted("code"))
     (job,) = engine.jobs
-    assert built.ok
+    assert isinstance(built, Built)
     assert [file.name for file in job.files] == [
         "compile",
         "ioi-eval-control.cpp",
@@ -64,15 +74,26 @@ async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path
     engine = FakeEngine(delay=0.01)
     async with opened(tmp_path, engine) as artifacts:
         builds = [artifacts.submission(plain_problem(), submitted(key=str(key))) for key in range(5)]
-        blobs = {built.artifact for built in await asyncio.gather(*builds)}
+        blobs = {made_of(built) for built in await asyncio.gather(*builds)}
     assert (len(engine.builds), len(blobs)) == (1, 1)
     later = FakeEngine()
     async with opened(tmp_path, later) as artifacts:
         again = await artifacts.submission(plain_problem(), submitted())
-    assert (later.builds, {again.artifact}) == ([], blobs)
-    assert again.artifact is not None
-    assert again.artifact.read().decode() == HELLO
+    assert (later.builds, {made_of(again)}) == ([], blobs)
+    assert made_of(again).read().decode() == HELLO
     assert again.compiler == "g++ 1.0"
+
+
+async def test_a_program_that_would_push_others_out_of_the_store_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store", limit=16 * len(HELLO))
+    async with FakeEngine() as engine, artifacts_on(engine, store) as artifacts:
+        taken = await artifacts.submission(plain_problem(), submitted())
+        large = [await artifacts.submission(plain_problem(), submitted(HELLO + " ")) for _ in range(2)]
+    assert isinstance(taken, Built)
+    assert isinstance(large[0], Rejected) and large == large[:1] * 2
+    words = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
+    assert large[0].log == words
+    assert len(engine.builds) == 2, "it is remembered"
 
 
 async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Path) -> None:
@@ -81,18 +102,53 @@ async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Pat
         first = await artifacts.submission(plain_problem(), submitted("bad"))
         second = await artifacts.submission(plain_problem(), submitted("bad"))
     assert first == second
-    assert (first.ok, first.artifact, first.log) == (False, None, "x.cpp:1: error: bad")
+    assert isinstance(first, Rejected) and first.log == "x.cpp:1: error: bad"
     assert len(engine.builds) == 1
 
 
-@pytest.mark.parametrize("status", [StageStatus.TO, StageStatus.OL, StageStatus.SG])
-async def test_a_build_that_was_cut_short_is_not_remembered(tmp_path: Path, status: StageStatus) -> None:
-    engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status)])
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(StageStatus.TO, CPU_LIMIT), (StageStatus.OL, None), (StageStatus.SG, "Memory limit exceeded")],
+)
+async def test_a_build_that_was_cut_short_is_not_remembered(
+    tmp_path: Path, status: StageStatus, message: str | None
+) -> None:
+    engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status, message=message)])
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
-    assert (first.ok, second.ok) == (False, True)
+    assert (type(first), type(second)) == (Rejected, Built)
     assert "The compiler was stopped" in first.log
+
+
+STOPPED = Stage(signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
+KILLED = Stage(signal="SIGKILL", status=StageStatus.SG, message="Caught fatal signal 9")
+
+
+@pytest.mark.parametrize("ended", [STOPPED, KILLED, Stage(code=137, status=StageStatus.RE)])
+async def test_a_compiler_that_something_else_ended_builds_once_more_and_alone(
+    tmp_path: Path, ended: Stage
+) -> None:
+    engine = FakeEngine(faults=[ended])
+    async with opened(tmp_path, engine) as artifacts:
+        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
+    assert [job.alone for job in engine.builds] == [False, True]
+
+
+async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path: Path) -> None:
+    engine = FakeEngine(faults=[STOPPED, STOPPED])
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted())
+        second = await artifacts.submission(plain_problem(), submitted())
+    assert (type(first), type(second)) == (Rejected, Built)
+    assert first.log == "The compiler was stopped: it took too long."
+
+
+async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: Path) -> None:
+    engine = FakeEngine(faults=[KILLED, KILLED])
+    async with opened(tmp_path, engine) as artifacts:
+        with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a submission"):
+            await artifacts.submission(plain_problem(), submitted())
 
 
 CRASH = Stage(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
@@ -101,7 +157,7 @@ CRASH = Stage(stdout="internal compiler error: Segmentation fault", code=4, stat
 async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH])
     async with opened(tmp_path, engine) as artifacts:
-        assert (await artifacts.submission(plain_problem(), submitted())).ok
+        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
     assert len(engine.builds) == 2
 
 
@@ -111,7 +167,7 @@ async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> N
     refused = Stage(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
     engine = FakeEngine(profile=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
-        assert not (await artifacts.submission(plain_problem(), submitted("x", "go"))).ok
+        assert isinstance(await artifacts.submission(plain_problem(), submitted("x", "go")), Rejected)
     assert len(engine.builds) == 1
 
 
@@ -120,7 +176,7 @@ async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_pat
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
-    assert (first.ok, second.ok) == (False, True), "it is not remembered"
+    assert (type(first), type(second)) == (Rejected, Built), "it is not remembered"
     assert "internal compiler error" in first.log
 
 
@@ -148,7 +204,7 @@ async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> N
 async def test_a_passing_fault_is_tried_again_and_then_a_judge_failure(tmp_path: Path, fault: Fault) -> None:
     engine = FakeEngine(faults=[fault, fault, fault])
     async with opened(tmp_path, engine) as artifacts:
-        assert (await artifacts.submission(plain_problem(), submitted())).ok
+        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
     assert len(engine.jobs) == 4
     async with opened(tmp_path / "other", FakeEngine(faults=[fault] * 4)) as artifacts:
         with pytest.raises(JudgeFailure, match="compiling"):
@@ -170,7 +226,7 @@ async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> N
     engine = FakeEngine(compile_errors=refusing("oops"))
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(CheckerBroken) as caught:
-            await artifacts.prepare(checked_problem("oops"))
+            await artifacts.of_problem(checked_problem("oops"))
     message = str(caught.value)
     assert message.startswith(
         "problems/sum: the checker checker/checker.cpp does not compile: x.cpp:1: error"
@@ -183,7 +239,7 @@ async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> N
 async def test_a_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.prepare(checked_problem())
+        await artifacts.of_problem(checked_problem())
         first = await artifacts.checker(checked_problem())
     assert first is not None
     assert len(engine.builds) == 1
@@ -245,29 +301,27 @@ async def test_a_cancelled_build_leaves_no_job_and_can_be_asked_for_again(tmp_pa
             await task
         assert engine.running == 0
         engine.delay = 0
-        assert (await artifacts.submission(plain_problem(), submitted())).ok
+        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
 
 
 async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted())
-        assert built.artifact is not None
-        assert built.artifact.path is not None
-        os.truncate(built.artifact.path, 3)
+        path = made_of(built).path
+        assert path is not None
+        os.truncate(path, 3)
         again = await artifacts.submission(plain_problem(), submitted())
-    assert again.artifact is not None
-    assert again.artifact.read().decode() == HELLO
+    assert made_of(again).read().decode() == HELLO
     assert len(engine.builds) == 2
 
 
 async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
     engine = FakeEngine()
-    async with engine, Artifacts(engine, Store(tmp_path / "store", limit=1)) as artifacts:
+    async with engine, artifacts_on(engine, Store(tmp_path / "store", limit=48)) as artifacts:
         first = await artifacts.submission(plain_problem(), submitted("one"))
         await artifacts.submission(plain_problem(), submitted("two"))
-        assert first.artifact is not None
-        assert first.artifact.read() == b"one"
+        assert made_of(first).read() == b"one"
 
 
 # --- precompiled headers -----------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.artifacts.delivery import (
+from ioi_eval.engines.transport.build_script import Ending, ending
+from ioi_eval.engines.transport.delivery import (
     Compiled,
     hand_over,
     killed_while_compiling,
@@ -16,7 +17,6 @@ from ioi_eval.artifacts.delivery import (
     stage_of,
     whole_build,
 )
-from ioi_eval.artifacts.script import Ending, ending
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Stage, StageStatus
 
@@ -35,8 +35,8 @@ def handed_over(folder: Path, most: int | None = None) -> Stage:
 
 def built(folder: Path, script: str, **limits: float | None) -> Stage:
     (folder / "compile").write_text(script)
-    wall, cpu = limits.get("wall_time", 30.0), limits.get("cpu_time", 30.0)
-    return ran(folder, whole_build("made", None, wall_time=wall, cpu_time=cpu, script="compile"))
+    hard, cpu = limits.get("hard_stop", 300.0), limits.get("cpu_time", 30.0)
+    return ran(folder, whole_build("made", None, hard_stop=hard, cpu_time=cpu, script="compile"))
 
 
 def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -55,10 +55,17 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
     assert bad.compiled is not None and ending(stage_of(bad.compiled)) is Ending.REFUSED
 
 
-def test_limits_of_a_build_in_one_stage_end_it(tmp_path: Path) -> None:
-    for limits in ({"wall_time": 0.1}, {"cpu_time": 1.0}):
-        compiled = read_delivery(built(tmp_path, "while :; do :; done", **limits)).compiled
-        assert compiled is not None and ending(stage_of(compiled)) is Ending.CUT_SHORT
+@pytest.mark.parametrize(
+    ("script", "end"),
+    [
+        ("while :; do :; done", Ending.STOPPED),  # at the hard stop, which is ours
+        ("sleep 60", Ending.STOPPED),
+        ("kill -KILL $$", Ending.KILLED),  # by somebody else
+    ],
+)
+def test_what_ended_a_build_in_one_stage_is_told_apart(tmp_path: Path, script: str, end: Ending) -> None:
+    compiled = read_delivery(built(tmp_path, script, hard_stop=0.3)).compiled
+    assert compiled is not None and ending(stage_of(compiled)) is end
 
 
 def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:

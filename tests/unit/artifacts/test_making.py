@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,12 +15,17 @@ from typing import Any, Self
 import pytest
 import stamina
 from artifact_samples import checked_problem, plain_problem, submitted
+from lent import artifacts_on
+from msgspec.json import decode
 
-from ioi_eval.artifacts import Artifacts
-from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval import Store
+from ioi_eval.engines.embedded.spec import VERSION
+from ioi_eval.engines.fake import fake_profile
+from ioi_eval.engines.values import Built, Rejected
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge.artifacts import Artifacts
 from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
-from ioi_eval.store import Store
+from ioi_eval.testing import FakeEngine
 
 MADE = b"a program"
 
@@ -37,7 +43,13 @@ class Server:
 
     def __init__(self, result: JobResult, **profile: Any) -> None:
         self._result = result
-        base = {"takes_paths": False, "proctor": None, "runtimes": ("ioi_eval",), "name": "server"}
+        base: dict[str, Any] = {
+            "takes_paths": False,
+            "confines": True,
+            "proctor": None,
+            "runtimes": ("ioi_eval",),
+            "name": "server",
+        }
         self._profile = Profile(
             **(
                 {"architecture": "x86_64", "toolchains": fake_profile().toolchains} | base | profile  # type: ignore[arg-type]
@@ -67,12 +79,13 @@ def delivered(content: bytes = MADE, ahead: str = "") -> Stage:
 
 
 GOOD = JobResult(compile=Stage(code=0), run=delivered(), endpoint="http://b")
+CUT = Stage(signal="SIGKILL", status=StageStatus.TO)
 IN_ONE = JobResult(run=delivered(ahead="ioi-eval 1 code 0\n"), endpoint="http://b")
 
 
 @asynccontextmanager
 async def opened(folder: Path, server: Server, **more: Any) -> AsyncIterator[Artifacts]:
-    async with Artifacts(server, Store(folder / "store"), **more) as artifacts:
+    async with artifacts_on(server, Store(folder / "store"), **more) as artifacts:
         yield artifacts
 
 
@@ -84,7 +97,7 @@ async def test_a_build_of_two_stages(tmp_path: Path) -> None:
     server = Server(GOOD, max_compile_time=20_000, max_run_cpu_time=5000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted("code"))
-    assert built.ok and built.artifact is not None and built.artifact.read() == MADE
+    assert isinstance(built, Built) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ()
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (20_000, 20_000, 2 << 30)
@@ -96,8 +109,8 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     run = delivered(large)
     async with opened(tmp_path, Server(JobResult(compile=Stage(code=0), run=run))) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted("code"))
-        assert built.artifact is not None and built.artifact.read() == large
-        parcel = await artifacts.shipping.parcel(built.artifact)
+        assert isinstance(built, Built) and built.artifact.read() == large
+        parcel = await artifacts.engine.packing.parcel(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
 
 
@@ -105,10 +118,120 @@ async def test_a_build_of_one_stage(tmp_path: Path) -> None:
     server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted("code"))
-    assert built.ok and built.artifact is not None and built.artifact.read() == MADE
+    assert isinstance(built, Built) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"] and job.runtime == "bash"
     assert (job.compile_timeout, job.run_timeout, job.run_cpu_time) == (None, 60_000, 90_000)
+
+
+# --- in a box that comes along -----------------------------------------------------------------------
+
+PROCTOR = Blob.of(b"the proctor")
+CONFINED = {"v": 1, "uid": 60601, "landlock": 7, "missing": ["namespaces: refused"]}
+
+
+def unconfined(result: JobResult, **profile: Any) -> Server:
+    """It has a proctor, so that nothing else is built."""
+    return Server(result, confines=False, proctor=PROCTOR, **({"runtimes": ("bash",)} | profile))
+
+
+def ended(*, log: str = "", made: bool = False, **report: Any) -> JobResult:
+    told = {"v": VERSION, "confinement": CONFINED, **report}
+    ahead = f"ioi-eval 1 box {json.dumps(told)}\n"
+    if log:
+        packed = base64.b64encode(gzip.compress(log.encode())).decode() + "\n"
+        digest = hashlib.sha256(log.encode()).hexdigest()
+        ahead += f"ioi-eval 1 log {len(log)} {digest} {len(packed)}\n{packed}"
+    run = delivered(ahead=ahead) if made else Stage(stdout=f"{ahead}ioi-eval 1 end\n", code=0)
+    return JobResult(run=run, endpoint="http://b")
+
+
+@pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
+async def test_a_build_brings_the_proctor_where_the_engine_does_not_confine(
+    tmp_path: Path, runtime: str
+) -> None:
+    server = unconfined(ended(made=True), runtimes=(runtime,), max_run_cpu_time=80_000)
+    async with opened(tmp_path, server) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+        again = await artifacts.submission(plain_problem(), submitted("code"))
+    assert built.artifact is not None and built.artifact.read() == MADE
+    assert (
+        built.confinement == again.confinement == {"v": 1, "landlock": 7, "missing": ["namespaces: refused"]}
+    )
+    (job,) = server.jobs
+    outside = [name for name in names(job) if not name.startswith("box/")]
+    assert outside == ["run", "proctor", "box.json"] and job.runtime == runtime
+    assert {"box/compile", "box/graders/sum.cpp", "box/ioi-eval-control.cpp"} <= set(names(job))
+    (spec,) = (decode(file.content.read()) for file in job.files if file.name == "box.json")
+    assert spec["limits"]["file_size"] == 256 << 20 and spec["limits"]["memory"] == 2 << 30
+    assert (job.run_timeout, job.run_cpu_time, job.run_memory_limit) == (330_000, 80_000, None)
+
+
+async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
+    server = unconfined(IN_ONE)
+    async with opened(tmp_path, server) as artifacts:
+        await artifacts.checker(checked_problem())
+    (job,) = server.jobs
+    assert names(job)[:2] == ["build", "compile"]
+
+
+@pytest.mark.parametrize(
+    ("report", "words", "lasting"),
+    [
+        ({"code": 1}, "x.cpp: error", True),
+        ({"killed": "wall"}, "x.cpp: error\nThe compiler was stopped: it took too long.", False),
+        ({"killed": "memory"}, "x.cpp: error\nThe compiler was stopped: Memory limit exceeded.", False),
+        ({"killed": "hard"}, "x.cpp: error\nThe compiler was stopped: it took too long.", False),
+    ],
+)
+async def test_how_a_box_ended_is_its_proctors_word(
+    tmp_path: Path, report: dict[str, Any], words: str, lasting: bool
+) -> None:
+    """Tighter limits of the server have no say: it was the box that ended the compiler."""
+    server = unconfined(ended(log="x.cpp: error\n", **report), max_run_time=10_000)
+    async with opened(tmp_path, server) as artifacts:
+        for _ in range(2):
+            built = await artifacts.submission(plain_problem(), submitted("code"))
+    assert isinstance(built, Rejected)
+    assert (built.log, built.confinement["landlock"]) == (words, 7)
+    twice = report.get("killed") in ("wall", "hard")  # below its limit of CPU time
+    assert len(server.jobs) == (1 if lasting else 4 if twice else 2)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (ended(failure="cannot enter the box"), "the box of a build failed: cannot enter the box"),
+        (JobResult(run=CUT), "Raise PISTON_RUN_TIMEOUT"),
+        (
+            JobResult(run=Stage(code=91, stderr="cannot execute")),
+            "handed over nothing whole .*cannot execute",
+        ),
+        (IN_ONE, "does not say how its box ended"),
+    ],
+)
+async def test_a_box_that_failed_is_nobodys_compilation_error(
+    tmp_path: Path, result: JobResult, words: str
+) -> None:
+    async with opened(tmp_path, unconfined(result)) as artifacts:
+        with pytest.raises(JudgeFailure, match=words):
+            await artifacts.submission(plain_problem(), submitted("code"))
+
+
+@pytest.mark.parametrize(
+    "killed",
+    [
+        JobResult(run=Stage(signal="SIGKILL", status=StageStatus.SG, message="killed")),  # all of the job
+        ended(signal=9),  # the compiler in its box
+    ],
+)
+async def test_a_build_that_no_limit_of_ours_killed_is_no_verdict(tmp_path: Path, killed: JobResult) -> None:
+    async with opened(tmp_path, unconfined(killed)) as artifacts:
+        with pytest.raises(JudgeFailure, match="killed or stopped twice"):
+            await artifacts.submission(plain_problem(), submitted("code"))
+
+
+# -----------------------------------------------------------------------------------------------------
 
 
 def tools(version: str) -> Mapping[str, Toolchain]:
@@ -140,13 +263,20 @@ async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
             await artifacts.submission(plain_problem(), submitted("code"))
 
 
-CUT = Stage(signal="SIGKILL", status=StageStatus.TO)
-
-
 @pytest.mark.parametrize(
     ("result", "profile", "variable"),
     [
         (JobResult(compile=CUT, run=CUT), {"max_compile_time": 10_000}, "PISTON_COMPILE_TIMEOUT"),
+        (
+            JobResult(compile=CUT, run=CUT),
+            {"max_compile_time": 60_000, "strict": True},
+            "PISTON_COMPILE_TIMEOUT.* 300000",
+        ),
+        (
+            JobResult(run=CUT),
+            {"max_run_time": 60_000, "runtimes": ("bash",)},
+            "PISTON_RUN_TIMEOUT on it to 330000",
+        ),
         (JobResult(run=CUT), {"max_run_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_TIMEOUT"),
         (JobResult(run=CUT), {"max_run_cpu_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_CPU_TIME"),
     ],
@@ -166,11 +296,12 @@ async def test_a_build_that_a_limit_of_the_server_cut_short_is_no_compilation_er
 async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
     tmp_path: Path, result: JobResult, runtimes: tuple[str, ...]
 ) -> None:
-    server = Server(result, runtimes=runtimes, max_compile_time=60_000, max_run_time=60_000)
+    server = Server(result, runtimes=runtimes, max_compile_time=60_000, max_run_time=900_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            assert not (await artifacts.submission(plain_problem(), submitted("code"))).ok
-    assert len(server.jobs) == 2
+            built = await artifacts.submission(plain_problem(), submitted("code"))
+            assert isinstance(built, Rejected)
+    assert len(server.jobs) == 4, "each was tried twice"
 
 
 async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) -> None:
@@ -198,7 +329,7 @@ async def test_a_program_that_no_server_lets_through_is_its_sources_fault(tmp_pa
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
             built = await artifacts.submission(plain_problem(), submitted("code"))
-            assert not built.ok and "takes 64000001 bytes" in built.log
+            assert isinstance(built, Rejected) and "takes 64000001 bytes" in built.log
         with pytest.raises(JudgeFailure, match="takes 64000001 bytes"):
             await artifacts.checker(checked_problem())
     assert len(server.jobs) == 3
@@ -209,7 +340,7 @@ async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path
     forged = Stage(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted("code"))
-    assert (built.ok, built.artifact) == (False, None)
+    assert isinstance(built, Rejected)
 
 
 @pytest.mark.parametrize(("architecture", "here"), [("x86_64", True), ("aarch64", False)])

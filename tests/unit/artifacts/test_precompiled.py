@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 from artifact_samples import HELLO, graded_problem, named, plain_problem, submitted
 
-from ioi_eval.artifacts.precompiled import FOLDER, Demand, header_name, serves, starts_with
-from ioi_eval.artifacts.recipes import header_recipe, submission_recipe
-from ioi_eval.artifacts.script import compile_script
-from ioi_eval.artifacts.values import BuildLimits, Recipe
-from ioi_eval.models import Problem, Toolchain
+from ioi_eval.engines.transport.build_script import compile_script
+from ioi_eval.engines.transport.precompiled import (
+    FOLDER,
+    Demand,
+    header_name,
+    header_recipe,
+    serves,
+    starts_with,
+)
+from ioi_eval.engines.values import Recipe
+from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.models import BuildLimits, Problem, Toolchain
+
+pytestmark = pytest.mark.once
 
 HEADER = "bits/stdc++.h"
 GRADER = "int add(int a, int b);\nint main() { return add(1, 2) - 3; }\n"
@@ -125,6 +134,7 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return box / wanted.output
 
 
+@pytest.mark.sample("pragma after")
 @pytest.mark.parametrize(
     ("source", "problem"),
     [

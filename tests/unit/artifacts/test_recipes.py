@@ -8,11 +8,15 @@ import msgspec
 import pytest
 from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
-from ioi_eval.artifacts.recipes import header_recipe, proctor_recipe, submission_recipe, trusted_recipe
-from ioi_eval.artifacts.script import control_command
-from ioi_eval.artifacts.values import BuildLimits
+from ioi_eval.engines.transport.build_script import control_command
+from ioi_eval.engines.transport.precompiled import header_recipe
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.models import Submission, TaskOptions, TaskType, Toolchain
+from ioi_eval.judge.recipes import (
+    proctor_recipe,
+    submission_recipe,
+    trusted_recipe,
+)
+from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
 LIMITS = BuildLimits()
 TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")

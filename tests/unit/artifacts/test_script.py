@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from artifact_samples import HELLO, named, plain_problem, submitted
+from missing import lacks
 
-from ioi_eval.artifacts.recipes import submission_recipe
-from ioi_eval.artifacts.script import (
+from ioi_eval.engines.transport.build_script import (
     MACHINE_AT_FAULT,
     Ending,
     compile_script,
@@ -19,8 +19,10 @@ from ioi_eval.artifacts.script import (
     ending,
     log_of,
 )
-from ioi_eval.artifacts.values import BuildLimits, Recipe
-from ioi_eval.models import Stage, StageStatus, Toolchain
+from ioi_eval.engines.values import Recipe
+from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.model.values import CPU_LIMIT
+from ioi_eval.models import BuildLimits, Stage, StageStatus, Toolchain
 
 LIMITS = BuildLimits()
 
@@ -62,6 +64,15 @@ def test_a_good_source_becomes_an_artifact(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() {}"), real("g++"))
     assert (ending(stage), stage.stdout) == (Ending.BUILT, "")
     assert (tmp_path / "box/submission").stat().st_size > 0
+
+
+def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
+    """Whoever runs the script: servers have limits of their own, and each another one."""
+    code = 'asm(".data\\n.fill {size}, 1, 7"); int main() {{}}'
+    limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
+    for size, end in ((1 << 20, Ending.BUILT), (9 << 20, Ending.CRASHED)):
+        stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), real("g++"))
+        assert ending(stage) is end, stage
 
 
 def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
@@ -150,7 +161,7 @@ def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> No
     """Of which nobody would hear before it is to be started."""
     recipe = recipe_of(code, language=language)
     if shutil.which(recipe.tool) is None:
-        pytest.skip(f"without {recipe.tool}")
+        lacks(f"without {recipe.tool}")
     assert ending(build(tmp_path, recipe, real(recipe.tool)), recipe.refusals) is Ending.REFUSED
 
 
@@ -188,7 +199,8 @@ def test_the_control_program_takes_the_place_of_all_sources() -> None:
     ],
 )
 def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> None:
-    stage = Stage(stdout="half a ", signal="SIGKILL", status=status, message="Memory limit exceeded")
+    message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
+    stage = Stage(stdout="half a ", signal="SIGKILL", status=status, message=message)
     assert ending(stage) is Ending.CUT_SHORT
     assert log_of(stage, 100) == f"half a \nThe compiler was stopped: {words}."
 

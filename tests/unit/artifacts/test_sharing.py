@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ioi_eval.artifacts.sharing import Shared
+from ioi_eval.store.single_flight import Shared
 
 
 class Work:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.artifacts.runtimes import shell_runtime
-from ioi_eval.artifacts.shipping import Shipping, pack
+from ioi_eval.engines.transport.runtimes import shell_runtime
+from ioi_eval.engines.transport.shipping import Shipping, pack
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Job, JobFile, Profile
 

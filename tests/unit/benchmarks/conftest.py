@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.store import Store
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 # Whole runs are started as users start them, with what tests of the command line have for that.
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 from benchmark_tables import write_table
 
-from ioi_eval.benchmarks.base import BenchmarkOptions
-from ioi_eval.benchmarks.loading import Loaded, load
+from ioi_eval.benchmarks.benchmark import BenchmarkOptions
+from ioi_eval.benchmarks.loaded import Loaded, load
 from ioi_eval.benchmarks.registry import find_benchmark
 from ioi_eval.models import Blob, Problem
 

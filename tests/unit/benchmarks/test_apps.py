@@ -10,12 +10,14 @@ import pytest
 from dump_rows import write_jsonl
 from hub_rows import ADD, apps, contents, loaded
 
+from ioi_eval import Scorer
 from ioi_eval.benchmarks import Selection, open_dump
-from ioi_eval.benchmarks.loading import Loaded
+from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.judge import Scorer
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
+
+pytestmark = pytest.mark.once
 
 MEAN = {"inputs": [[[1, 2]], [[]]], "outputs": [[1.5], [None]], "fn_name": "mean"}
 SOLVED = "class Solution:\n    def mean(self, xs: List[int]): return sum(xs) / len(xs) if xs else None\n"
@@ -144,8 +146,8 @@ def test_a_file_of_rows_where_tests_are_json_already(tmp_path: Path) -> None:
 
 
 def load_file(path: Path, folder: Path) -> Loaded:
-    from ioi_eval.benchmarks.base import BenchmarkOptions
-    from ioi_eval.benchmarks.loading import load
+    from ioi_eval.benchmarks.benchmark import BenchmarkOptions
+    from ioi_eval.benchmarks.loaded import load
     from ioi_eval.benchmarks.registry import find_benchmark
 
     return load(find_benchmark("apps"), BenchmarkOptions(dataset=str(path)), cache=folder / "cache")

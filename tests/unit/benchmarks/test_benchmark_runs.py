@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from benchmark_tables import EXAMPLES, write_ioi, write_table
 from cli_helpers import CommandLine, contents, results, write_dump
 from codeforces_rows import ADD, codeforces, write
 from dump_rows import write_jsonl
 from hub_rows import livecodebench
 from loopback_hub import Hub
+
+pytestmark = pytest.mark.once
 
 GARLAND = (EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")
 NOTHING = "int main() {}\n"
@@ -108,6 +111,7 @@ def rows(name: str, *codes: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.long
 def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
     put_codeforces(hub, codeforces(generated_tests=1), codeforces("1/B", interaction_format="Ask."))
     put(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
@@ -157,6 +161,7 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
     assert hub.asked == []
 
 
+@pytest.mark.long
 def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
     bad = codeforces("2/A", interaction_format="Ask.", note=None)
     source = write_jsonl(tmp_path / "rows.jsonl", [codeforces(), codeforces("1/B", rating=1900), bad])

@@ -12,6 +12,8 @@ from cli_helpers import CommandLine, results, write_dump
 from dump_rows import write_json, write_jsonl
 from hub_rows import ADD, code_contests, lcb_tests, livecodebench, write_rows
 
+pytestmark = pytest.mark.once
+
 # --- a contest: a grader and a checker, a manager ----------------------------------------------------
 
 # As the contest system's checkers speak: half the points for any number where another one was wanted.
@@ -100,6 +102,7 @@ def hard_ones(name: str) -> tuple[str, list[dict[str, Any]], str]:
     return "B", [code_contests("read"), files, code_contests("broken", difficulty=8, **NO_TESTS)], FILES
 
 
+@pytest.mark.sample("livecodebench")
 @pytest.mark.parametrize(
     ("name", "write", "checkers"),
     [

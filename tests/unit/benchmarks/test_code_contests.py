@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from hub_rows import ADD, code_contests, contents, loaded
 
+from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.judge import Scorer
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
+
+pytestmark = pytest.mark.once
 
 NAME = "1575_A. Add"
 

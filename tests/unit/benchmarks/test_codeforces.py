@@ -11,11 +11,13 @@ from codeforces_rows import ADD, codeforces, generate, write
 from dump_rows import write_jsonl
 from hub_rows import contents
 
+from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions, Loaded, find_benchmark, load, open_dump
 from ioi_eval.errors import InputError
-from ioi_eval.judge import Scorer
 from ioi_eval.models import CheckerKind, Problem, Submission
 from ioi_eval.models import Verdict as V
+
+pytestmark = pytest.mark.once
 
 # Any number above the sum will do.
 ABOVE = """import sys

@@ -19,9 +19,11 @@ from dump_rows import (
 
 from ioi_eval.benchmarks import DumpOptions, Selection, check_dump, mentioned, open_dump, read_dump
 from ioi_eval.errors import InputError
-from ioi_eval.extraction import Repairs
 from ioi_eval.models import Problem, Submission
 from ioi_eval.problems import Problems
+from ioi_eval.rules.extraction import Repairs
+
+pytestmark = pytest.mark.once
 
 ANSWER = "<think>maybe\n```cpp\nint wrong;\n```\n</think>\nHere:\n```cpp\nint main() { return 0; }\n```\n"
 EXTRACTED = "int main() { return 0; }\n"

@@ -19,9 +19,11 @@ from dump_rows import write_csv, write_json, write_jsonl, write_parquet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.benchmarks import formats, json_list
-from ioi_eval.benchmarks.formats import dump_files, read_rows, scan
+from ioi_eval.benchmarks import json_list, row_files
+from ioi_eval.benchmarks.row_files import dump_files, read_rows, scan
 from ioi_eval.errors import InputError
+
+pytestmark = pytest.mark.once
 
 Writer = Callable[[Path, Any], Path]
 WRITERS: dict[str, Writer] = {
@@ -139,7 +141,7 @@ def test_a_broken_list_is_named_with_its_line(tmp_path: Path, text: str, line: i
 def test_bytes_that_are_no_text(
     tmp_path: Path, name: str, damage: bytes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "_CHUNK", 7)  # so that damage and line ends fall on both sides of a piece
+    monkeypatch.setattr(row_files, "_CHUNK", 7)  # so that damage and line ends fall on both sides of a piece
     path = tmp_path / name
     path.write_bytes("zwölf\n".encode() * 4 + b"here " + damage)
     error = failing(path)
@@ -253,3 +255,20 @@ def test_any_table(tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[s
     with path.open("w", newline="") as stream:
         csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *cells])
     assert [tuple(row.columns.values()) for row in read_rows(path)] == cells
+
+
+def test_the_limit_of_fields_stays_as_it_was(tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "x.csv", [{"code": "x" * 200_000, "n": "1"}, {"code": "y", "n": "2"}])
+    before = csv.field_size_limit(1000)
+    try:
+        rows = read_rows(table)
+        assert len(next(rows).columns["code"]) == 200_000
+        assert csv.field_size_limit() == 1000, "also while somebody looks at the rows"
+        assert len(list(rows)) == 1
+        assert csv.field_size_limit() == 1000
+        table.write_text('code\n"x')
+        with pytest.raises(InputError, match="broken CSV"):
+            list(read_rows(table))
+        assert csv.field_size_limit() == 1000
+    finally:
+        csv.field_size_limit(before)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 import socket
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,12 +19,14 @@ import huggingface_hub
 import pytest
 
 from ioi_eval.benchmarks import hub
-from ioi_eval.benchmarks.copies import TableSource
 from ioi_eval.benchmarks.dumps import find_dumps
-from ioi_eval.benchmarks.publishing import publish
+from ioi_eval.benchmarks.exports import publish
+from ioi_eval.benchmarks.table_files import TableSource
 from ioi_eval.benchmarks.tables import open_table
 from ioi_eval.errors import InputError
-from ioi_eval.secret import Secret
+from ioi_eval.model.secret import Secret
+
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(params=["httpx", "httpx2"])
@@ -79,6 +82,32 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(hub, "_PATIENCE", 0.0)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     return found
+
+
+def test_the_clients_setting_is_the_users_again(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+    """Also where it was set while the hub could not be reached, and for calls at the same time."""
+    client, own = huggingface_hub.constants, datasets.config
+    monkeypatch.setattr(own, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(hub, "_unreached", lambda: "nobody")
+    inside, done = threading.Event(), threading.Event()
+    seen = []
+
+    def other() -> None:
+        inside.wait()
+        with pytest.raises(ConnectionError), hub.asking("b"):
+            seen.append(done.is_set())
+            raise OSError
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with hub.asking("a"):
+        assert client.HF_HUB_OFFLINE and own.HF_HUB_OFFLINE
+        inside.set()
+        thread.join(0.2)
+        done.set()
+    thread.join()
+    assert seen == [True], "they take turns"
+    assert (client.HF_HUB_OFFLINE, own.HF_HUB_OFFLINE) == (False, True)
 
 
 def test_without_a_network(

@@ -15,13 +15,15 @@ from hub_rows import ADD, contents, lcb_tests, livecodebench, loaded, packed, wr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioi_eval import Scorer
 from ioi_eval.benchmarks import open_dump
-from ioi_eval.benchmarks.packed import pickled_text, unpacked
-from ioi_eval.cases import CasesError
+from ioi_eval.benchmarks.livecodebench import pickled_text, unpacked
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.judge import Scorer
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
+from ioi_eval.rules.json_tests import CasesError
+
+pytestmark = pytest.mark.once
 
 FUNCTION = {
     "starter_code": "class Solution:\n    def add(self, a: List[int], b: int) -> int:\n        ",

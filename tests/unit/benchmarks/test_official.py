@@ -13,6 +13,8 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Subtask, Test
 from ioi_eval.problems import Problems
 
+pytestmark = pytest.mark.once
+
 PROBLEMS = Problems(
     [
         Problem(

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from hub_rows import ADD, apps, code_contests, livecodebench, loaded
 
-from ioi_eval.benchmarks.loading import LeftOut, Loaded
-from ioi_eval.benchmarks.references import (
+from ioi_eval import Scorer, Store
+from ioi_eval.benchmarks.loaded import LeftOut, Loaded
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.models import Verdict as V
+from ioi_eval.runs.references import (
     ProblemReferences,
     Reference,
     References,
@@ -19,12 +23,9 @@ from ioi_eval.benchmarks.references import (
     reliability,
     write_references,
 )
-from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import Scorer
-from ioi_eval.models import Problem, Submission, SubmissionResult
-from ioi_eval.models import Verdict as V
-from ioi_eval.runner import Judging
-from ioi_eval.store import Store
+from ioi_eval.runs.runner import Judging
+
+pytestmark = pytest.mark.once
 
 OLD = "print sum(map(int, raw_input().split()))"  # of Python 2
 WRONG = "print(3)"

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.benchmarks import results
-from ioi_eval.benchmarks.results import check_results_path, write_results
+from ioi_eval.benchmarks import exports
+from ioi_eval.benchmarks.exports import check_results_path, write_results
 from ioi_eval.errors import InputError
+
+pytestmark = pytest.mark.once
 
 
 def run_of(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
@@ -62,7 +64,7 @@ def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 500])
 def test_what_no_type_holds_becomes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(results, "_BATCH", size)
+    monkeypatch.setattr(exports, "_BATCH", size)
     rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
     found = table(tmp_path, rows)
     assert [row["id"] for row in found] == ["1", "b", "[3]"]

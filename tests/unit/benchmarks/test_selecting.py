@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, find_benchmark, of_columns
-from ioi_eval.benchmarks.base import Candidate
-from ioi_eval.benchmarks.selecting import sample, select
+from ioi_eval.benchmarks.benchmark import Candidate
+from ioi_eval.benchmarks.loaded import sample, select
 from ioi_eval.errors import InputError
+
+pytestmark = pytest.mark.once
 
 MANY = [
     Candidate(id=f"p{n}", rows=(n,), year=2020 + n % 3, difficulty=("easy", "Hard")[n % 2]) for n in range(30)

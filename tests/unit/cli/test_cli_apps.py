@@ -8,7 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from cli_helpers import CommandLine, contents, results, write_dump
+
+pytestmark = pytest.mark.once
 
 ADD = "a, b = map(int, input().split())\nprint(a + b)\n"
 TEXT = f"<think>easy</think>\nHere:\n```python\n{ADD}```\n"

@@ -30,6 +30,7 @@ def dump_with(cli: CommandLine, text: str, name: str = "d.jsonl") -> Path:
 GOOD = json.dumps(row("r", RIGHT)) + "\n"
 
 
+@pytest.mark.sample("text[03]")
 @pytest.mark.parametrize(
     ("text", "words"),
     [

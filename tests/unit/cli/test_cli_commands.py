@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import RIGHT, CommandLine, contents, row, write_dump, write_package
 
-from ioi_eval import resources
+from ioi_eval.store import resources
 
 COMMANDS = (
     "score",
@@ -42,6 +43,7 @@ def test_the_overview_has_whole_sentences(overview: str) -> None:
     assert "..." not in overview.partition("Commands:")[2]
 
 
+@pytest.mark.sample("score|worker")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(cli: CommandLine, overview: str, command: str) -> None:
     shown = cli(command, "--help").stdout
@@ -87,7 +89,7 @@ def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
 
 RETRIES = """
 import asyncio, stamina
-from ioi_eval.artifacts.attempts import execute
+from ioi_eval.engines.transport.attempts import execute
 from ioi_eval.cli import keep_retries_quiet
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
 from ioi_eval.models import Job
@@ -131,6 +133,16 @@ def test_a_cache_that_cannot_be_written(cli: CommandLine) -> None:
     done = replace(cli, cache=Path("/proc/nowhere"))("problems", "add.zip")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "/proc/nowhere: the cache cannot be written" in done.stderr and "IOI_EVAL_CACHE" in done.stderr
+
+
+def test_a_cache_that_others_may_write(cli: CommandLine) -> None:
+    theirs = cli.folder / "theirs"
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    done = replace(cli, cache=theirs)("problems", "add.zip")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert f"{theirs}: it is open to others (owner {os.geteuid()}, mode 0777)" in done.stderr
+    assert "IOI_EVAL_CACHE" in done.stderr
 
 
 def test_examples_are_copied_once(cli: CommandLine) -> None:

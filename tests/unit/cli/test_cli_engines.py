@@ -23,15 +23,17 @@ from cli_helpers import (
     write_dump,
 )
 
-from ioi_eval.cli.engines import EngineChoice, choose_engine, from_environment, news, open_engine
+from ioi_eval import EmbeddedEngine, PistonEngine, Store
+from ioi_eval.cli.engines import choose_engine, from_environment
 from ioi_eval.cli.servers import summed_up
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.piston import EndpointReport, PistonEngine
+from ioi_eval.engines.piston import EndpointReport
 from ioi_eval.errors import InputError
-from ioi_eval.journal import read_failures
 from ioi_eval.models import Toolchain
-from ioi_eval.store import Store
+from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
+from ioi_eval.store.reading import read_failures
+
+pytestmark = pytest.mark.once
 
 # --- what is chosen ----------------------------------------------------------------------------------
 
@@ -96,13 +98,13 @@ def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
     assert isinstance(there, PistonEngine)
     assert there.slots == 5
     assert isinstance(trusted, EmbeddedEngine)
-    assert list(news(here)) == []
+    assert servers_found(here) is None
 
 
 def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
     with pytest.raises(InputError, match="no token"):
-        open_engine(EngineChoice(text="slurm", token_file=str(tmp_path / "token")), Store(tmp_path))
+        choose_engine("slurm", token_file=tmp_path / "token")
 
 
 # --- many servers ------------------------------------------------------------------------------------
@@ -184,7 +186,6 @@ def judged(run: Path) -> dict[str, Any]:
     }
 
 
-@pytest.mark.once
 def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
     cli: CommandLine, problems: Path, address: str
 ) -> None:

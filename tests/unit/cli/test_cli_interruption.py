@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import subprocess
@@ -36,6 +37,7 @@ def judged_once(run: Path) -> bool:
     return results(run).keys() == {f"row-{n}" for n in range(NUMBER)}
 
 
+@pytest.mark.sample("^2$")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_cleanly(
     cli: CommandLine, problems: Path, dump: Path, number: signal.Signals
@@ -70,16 +72,17 @@ def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems
     assert "--fresh" not in errors
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, dump: Path) -> None:
     adopt_orphans()
     before = children()
     arguments = ("score", dump, "--problems", problems, "--out", "run", "--quiet")
     moments = random.Random(1)
     seen = 0
-    while True:
+    for turn in itertools.count(10):  # ever longer, so that a slow machine gets to the end, too
         process = cli.start(*arguments)
         try:
-            process.communicate(timeout=moments.uniform(0.5, 2.5))
+            process.communicate(timeout=moments.uniform(0.05, 0.25) * turn)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

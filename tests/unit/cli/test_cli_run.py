@@ -19,6 +19,8 @@ import pytest
 from cli_helpers import CommandLine, adopt_orphans, children, contents, results, wait_until_gone
 from model_server import Answer, Asked, as_json, fenced, model_server
 
+pytestmark = pytest.mark.once
+
 SECRET = "sk-never-to-be-seen"
 LEVELS = ("introductory", "interview", "competition")
 DOUBLE = "print(2 * int(input()))\n"

@@ -14,6 +14,8 @@ from ioi_eval.cli import app
 from ioi_eval.cli.config import BudgetConfig, Config, ModelConfig, read_config, template
 from ioi_eval.errors import InputError
 
+pytestmark = pytest.mark.once
+
 
 def read(folder: Path, text: str, **flags: Any) -> Config:
     file = folder / "config.yaml"

@@ -149,7 +149,7 @@ def test_quiet_prints_nothing(cli: CommandLine, problems: Path) -> None:
     assert results(cli.folder / "run").keys() == {"right"}
 
 
-CHECKER_THAT_MAY_CRASH = """
+CHECKER_THAT_MAY_FAIL = """
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -157,14 +157,14 @@ int main(int, char **argv) {
     long long want = 0, got = 0;
     std::ifstream(argv[2]) >> want;
     std::ifstream(argv[3]) >> got;
-    if (got == 777) abort();
+    if (got == 777) return fputs("FAIL: better than the answer", stderr), 3;
     puts(want == got ? "1.0" : "0.0");
 }
 """
 
 
 def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> None:
-    write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_CRASH)
+    write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
     crashing = WRONG.replace("<< 0", "<< 777")
     dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("strange", crashing)])
     base = ("score", dump, "--problems", "problems", "--out", "run")
@@ -172,6 +172,7 @@ def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> 
     assert first.returncode == 3
     assert "not judged: strange:" in first.stderr
     assert "1 submission could not be judged, see run/failures.jsonl" in first.stderr
+    assert "50.0 % of its submissions are unscored" in first.stderr
     assert results(cli.folder / "run").keys() == {"right"}
     failures = (cli.folder / "run" / "failures.jsonl").read_text().splitlines()
     assert [json.loads(line)["key"] for line in failures] == ["strange"]
@@ -182,3 +183,48 @@ def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> 
     assert (called["this_call"]["skipped"], called["this_call"]["failed"]) == (1, 1)
     assert called["models"][0]["unscored"] == 1
     assert len((cli.folder / "run" / "failures.jsonl").read_text().splitlines()) == 1
+
+
+# Works by its own clock of CPU time for a second and a half: three times the limit of these packages.
+SLOW = """
+#include <ctime>
+#include <iostream>
+int main() {
+    while (std::clock() < 1.5 * CLOCKS_PER_SEC) {}
+    long long a, b;
+    std::cin >> a >> b;
+    std::cout << a + b;
+}
+"""
+
+
+def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> None:
+    write_package(cli.folder / "packages" / "add", time_limit=0.5, subtasks={"01": (100, ["1-1"])})
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
+    asked = ("score", dump, "--problems", "packages", "--out", "run")
+    assert cli(*asked).returncode == 0
+    assert results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["status"] == "TLE"
+
+    refused = cli(*asked, "--time-factor", "5")
+    assert refused.returncode == 2 and "time_factor" in refused.stderr and "--fresh" in refused.stderr
+
+    assert cli(*asked, "--time-factor", "5", "--fresh").returncode == 0
+    assert {found["all_subtasks_points"] for found in results(cli.folder / "run").values()} == {100}
+    assert (
+        json.loads((cli.folder / "run" / "run.json").read_text())["fingerprint"]["options"]["time_factor"]
+        == 5
+    )
+    assert cli(*asked, "--time-factor", "5").stdout.startswith("Nothing new to do")
+
+
+def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
+    write_package(cli.folder / "packages" / "add", time_limit=1.45, subtasks={"01": (100, ["1-1"])})
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
+    asked = ("score", dump, "--problems", "packages", "--out", "run")
+    assert cli(*asked, "--borderline", "0.9:1.5").returncode == 0
+    (test,) = results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["test_results"]
+    assert test["status"] == "TLE" and len(test["cpu_times"]) == 4
+    report = (cli.folder / "run" / "report.md").read_text()
+    assert "1 test took as long as the time limit or a little longer" in report
+    assert "0 verdicts hung" in report
+    assert cli(*asked, "--borderline", "2:1").returncode == 2

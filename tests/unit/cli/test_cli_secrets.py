@@ -21,6 +21,8 @@ from test_cli_worker import working
 
 from ioi_eval.cli import app
 
+pytestmark = pytest.mark.once
+
 __all__ = ["copies"]  # a fixture
 
 TOKEN, KEY, HUB = "t0ken-9b6c2f51d7", "sk-7d1c-a-model-s-key", "hf_a0b1c2d3e4f5g6h7"

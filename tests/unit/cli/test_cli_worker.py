@@ -88,6 +88,21 @@ def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> No
         assert asking.getresponse().status == 200
 
 
+def test_what_a_job_prints_takes_a_bounded_memory(cli: CommandLine) -> None:
+    """JSON makes 1.4 GB of these 120 MB, and a worker that built it whole took three times that."""
+    with working(cli) as (process, port):
+        before = peak_memory(process.pid)
+        status, reply = run(port, "head -c 60000000 /dev/zero; head -c 60000000 /dev/zero >&2")
+        taken = peak_memory(process.pid) - before
+    assert (status, reply["run"]["status"]) == (200, "EL")
+    assert 100 << 20 < taken < 500 << 20, "120 MB as they came, and as text"
+
+
+def peak_memory(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
 def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) -> None:
     adopt_orphans()
     before = children()

@@ -13,7 +13,7 @@ from run_samples import SUM, problem, result, submission, write_run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.rows import failure_row, result_row
+from ioi_eval.store.rows import failure_row, result_row
 
 WRONG = {"3-a": Verdict.WA}
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202e <script>"
@@ -81,6 +81,7 @@ def test_options(cli: CommandLine) -> None:
     assert json.loads((cli.folder / "run" / "summary.json").read_text()) == found
 
 
+@pytest.mark.sample("options[02]")
 @pytest.mark.parametrize(
     ("options", "said"),
     [

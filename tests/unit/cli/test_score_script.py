@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 from cli_helpers import BROKEN, PYTHON, RIGHT, CommandLine, contents, results, row, write_dump, write_package
 
 from ioi_eval.reports import Summary
+
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[3]
 

@@ -22,6 +22,8 @@ from cli_helpers import (
     write_package,
 )
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[3]
 OFFICIAL = ROOT.parent / "shared" / "data" / "ioi-2024"
 
@@ -105,6 +107,7 @@ def test_a_selection(cli: CommandLine, package: Path, problems: Path) -> None:
     assert (missing.returncode, "no solution 'nothing.cpp'" in missing.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_a_name_that_no_solution_has_is_answered_with_near_ones(cli: CommandLine, package: Path) -> None:
     done = cli("validate", package, "--only", "corect.cpp", "--out", "run")
     assert done.returncode == 2
@@ -124,6 +127,7 @@ def test_a_selection_that_nobody_here_can_judge(cli: CommandLine, package: Path)
     assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == ["old.pas"]
 
 
+@pytest.mark.long
 def test_other_solutions_are_another_run(cli: CommandLine, package: Path) -> None:
     base = ("validate", package, "--out", "run", "--only", "correct.cpp")
     assert cli(*base).returncode == 0
@@ -176,6 +180,7 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path)
     assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == ["old.pas"]
 
 
+@pytest.mark.sample("arguments[12]")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -207,7 +212,6 @@ def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
 
 
-@pytest.mark.once
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
 @pytest.mark.parametrize(
     ("name", "only", "solutions"),

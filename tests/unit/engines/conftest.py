@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ioi_eval import Store
 from ioi_eval.engines.embedded.trees import remove_tree
-from ioi_eval.store import Store
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
 from ioi_eval.engines.conditions import Condition, conditions, described
 from ioi_eval.models import Toolchain
-from ioi_eval.store import Store
 
 WHOLE: dict[str, Any] = {
     "v": 1,
@@ -95,7 +95,7 @@ def test_one_of_the_two_is_enough() -> None:
 
 
 def test_a_probe_that_breaks() -> None:
-    [condition] = doctor._probe_answer(b"", "no capability", 2)
+    [condition] = doctor.answered(b"", "no capability", 2)
     assert (condition.ok, condition.detail) == (False, "no capability")
     assert condition.remedy
 

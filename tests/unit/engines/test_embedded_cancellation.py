@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays, until
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.models import Job
-from ioi_eval.store import Store
 
 LAYERS = [None, ("landlock", "seccomp")]
 

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays, until
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.toolchains import everybody_may_start
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Job, Stage
-from ioi_eval.store import Store
 
 LAYERS = [None, ("landlock", "seccomp"), ("namespaces",)]
 

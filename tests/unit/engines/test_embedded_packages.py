@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from engine_helpers import file
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import Package, find_package, load_packages
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Job
-from ioi_eval.store import Store
 
 RUN = 'echo "$PISTON_LANGUAGE $GREETING $(cat made)"\necho "$@"\ncat "${0%/*}/inside"\ncat\n'
 COMPILE = 'echo "$@" > made\n'

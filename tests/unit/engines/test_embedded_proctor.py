@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from engine_helpers import alive, mark, until
 
+from ioi_eval import Store
 from ioi_eval.engines.embedded.proctor import artifact_key, proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
-from ioi_eval.store import Store
 
 
 @pytest.fixture

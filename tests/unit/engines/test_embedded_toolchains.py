@@ -13,7 +13,7 @@ from ioi_eval.engines.embedded.toolchains import (
     find_python,
     find_rust,
 )
-from ioi_eval.languages import LANGUAGES
+from ioi_eval.model.languages import LANGUAGES
 
 
 def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:

@@ -17,7 +17,9 @@ from generate_helpers import ask
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions
 from ioi_eval.generate.agents import LOG, STATEMENT, name_of
-from ioi_eval.generate.asking import GenerationFailed, Text
+from ioi_eval.generate.asks import GenerationFailed, Text
+
+pytestmark = pytest.mark.once
 
 FOR_EVER = "while :; do sleep 30; done"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ioi_eval.generate import Budget, BudgetOptions
-from ioi_eval.generate.asking import OutOfBudget
+from ioi_eval.generate.asks import OutOfBudget
+
+pytestmark = pytest.mark.once
 
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 500}
 

@@ -13,7 +13,9 @@ from model_server import Answer, Asked, ModelServer, as_json, model_server, page
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Budget, BudgetOptions, ChatModel, ModelOptions, Sampling
-from ioi_eval.generate.asking import GenerationFailed, OutOfBudget, Text
+from ioi_eval.generate.asks import GenerationFailed, OutOfBudget, Text
+
+pytestmark = pytest.mark.once
 
 KEY = "sk-very-secret"
 RIGHT = says("the program", usage={"prompt_tokens": 3, "completion_tokens": 2})

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Generations
-from ioi_eval.generate.asking import Text
+from ioi_eval.generate.asks import Text
+
+pytestmark = pytest.mark.once
 
 
 def keep(folder: Path, *keys: str, made_of: str = "x", fresh: bool = False) -> None:

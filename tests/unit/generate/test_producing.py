@@ -12,10 +12,13 @@ from generate_helpers import ask
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Failed, Generations, Producing, Written
-from ioi_eval.generate.asking import Ask, GenerationFailed, OutOfBudget, Text
-from ioi_eval.journal import Fingerprint, Journal
+from ioi_eval.generate.asks import Ask, GenerationFailed, OutOfBudget, Text
 from ioi_eval.models import Problem, Submission, SubmissionResult
-from ioi_eval.runner import run
+from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.runner import run
+from ioi_eval.store.fingerprint import Fingerprint
+
+pytestmark = pytest.mark.once
 
 
 class Scripted:

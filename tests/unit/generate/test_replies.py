@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from ioi_eval.generate.replies import Fault, Kind, read_reply
 
+pytestmark = pytest.mark.once
+
 NOW = 1_000_000.0
 
 

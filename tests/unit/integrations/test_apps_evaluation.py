@@ -11,17 +11,21 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.fake import Broken, FakeEngine
-from ioi_eval.integrations.apps_code import SURROUNDINGS, code_of, with_surroundings
+from ioi_eval import Store
 from ioi_eval.integrations.eval_protocol import (
+    SURROUNDINGS,
     EvaluateResult,
     Message,
     apps_dataset_to_evaluation_row,
+    code_of,
     evaluate_apps_solution,
     evaluate_apps_solution_async,
+    with_surroundings,
 )
 from ioi_eval.integrations.runtime import Setup, close_all
-from ioi_eval.store import Store
+from ioi_eval.testing import Broken, FakeEngine
+
+pytestmark = pytest.mark.once
 
 # The diagonal moves of the document's example: a point and a number of moves, the most diagonal ones or -1.
 TRUTH = {

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import stamina
 
-from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval.engines.fake import fake_profile
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.integrations import open_r1
 from ioi_eval.integrations.open_r1 import (
@@ -35,6 +35,9 @@ from ioi_eval.integrations.open_r1 import (
     score_subtasks,
 )
 from ioi_eval.models import Job, JobResult, Stage
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[3]
 PROBLEM = {

@@ -16,19 +16,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from ioi_eval.cases import CasesError
-from ioi_eval.engines.fake import Broken, FakeEngine
+from ioi_eval import Store
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
 from ioi_eval.integrations.rewards import Mode, RewardOptions
 from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward, reward
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
-from ioi_eval.models import Blob, Problem, ScoreType, Subtask, Test
+from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
 from ioi_eval.problems import Problems
-from ioi_eval.store import Store
+from ioi_eval.rules.json_tests import CasesError
+from ioi_eval.testing import Broken, FakeEngine
+
+pytestmark = pytest.mark.once
 
 TESTS = json.dumps({"inputs": ["2\n", "5\n", "9\n"], "outputs": ["4", "10", "18"]})
 CALLS = json.dumps({"fn_name": "twice", "inputs": [[2], [5]], "outputs": [4, 10]})
@@ -141,6 +144,22 @@ def test_problems_by_id_and_their_subtasks() -> None:
     give = make_reward(RewardOptions(mode=Mode.PARTIAL), problems=Problems([problem_with_subtasks()]))
     found = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
     assert found == [1, 0, pytest.approx(0.3)]
+
+
+# As many a generated one: it was never tried on what is no number.
+FRAGILE = """import sys
+right, said = (int(open(name).read()) for name in (sys.argv[2], sys.argv[3]))
+print(int(right == said))
+"""
+
+
+def test_what_breaks_a_fragile_checker_is_worth_nothing() -> None:
+    """Not None: that would leave the mean, and whoever is not sure would choose it."""
+    sources = (NamedBlob(name="checker.py", content=Blob.of(FRAGILE)),)
+    checker = Checker(kind=CheckerKind.CODEFORCES, sources=sources, language="python")
+    problem = msgspec.structs.replace(problem_with_subtasks(), checker=checker)
+    give = make_reward(RewardOptions(mode=Mode.PARTIAL), problems=Problems([problem]))
+    assert give(completions=[RIGHT, WRONG, fenced("pass")], problem_id=["twice"] * 3) == [1, 0, 0]
 
 
 def test_verl_asks_for_one_at_a_time() -> None:

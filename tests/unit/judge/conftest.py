@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.store import Store
+from ioi_eval import Store
 
 
 @pytest.fixture(scope="session")

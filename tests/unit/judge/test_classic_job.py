@@ -7,9 +7,8 @@ import pytest
 import stamina
 from judge_samples import problem, submission
 
-from ioi_eval.engines.fake import FakeEngine
+from ioi_eval.classic import classic_job, run_classic
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
-from ioi_eval.judge import classic_job, run_classic
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -24,6 +23,7 @@ from ioi_eval.models import (
     Test,
     Verdict,
 )
+from ioi_eval.testing import FakeEngine
 
 
 def named(name: str, text: str = "x") -> NamedBlob:

@@ -9,16 +9,28 @@ import msgspec
 import pytest
 from judge_samples import problem, subtask
 
-from ioi_eval.artifacts.shipping import Shipping
-from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval import Scorer
+from ioi_eval.engines.fake import fake_profile
+from ioi_eval.engines.transport.fitting import Fitting, Learned
+from ioi_eval.engines.transport.run_jobs import Chosen, run_job
+from ioi_eval.engines.transport.shipping import Shipping
+from ioi_eval.engines.values import Batch, Program
 from ioi_eval.errors import JobTooLarge, JudgeFailure
-from ioi_eval.judge import Scorer
-from ioi_eval.judge.fitting import Fitting
-from ioi_eval.judge.jobs import Batch, Program, run_job
-from ioi_eval.judge.options import JudgeOptions
-from ioi_eval.models import Blob, JobFile, Limits, Problem, Profile, Submission, TaskOptions, TaskType, Test
-from ioi_eval.plan import live
-from ioi_eval.protocol.proctor import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from ioi_eval.models import (
+    Blob,
+    Job,
+    JobFile,
+    Limits,
+    Problem,
+    Profile,
+    Submission,
+    TaskOptions,
+    TaskType,
+    Test,
+)
+from ioi_eval.rules.plan import live
+from ioi_eval.testing import FakeEngine
 
 PROGRAM = Program(
     proctor=Blob.of("proctor"),
@@ -44,9 +56,18 @@ def large(number: int, size: int) -> Problem:
     return problem(tests=tests, subtasks=(subtask("all", 100, range(number)),))
 
 
+def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
+    return Batch(problem=problem, program=program, tests=live(problem, {}))
+
+
+def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Job:
+    batch = batch_of(problem, program)
+    return run_job(batch, Chosen.of(problem, batch.tests, "f00"), profile)
+
+
 async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:
-    fitting = Fitting(problem, program, profile, JudgeOptions(), Shipping())
-    return len(await fitting.first(live(problem, {})))
+    fitting = Fitting(batch_of(problem, program), profile, Shipping(), Learned())
+    return len(await fitting.first())
 
 
 async def test_without_limits_all_tests_go_into_one_job() -> None:
@@ -156,20 +177,16 @@ RESERVES = msgspec.structs.replace(PROGRAM, submission=PlanSubmission(argv=("jav
 def test_the_memory_is_for_all_who_are_in_the_box(
     task: Problem, program: Program, memory: int | None
 ) -> None:
-    batch = Batch.of(task, live(task, {}), "f00")
-    job = run_job(task, program, batch, options=JudgeOptions(), profile=server())
-    assert job.run_memory_limit == memory
+    assert job_of(task, server(), program).run_memory_limit == memory
 
 
 @pytest.mark.parametrize(("most", "asked"), [(None, 27_000), (20_000, 20_000)])
 def test_cpu_time_is_asked_for(most: int | None, asked: int) -> None:
-    batch = Batch.of(ALONE, live(ALONE, {}), "f00")
-    job = run_job(ALONE, PROGRAM, batch, options=JudgeOptions(), profile=server(max_run_cpu_time=most))
+    job = job_of(ALONE, server(max_run_cpu_time=most))
     assert (job.run_timeout, job.run_cpu_time) == (13_500, asked)
 
 
 def test_a_server_that_lets_programs_write_less_than_the_problem_is_found_out() -> None:
-    batch = Batch.of(ALONE, live(ALONE, {}), "f00")
-    job = run_job(ALONE, PROGRAM, batch, options=JudgeOptions(), profile=server())
+    job = job_of(ALONE, server())
     script = job.files[0].content.read().decode()
     assert "-lt 65536 ]" in script and "PISTON_MAX_FILE_SIZE" in script

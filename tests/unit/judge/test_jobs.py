@@ -4,9 +4,11 @@ import msgspec
 import pytest
 from judge_samples import problem
 
+from ioi_eval import JudgeOptions
 from ioi_eval.engines.fake import fake_profile
-from ioi_eval.judge.jobs import Batch, Program, run_job
-from ioi_eval.judge.options import JudgeOptions
+from ioi_eval.engines.transport.run_jobs import Chosen, run_job
+from ioi_eval.engines.values import Batch, Program
+from ioi_eval.model.protocol import Plan, PlanChecker, PlanGroup, PlanSubmission
 from ioi_eval.models import (
     Blob,
     Job,
@@ -19,8 +21,7 @@ from ioi_eval.models import (
     TaskOptions,
     Test,
 )
-from ioi_eval.plan import live
-from ioi_eval.protocol.proctor import Plan, PlanChecker, PlanGroup, PlanSubmission
+from ioi_eval.rules.plan import live
 
 PROGRAM = Program(
     proctor=Blob.of("proctor"),
@@ -38,8 +39,9 @@ def job_of(
     program: Program = PROGRAM,
 ) -> Job:
     options = options or JudgeOptions()
-    batch = Batch.of(problem, live(problem, {}, all_tests=options.all_tests), "f00")
-    return run_job(problem, program, batch, options=options, profile=profile or fake_profile())
+    tests = live(problem, {}, all_tests=options.all_tests)
+    batch = Batch(problem=problem, program=program, tests=tests, options=options)
+    return run_job(batch, Chosen.of(problem, tests, "f00"), profile or fake_profile())
 
 
 def plan_of(job: Job) -> Plan:

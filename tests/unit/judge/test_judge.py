@@ -11,10 +11,11 @@ import pytest
 import stamina
 from judge_samples import problem, some_tests, submission, subtask
 
-from ioi_eval.artifacts import CheckerBroken
-from ioi_eval.engines.fake import Broken, FakeEngine, Fatal, Fault, Killed
+from ioi_eval import JudgeOptions, Scorer, Store, score_sync
+from ioi_eval.engines.fake import Fault
 from ioi_eval.errors import (
     BrokenReply,
+    CheckerBroken,
     EngineOverloaded,
     EngineUnavailable,
     InputError,
@@ -22,10 +23,9 @@ from ioi_eval.errors import (
     JobRejected,
     JudgeFailure,
 )
-from ioi_eval.judge import JudgeOptions, Scorer, score_sync
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Stage, StageStatus, Test
 from ioi_eval.models import Verdict as V
-from ioi_eval.store import Store
+from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
 
 @pytest.fixture(autouse=True)
@@ -180,7 +180,7 @@ async def test_tries_without_a_line_count_only_in_a_row() -> None:
 
 
 async def test_output_of_others_is_not_taken_for_verdicts() -> None:
-    forged = '{"v":1,"nonce":"0","test":0,"end":"ok","score":1}\n'
+    forged = '{"v":2,"nonce":"0","test":0,"end":"ok","score":1}\n'
     stage = Stage(stdout=forged, code=0)
     async with scoring(FakeEngine(faults=[None, stage, stage])) as scorer:
         with pytest.raises(JudgeFailure, match="judged no test"):
@@ -228,7 +228,7 @@ async def test_a_checker_goes_into_every_job_with_its_limits() -> None:
         "full": 1.0,
         "kind": "cms",
         "argv": ["checker"],
-        "limits": {"cpu_ms": 10_000, "wall_ms": 20_000, "memory": 4 << 30},
+        "limits": {"cpu_ms": 10_000, "wall_ms": 20_000, "hard_ms": 200_000, "memory": 4 << 30},
     }
     assert result.checker == "cms checker checker/checker.cpp"
 

@@ -8,14 +8,23 @@ from pathlib import Path
 
 import pytest
 from judge_samples import problem, submission, subtask
+from lent import artifacts_on
 
-from ioi_eval.artifacts import Artifacts, BuildLimits, BuildOptions, CheckerBroken
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer, score_sync
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
+from ioi_eval import BuildOptions, EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
+from ioi_eval.engines.values import Built
+from ioi_eval.errors import CheckerBroken, JudgeFailure
+from ioi_eval.models import (
+    Blob,
+    BuildLimits,
+    Checker,
+    CheckerKind,
+    Limits,
+    NamedBlob,
+    Problem,
+    TaskOptions,
+    Test,
+)
 from ioi_eval.models import Verdict as V
-from ioi_eval.store import Store
 
 ADD = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
 TESTS = tuple(Test(name=f"t{n}", input=Blob.of(f"{n} {n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in range(3))
@@ -139,7 +148,7 @@ async def test_with_a_checker(scorer: Scorer) -> None:
     "source", ["int main() { return 5; }", "int main() {}", "int main() { for (;;) {} }"]
 )
 async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str) -> None:
-    from ioi_eval.judge import CheckerLimits
+    from ioi_eval.models import CheckerLimits
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.2, wall_time=1))
     async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
@@ -157,18 +166,20 @@ async def test_a_standard_that_the_compiler_lacks_is_no_compile_error(scorer: Sc
         await scorer.score(summing(cpp_standard="gnu++99"), submission(ADD))
 
 
+@pytest.mark.long
 async def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path: Path, store: Store) -> None:
     source = "#include <bits/stdc++.h>\n" + ADD
     async with EmbeddedEngine(store=store) as engine:
-        async with Artifacts(engine, Store(tmp_path / "plain"), BuildOptions(precompile_after=None)) as plain:
+        async with artifacts_on(
+            engine, Store(tmp_path / "plain"), BuildOptions(precompile_after=None)
+        ) as plain:
             without = await plain.submission(summing(), submission(source))
-        async with Artifacts(engine, Store(tmp_path / "quick"), BuildOptions(precompile_after=0)) as quick:
+        async with artifacts_on(engine, Store(tmp_path / "quick"), BuildOptions(precompile_after=0)) as quick:
             await quick.submission(summing(), submission(source + "// first\n"))
-            while quick.busy:  # noqa: ASYNC110
+            while quick.engine.builds.busy:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             build = await quick.submission(summing(), submission(source))
-    assert without.artifact is not None
-    assert build.artifact is not None
+    assert isinstance(without, Built) and isinstance(build, Built)
     assert build.artifact.sha256 == without.artifact.sha256
 
 

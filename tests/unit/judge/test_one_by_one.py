@@ -10,12 +10,13 @@ import msgspec
 import pytest
 import stamina
 from judge_samples import problem, submission
+from lent import judge_on
 
-from ioi_eval.artifacts import Artifacts
-from ioi_eval.engines.fake import FakeEngine, fake_profile
+from ioi_eval import JudgeOptions, Store
+from ioi_eval.engines.fake import fake_profile
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
-from ioi_eval.judge import Judge, JudgeOptions
-from ioi_eval.judge.options import JobShape
+from ioi_eval.model.options import JobShape
+from ioi_eval.model.values import CPU_LIMIT
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -34,7 +35,7 @@ from ioi_eval.models import (
     TaskType,
 )
 from ioi_eval.models import Verdict as V
-from ioi_eval.store import Store
+from ioi_eval.testing import FakeEngine
 
 CMS = ("cms", "cms_ioi", "cms_checker")
 CODEFORCES = ("c++", "c++17", "cf_c++17", "c++20", "cf_c++20", "python3", "cf_python3")
@@ -82,8 +83,7 @@ async def judged(
     job: JobShape = "auto",
     **options: Any,
 ) -> SubmissionResult:
-    async with Artifacts(cluster, Store(folder)) as artifacts:
-        judge = Judge(cluster, artifacts, JudgeOptions(job=job, **options))
+    async with judge_on(cluster, Store(folder), JudgeOptions(job=job, **options)) as judge:
         what = what or problem()
         await judge.prepare(what)
         return await judge.judge(what, sent or submission())
@@ -310,6 +310,14 @@ async def test_scripts_that_say_that_they_cannot_judge_are_believed(
         await judged(Cluster(*runtimes, answer=lambda _: answer), tmp_path)
 
 
-async def test_a_compiler_that_a_generous_server_stops_has_found_a_fault(tmp_path: Path) -> None:
-    cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=SLOW, run=SLOW), max_compile_time=60_000)
+async def test_a_compiler_that_used_up_its_cpu_time_has_found_a_fault(tmp_path: Path) -> None:
+    spent = Stage(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT)
+    cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=spent, run=spent), max_compile_time=60_000)
     assert not (await judged(cluster, tmp_path)).compiles
+
+
+@pytest.mark.parametrize("ended", [SLOW, Stage(signal="SIGKILL")])
+async def test_a_compiler_that_a_server_stopped_otherwise_is_no_verdict(tmp_path: Path, ended: Stage) -> None:
+    cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=ended, run=ended), max_compile_time=60_000)
+    with pytest.raises(JudgeFailure, match="stopped before its CPU time was used up"):
+        await judged(cluster, tmp_path)

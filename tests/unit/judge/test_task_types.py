@@ -8,10 +8,9 @@ import msgspec
 import pytest
 from judge_samples import problem, some_tests, submission, subtask
 
-from ioi_eval.artifacts import ManagerBroken
-from ioi_eval.engines.fake import FakeEngine, FakeTest
-from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval import JudgeOptions, Scorer
+from ioi_eval.errors import InputError, JudgeFailure, ManagerBroken
+from ioi_eval.model.protocol import Plan, PlanLimits
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -27,7 +26,7 @@ from ioi_eval.models import (
     TaskType,
 )
 from ioi_eval.models import Verdict as V
-from ioi_eval.protocol.proctor import Plan, PlanLimits
+from ioi_eval.testing import FakeEngine, FakeTest
 
 
 def named(name: str, text: str = "x") -> NamedBlob:
@@ -96,10 +95,22 @@ async def test_a_manager_is_built_and_answers() -> None:
 @pytest.mark.parametrize(
     ("limits", "processes", "expected"),
     [
-        (Limits.contest(1.0, None), 1, PlanLimits(cpu_ms=10_000, wall_ms=13_000, memory=4 << 30)),
-        (Limits.contest(9.5, None), 1, PlanLimits(cpu_ms=10_500, wall_ms=30_000, memory=4 << 30)),
-        (Limits.contest(2.0, None), 50, PlanLimits(cpu_ms=150_000, wall_ms=150_000, memory=4 << 30)),
-        (Limits(), 1, PlanLimits(cpu_ms=61_000, wall_ms=70_000, memory=4 << 30)),
+        (
+            Limits.contest(1.0, None),
+            1,
+            PlanLimits(cpu_ms=10_000, wall_ms=13_000, hard_ms=130_000, memory=4 << 30),
+        ),
+        (
+            Limits.contest(9.5, None),
+            1,
+            PlanLimits(cpu_ms=10_500, wall_ms=30_000, hard_ms=300_000, memory=4 << 30),
+        ),
+        (
+            Limits.contest(2.0, None),
+            50,
+            PlanLimits(cpu_ms=150_000, wall_ms=150_000, hard_ms=1_500_000, memory=4 << 30),
+        ),
+        (Limits(), 1, PlanLimits(cpu_ms=61_000, wall_ms=70_000, hard_ms=700_000, memory=4 << 30)),
     ],
 )
 async def test_a_manager_outlasts_the_submission(

@@ -9,10 +9,8 @@ import msgspec
 import pytest
 from judge_samples import problem, submission
 
-from ioi_eval.artifacts import ManagerBroken
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
+from ioi_eval.errors import JudgeFailure, ManagerBroken
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -28,7 +26,6 @@ from ioi_eval.models import (
     TestResult,
 )
 from ioi_eval.models import Verdict as V
-from ioi_eval.store import Store
 
 LIMITS = Limits.contest(0.5, 64 << 20)
 PATIENT = msgspec.structs.replace(LIMITS, wall_time=60.0)  # however busy the machine is
@@ -178,7 +175,7 @@ async def test_a_manager_in_python(scorer: Scorer) -> None:
     left = await first(scorer, asking, "pass", language="python")
     assert (left.status, left.feedback) == (V.WA, "The submission ended too early")
     broken = msgspec.structs.replace(manager, sources=(named("graders/manager.py", "1 / 0"),))
-    with pytest.raises(JudgeFailure, match="the manager exited with code 1"):
+    with pytest.raises(JudgeFailure, match="the manager exited with code 1: ZeroDivisionError: "):
         silent = "import sys\nsys.stdin.read()"
         await first(scorer, msgspec.structs.replace(asking, manager=broken), silent, language="python")
 

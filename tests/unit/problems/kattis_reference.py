@@ -1,6 +1,6 @@
 """The ICPC's format once more, in its own words: verdicts and scores as lines that go through a grader each.
 
-An independent formulation of what `ioi_eval.grading` and the subtasks of packages must come to.
+An independent formulation of what `ioi_eval.rules.grading` and the subtasks of packages must come to.
 """
 
 from __future__ import annotations

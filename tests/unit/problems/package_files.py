@@ -78,7 +78,7 @@ def zipped(folder: Path, archive: Path, top: str = "") -> Path:
 def read(folder: Path, where: str = "sum") -> Package:
     found = format_of(folder)
     assert found is not None
-    return found.read(folder, where)
+    return found.read_package(folder, where)
 
 
 def sound(folder: Path, where: str = "sum") -> Problem:

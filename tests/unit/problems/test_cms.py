@@ -14,6 +14,8 @@ from ioi_eval.models import CheckerKind, ScoreType, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.problems.cms import package_id, read_package
 
+pytestmark = pytest.mark.once
+
 
 def test_every_field_of_a_package_arrives(write_package: Write) -> None:
     folder = write_package()

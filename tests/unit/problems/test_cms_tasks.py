@@ -10,6 +10,8 @@ from package_files import NO_CHECKER, Write, only_error, sound
 
 from ioi_eval.models import CheckerKind, Problem
 
+pytestmark = pytest.mark.once
+
 MANAGED: dict[str, str | None] = {
     **NO_CHECKER,
     "graders/manager.cpp": "int main() {}",

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from kattis_files import FILES, HEADER, VALIDATOR, without, write
 from package_files import only_error, read, sound, zipped
 
+from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, TaskType
-from ioi_eval.problems import load_problems
 from ioi_eval.problems.kattis import read_package
+
+pytestmark = pytest.mark.once
 
 
 def test_every_field_of_a_package_arrives(tmp_path: Path) -> None:

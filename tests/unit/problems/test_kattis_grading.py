@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kattis_reference import official_points
 
-from ioi_eval import verdicts as v
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
-from ioi_eval.plan import live
 from ioi_eval.problems.fields import Faults, Fields
-from ioi_eval.problems.kattis_data import Group, groups_of
+from ioi_eval.problems.kattis_files import Group, groups_of
 from ioi_eval.problems.kattis_scoring import read_acceptance, read_scoring
-from ioi_eval.scoring import submission_result
+from ioi_eval.rules import verdicts as v
+from ioi_eval.rules.plan import live
+from ioi_eval.rules.scoring import submission_result
+
+pytestmark = pytest.mark.once
 
 WORDS = {
     "AC": Verdict.AC,

@@ -8,7 +8,10 @@ import pytest
 from kattis_files import GROUPS, HEADER, SCORING, VALIDATOR, without, write
 from package_files import only_error, read, sound
 
-from ioi_eval.models import Acceptance, Grading, Points, Problem, ScoreType
+from ioi_eval.models import Acceptance, Grading, Points, Problem, ScoreType, Submission, TestResult, Verdict
+from ioi_eval.rules.scoring import submission_result
+
+pytestmark = pytest.mark.once
 
 MIN, SUM = ScoreType.GROUP_MIN, ScoreType.SUM
 SCORED = {**GROUPS, **VALIDATOR, "problem.yaml": SCORING + "validation: custom score\n"}
@@ -88,6 +91,46 @@ def test_points_for_wrong_answers(tmp_path: Path) -> None:
     assert group1.points == 6
     assert group1.grading is not None
     assert (group1.grading.accept_score, group1.grading.reject_score) == (3, 1)
+
+
+TWO_SAMPLES = {
+    "data/sample/2.in": "3\n",
+    "data/sample/2.ans": "6\n",
+}
+
+
+def test_a_sample_that_ends_the_judging_counts_instead_of_what_it_keeps_from_it(tmp_path: Path) -> None:
+    """The format looks at the last group that was judged, which is the sample's where that is rejected."""
+    files = {
+        **TWO_SAMPLES,
+        "data/testdata.yaml": "grader_flags: always_accept ignore_sample\naccept_score: 0\n",
+        "data/sample/testdata.yaml": "grader_flags: sum\naccept_score: 2\n",
+    }
+    problem = sound(write(tmp_path / "p", files, header=SCORING))
+    assert earned(problem, wrong="sample/2") == 2
+    assert earned(problem, wrong="") == 0
+
+
+def test_a_sample_that_ends_the_judging_may_be_worth_more_than_all_else(tmp_path: Path) -> None:
+    files = {
+        **TWO_SAMPLES,
+        "data/testdata.yaml": "grader_flags: always_accept max ignore_sample\non_reject: break\n",
+        "data/sample/testdata.yaml": "grader_flags: sum\nreject_score: 1\n",
+    }
+    problem = sound(write(tmp_path / "p", files, header=SCORING))
+    assert earned(problem, wrong="sample/2") == 2
+    assert earned(problem, wrong="") == 1
+
+
+def earned(problem: Problem, *, wrong: str) -> float:
+    results = {
+        test.name: TestResult(
+            test_name=test.name, score=float(right), status=Verdict.AC if right else Verdict.WA
+        )
+        for test in problem.tests
+        for right in [test.name != wrong]
+    }
+    return submission_result(problem, Submission(key="1", problem_id=problem.id, code=""), results).points
 
 
 def test_tests_and_groups_are_judged_by_their_names(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -11,12 +12,15 @@ import msgspec
 import pytest
 from package_files import Write, zipped
 
+from ioi_eval import Store, load_problems
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Solution, Test
-from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
-from ioi_eval.store import Store
+from ioi_eval.problems import Problems, check_problems, fingerprint
 
-REAL = Path("/work/shared/data/ioi-2024")
+pytestmark = pytest.mark.once
+
+SHARED = Path(os.environ.get("IOI_EVAL_SHARED") or Path(__file__).parents[4] / "shared")
+REAL = SHARED / "data" / "ioi-2024"
 
 
 def test_a_folder_of_folders_and_zips(write_package: Write, cache: Path) -> None:

@@ -12,16 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.errors import (
-    BrokenReply,
-    EngineError,
-    EngineOverloaded,
-    EngineUnavailable,
-    JobRejected,
-    JobTooLarge,
-)
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
-from ioi_eval.protocol.piston import (
+from ioi_eval.engines.transport import (
     LIMITS,
     Package,
     Refused,
@@ -40,6 +31,17 @@ from ioi_eval.protocol.piston import (
     encode_runtimes,
     too_large,
 )
+from ioi_eval.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
+
+pytestmark = pytest.mark.once
 
 FOLDER = Path(__file__).parent / "piston_samples"
 SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.protocol.semver import parse_version, satisfies
+from ioi_eval.engines.versions import parse_version, satisfies
+
+pytestmark = pytest.mark.once
 
 numbers = st.tuples(*[st.integers(0, 30)] * 3)
 

@@ -13,14 +13,15 @@ from markdown_it import MarkdownIt
 from run_samples import SUM, judged, result, submission, texts, write_run
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.expectations import expectations
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
-from ioi_eval.reports.document import Document, Lines, Meter, Section, Table
-from ioi_eval.reports.html import style_of
-from ioi_eval.reports.text import visible
-from ioi_eval.rows import failure_row, plain, result_of, result_row
-from ioi_eval.validation import Case, validation, write_validation
+from ioi_eval.reports.document import Document, Lines, Meter, Section, Table, style_of, visible
+from ioi_eval.reports.records import write_validation
+from ioi_eval.reports.validation import validation
+from ioi_eval.rules.expectations import Case, expectations
+from ioi_eval.store.rows import failure_row, plain, result_of, result_row
+
+pytestmark = pytest.mark.once
 
 HOSTILE = [
     "</td></table><script>alert(1)</script>",

@@ -12,14 +12,16 @@ import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.metrics import pass_at_k
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary, ReportOptions, summary
-from ioi_eval.reports.candidates import Traits, candidate_of, traits_of
 from ioi_eval.reports.medals import Contest
-from ioi_eval.rows import failure_row, result_of, result_row
-from ioi_eval.scoring import Mode
-from ioi_eval.selection import Budget
+from ioi_eval.reports.tally import Traits, candidate_of, traits_of
+from ioi_eval.rules.metrics import pass_at_k
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.selection import Budget
+from ioi_eval.store.rows import failure_row, result_of, result_row
+
+pytestmark = pytest.mark.once
 
 PLAIN = problem("plain", subtasks=False)
 WRONG = {"3-a": Verdict.WA}  # loses the last subtask, which is worth 49.5

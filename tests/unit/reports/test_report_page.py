@@ -15,8 +15,10 @@ from run_samples import SUM, judged, problem, result, submission, texts, write_r
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import document, markdown, summary
-from ioi_eval.reports.text import NOTHING, Markdown, bar, block, inline, number, share, table, visible
-from ioi_eval.rows import failure_row, result_row
+from ioi_eval.reports.document import NOTHING, Markdown, bar, block, inline, number, share, table, visible
+from ioi_eval.store.rows import failure_row, result_row
+
+pytestmark = pytest.mark.once
 
 HOSTILE = [
     "a | b",
@@ -147,7 +149,7 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
     models, budgets, passes, by_problem, verdicts, *_ = tables = cells(text)
     assert models[1:] == [
         ["m1", "100", "100", "████████████ 100.0 %", "1 of 2 problems", "2", "100.0 %", "0"],
-        ["m2", "50.5", "100", "██████░░░░░░ 50.5 %", "0 of 2 problems", "3", "100.0 %", "1"],
+        ["m2", "50.5", "100", "██████░░░░░░ 50.5 %", "0 of 2 problems", "3", "100.0 %", "1 (33.3 %)"],
     ]
     assert budgets == [
         ["Model", "All", "50", "One", "of"],

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from run_samples import SUM, judged, problem, result, submission, write_run
 
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.journal import Fingerprint, Journal
 from ioi_eval.models import Verdict
 from ioi_eval.reports import Summary, summary, write_reports, write_summary
-from ioi_eval.rows import failure_row, result_row
-from ioi_eval.scoring import best_of_subtasks
+from ioi_eval.rules.scoring import best_of_subtasks
+from ioi_eval.runs.journal import Journal
+from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.rows import failure_row, result_row
+
+pytestmark = pytest.mark.once
 
 MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
 PLAIN = problem("plain", subtasks=False)

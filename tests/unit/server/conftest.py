@@ -9,9 +9,8 @@ import aiohttp
 import pytest
 from server_helpers import Caller
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store import Store
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ async def settle() -> None:
 
 
 async def test_slots_then_queue_then_nobody() -> None:
-    admission, leave = Admission(slots=2, queue=1), asyncio.Event()
+    admission, leave = Admission(slots=2, queue=1, room=100), asyncio.Event()
     stays = [asyncio.create_task(stay(admission, leave)) for _ in range(3)]
     await settle()
     assert (admission.running, admission.queued) == (2, 1)
@@ -35,8 +35,30 @@ async def test_slots_then_queue_then_nobody() -> None:
     assert (admission.running, admission.queued) == (0, 0)
 
 
+def test_all_that_visits_bring_is_bounded_together() -> None:
+    admission = Admission(slots=1, queue=64, room=100)
+    with admission.visit() as first, admission.visit() as second:
+        first.bring(60)
+        second.bring(40)
+        for visit in (first, second):
+            with pytest.raises(EngineOverloaded, match="hold 100 bytes, and 100 are all they may"):
+                visit.bring(1)
+        assert admission.brought == 100
+    assert admission.brought == 0
+
+
+def test_one_that_is_alone_may_bring_more_than_there_is_room() -> None:
+    admission = Admission(slots=1, queue=64, room=100)
+    with admission.visit() as alone, admission.visit() as other:
+        alone.bring(150)
+        alone.bring(150)
+        with pytest.raises(EngineOverloaded):
+            other.bring(1)
+    assert admission.brought == 0
+
+
 async def test_the_first_that_waits_is_the_first_that_runs() -> None:
-    admission, order = Admission(slots=1, queue=9), []
+    admission, order = Admission(slots=1, queue=9, room=100), []
 
     async def visit(number: int) -> None:
         with admission.visit() as stay:
@@ -49,7 +71,7 @@ async def test_the_first_that_waits_is_the_first_that_runs() -> None:
 
 
 async def test_draining_lets_those_who_run_finish_and_nobody_else() -> None:
-    admission, leave = Admission(slots=1, queue=5), asyncio.Event()
+    admission, leave = Admission(slots=1, queue=5, room=100), asyncio.Event()
     stays = [asyncio.create_task(stay(admission, leave)) for _ in range(3)]
     await settle()
     admission.drain()
@@ -66,7 +88,7 @@ async def test_draining_lets_those_who_run_finish_and_nobody_else() -> None:
 
 
 async def test_who_is_still_sending_when_it_drains_gets_no_slot() -> None:
-    admission = Admission(slots=1, queue=5)
+    admission = Admission(slots=1, queue=5, room=100)
     with admission.visit() as visit:
         admission.drain()
         with pytest.raises(Draining):
@@ -76,7 +98,7 @@ async def test_who_is_still_sending_when_it_drains_gets_no_slot() -> None:
 
 
 async def test_one_who_is_cancelled_just_as_its_turn_comes_hands_the_slot_on() -> None:
-    admission, first, second = Admission(slots=1, queue=5), asyncio.Event(), asyncio.Event()
+    admission, first, second = Admission(slots=1, queue=5, room=100), asyncio.Event(), asyncio.Event()
     stays = [asyncio.create_task(stay(admission, event)) for event in (first, second, second)]
     await settle()
     first.set()
@@ -92,7 +114,7 @@ async def test_one_who_is_cancelled_just_as_its_turn_comes_hands_the_slot_on() -
 @pytest.mark.parametrize("seed", range(20))
 async def test_whatever_is_cancelled_when_nothing_is_lost(seed: int) -> None:
     chance = random.Random(seed)
-    admission = Admission(slots=2, queue=20)
+    admission = Admission(slots=2, queue=20, room=100)
     most = 0
 
     async def visit() -> None:

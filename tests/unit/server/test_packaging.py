@@ -13,12 +13,11 @@ import aiohttp
 import pytest
 from server_helpers import API, Caller
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
-from ioi_eval.resources import piston
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.packaging import SERVERS_PLACE, install, publish
-from ioi_eval.store import Store
+from ioi_eval.store.resources import piston
 
 FILES = {"compile", "environment", "pkg-info.json", "run"}
 NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from missing import lacks
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
-from ioi_eval.resources import graders
 from ioi_eval.server.kept import KeptBuilds
 from ioi_eval.server.prepared import Prepared
-from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once
 
@@ -171,6 +171,7 @@ def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "
     return Job(files=(*files, *others), runtime=language, run_timeout=60_000)
 
 
+@pytest.mark.sample("python|GNU")
 @pytest.mark.parametrize(
     ("name", "language", "code", "broken"),
     [
@@ -184,7 +185,7 @@ async def test_codeforces(
     watched: Watched, prepared: Prepared, name: str, language: str, code: str, broken: str
 ) -> None:
     if language == "cf_java" and shutil.which("javac") is None:
-        pytest.skip("there is no Java here")
+        lacks("there is no Java here")
     for _ in range(2):
         right = await prepared.execute(contest(name, code, language))
         assert right.compile is not None and right.compile.code == 0, right
@@ -229,3 +230,13 @@ def test_what_is_damaged_is_built_again(tmp_path: Path) -> None:
     assert folder is not None
     (folder / "0").unlink()
     assert kept.find("abcd") is None
+
+
+def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache", limit=1600)
+    kept = KeptBuilds(store)
+    for key, size, lasts in (("small", 100, True), ("large", 101, False)):
+        (tmp_path / key).write_bytes(b"x" * size)
+        (file,) = kept.keep(key, Stage(code=0), {"built/submission": str(tmp_path / key)}).files
+        assert (file.content.size, file.executable) == (size, True)
+        assert (kept.find(key) is not None) is lasts

@@ -13,13 +13,15 @@ import aiohttp
 import pytest
 from server_helpers import API, Caller, job, until
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.embedded import job as embedded_job
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
+from ioi_eval.model.secret import Secret
 from ioi_eval.models import Job, JobResult
-from ioi_eval.secret import Secret
 from ioi_eval.server import Server, ServerOptions, check_address
 
 JSON = {"Content-Type": "application/json"}
+GZIP = {"Content-Encoding": "gzip"}
 
 
 async def test_a_job_runs(call: Caller) -> None:
@@ -67,6 +69,48 @@ async def test_a_job_without_limits_gets_ours(engine: EmbeddedEngine) -> None:
 async def test_too_much_output(call: Caller) -> None:
     _, reply = await call.run("head -c 20000 /dev/zero")
     assert (reply["run"]["status"], reply["run"]["signal"]) == ("OL", "SIGKILL")
+
+
+@pytest.mark.parametrize(("stream", "status"), [("", "OL"), (">&2", "EL")])
+async def test_what_json_makes_too_much_of_is_too_much(
+    engine: EmbeddedEngine, stream: str, status: str
+) -> None:
+    """Line breaks are two bytes of JSON, which everything may be; a NUL is six."""
+    options = ServerOptions(port=0, max_output=9000)
+    async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
+        call = Caller(session)
+        _, reply = await call.run(f"yes '' | head -c 9000 {stream}")
+        assert reply["run"]["output"] == "\n" * 9000 and reply["run"]["code"] == 0
+        _, reply = await call.run(f"head -c 3001 /dev/zero {stream}")
+    run = reply["run"]
+    assert (run["status"], run["signal"], run["code"]) == (status, "SIGKILL", None)
+    assert run["output"] == "\0" * 1500
+
+
+async def test_a_large_reply_comes_in_pieces_and_whole(store: Store) -> None:
+    async with (
+        EmbeddedEngine(store=store, slots=1) as engine,
+        Server(engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        _, reply = await call.run("seq 1000000; seq 5 >&2")
+        numbers = "".join(f"{number}\n" for number in range(1, 1_000_001))
+        assert (reply["run"]["stdout"], reply["run"]["output"]) == (numbers, numbers + "1\n2\n3\n4\n5\n")
+        assert (await call.counts())["ioi_eval_sent_bytes_total"] > 2 * len(numbers)
+
+
+async def test_a_client_that_leaves_in_the_middle_of_a_large_reply(store: Store) -> None:
+    async with (
+        EmbeddedEngine(store=store, slots=1) as engine,
+        Server(engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        async with session.post(f"{API}/execute", json=job("seq 3000000")) as reply:
+            await reply.content.readany()
+            reply.close()
+        await until(lambda: server.running == 0)
+        assert (await Caller(session).run("echo next"))[1]["run"]["stdout"] == "next\n"
 
 
 # --- bodies ----------------------------------------------------------------------------------------------
@@ -156,6 +200,24 @@ async def test_past_the_queue_comes_503(server: Server, call: Caller) -> None:
     assert (status, reply_of_waiting["run"]["stdout"]) == (200, "waited\n")
 
 
+async def test_bodies_that_are_too_much_together_are_turned_away(engine: EmbeddedEngine) -> None:
+    """One that waits for its slot holds what it brought."""
+    options = ServerOptions(port=0, queue=9, max_body=1 << 20, max_bodies=1 << 20)
+    async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
+        call = Caller(session)
+        running = asyncio.create_task(call.run("sleep 600"))
+        await until(lambda: server.running == 1)
+        waiting = asyncio.create_task(call.post(f"{API}/execute", data=body_of(1 << 19), headers=JSON))
+        await until_counted(call, "ioi_eval_jobs_queued", 1)
+        for data, headers in ((body_of(1 << 19), {}), (gzip.compress(body_of(1 << 20)), GZIP)):
+            async with session.post(f"{API}/execute", data=data, headers=JSON | headers) as reply:
+                assert reply.status == 503 and reply.headers["Retry-After"] == "1"
+                assert "1048576 are all they may" in (await reply.json())["message"]
+        running.cancel()
+        assert (await waiting)[0] == 200
+        assert (await call.post(f"{API}/execute", data=body_of(1 << 20), headers=JSON))[0] == 200
+
+
 async def until_counted(call: Caller, name: str, value: float) -> None:
     for _ in range(12_000):
         if (await call.counts()).get(name, 0) == value:
@@ -209,6 +271,27 @@ async def test_draining_finishes_what_runs_and_refuses_the_rest(
         status, reply = await running
         assert (status, reply["run"]["stdout"]) == (200, "finished\n")
         await draining
+
+
+# --- what it does not say --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b")])
+async def test_where_boxes_lie_is_no_part_of_a_reply(call: Caller, names: tuple[str, ...]) -> None:
+    files = [{"name": name, "content": "true"} for name in ("run", *names)]
+    status, reply = await call.run("", files=files)
+    assert status == 400
+    assert reply["message"] == f"{min(names, key=len)!r} is a file and a folder at once"
+
+
+async def test_where_a_box_failed_is_no_part_of_a_reply(
+    engine: EmbeddedEngine, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A box whose folder is gone: what the proctor says of that has its path."""
+    monkeypatch.setattr(embedded_job, "fill", lambda box, *_: (box.rmdir(), ())[1])
+    _, reply = await call.run("true")
+    assert reply["run"]["status"] == "XX"
+    assert reply["run"]["message"] == "cannot enter /box: No such file or directory"
 
 
 # --- faults ----------------------------------------------------------------------------------------------
@@ -290,6 +373,59 @@ def test_others_need_one(host: str) -> None:
         check_address(host, token="", open_to_all=False)
     check_address(host, token="x", open_to_all=False)
     check_address(host, token="", open_to_all=True)
+
+
+NAMES = ("localhost", "LOCALHOST:80", "localhost.", "127.0.0.1:2000", "127.9.9.9", "[::1]:2000")
+
+
+@pytest.mark.parametrize("listens", ["127.0.0.1", "localhost"])
+async def test_on_loopback_only_names_of_this_machine_are_answered(
+    engine: EmbeddedEngine, listens: str
+) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0, host=listens, allow_hosts=("judge",))) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        for name in (*NAMES, "judge:2000"):
+            assert (await call.get("/", headers={"Host": name}))[0] == 200, name
+            assert (await call.get("/", headers={"Origin": f"http://{name}"}))[0] == 200, name
+        for name in ("evil.example:2000", "127.0.0.1.evil.example", "10.0.0.7", "["):
+            status, reply = await call.get("/", headers={"Host": name})
+            assert status == 403 and "--allow-host" in reply["message"], name
+        for origin in ("http://evil.example", "https://10.0.0.7", "null", "file://"):
+            status, reply = await call.post(f"{API}/execute", json=job("true"), headers={"Origin": origin})
+            assert status == 403 and "--allow-host" in reply["message"], origin
+
+
+async def test_elsewhere_names_must_be_allowed_and_addresses_need_not(engine: EmbeddedEngine) -> None:
+    options = ServerOptions(port=0, host="0.0.0.0", allow_hosts=("node7", "node8"))
+    async with (
+        Server(engine, options) as server,
+        aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as session,
+    ):
+        call = Caller(session)
+        for name in ("node7:2000", "NODE8", "10.0.0.7:2000", "[2001:db8::1]", "localhost"):
+            assert (await call.get("/", headers={"Host": name}))[0] == 200, name
+        for name in ("evil.example", "node9", "node7.evil.example"):
+            assert (await call.get("/", headers={"Host": name}))[0] == 403, name
+        for origin, host, status in (
+            ("http://6.6.6.6", "10.0.0.7", 403),
+            ("http://localhost", "10.0.0.7", 403),
+            ("http://10.0.0.7:2000", "10.0.0.7:2000", 200),
+            ("http://node7", "10.0.0.7:2000", 200),
+        ):
+            headers = {"Host": host, "Origin": origin}
+            assert (await call.get("/", headers=headers))[0] == status, origin
+
+
+async def test_a_token_stands_for_any_name(engine: EmbeddedEngine) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        headers = {"Host": "judge.example", "Authorization": "Bearer secret"}
+        assert (await Caller(session).get(f"{API}/runtimes", headers=headers))[0] == 200
 
 
 # --- metrics ---------------------------------------------------------------------------------------------

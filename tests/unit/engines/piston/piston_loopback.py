@@ -9,11 +9,12 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from ioi_eval.engines.piston import Patience, PistonEngine
+from ioi_eval import PistonEngine
+from ioi_eval.engines.piston import Patience
 from ioi_eval.engines.piston.endpoints import Endpoint
 from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.engines.transport import Refused, Runtime, decode_request, encode_result, encode_runtimes
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
-from ioi_eval.protocol.piston import Refused, Runtime, decode_request, encode_result, encode_runtimes
 
 QUICK = Patience(
     margin=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,

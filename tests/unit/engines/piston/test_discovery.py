@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.piston.discovery import (
-    Fixed,
-    Kubernetes,
-    Listed,
-    Slurm,
-    discovery,
-    endpoint_url,
-    endpoint_urls,
-)
+from ioi_eval import discovery
+from ioi_eval.engines.piston.discovery import Fixed, Kubernetes, Listed, Slurm, endpoint_url, endpoint_urls
 from ioi_eval.errors import EngineUnavailable, InputError
 
 

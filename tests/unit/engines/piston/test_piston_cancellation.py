@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 from piston_loopback import Answer, Found, Loopback, always, cut, engine_on, fine, job, pool_of
 
-from ioi_eval.engines.piston import PistonEngine, sending
+from ioi_eval import PistonEngine
+from ioi_eval.engines.piston import sending
 from ioi_eval.models import Blob, Job
 
 LARGE = "1 2 3\n" * 40_000

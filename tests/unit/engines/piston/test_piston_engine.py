@@ -29,15 +29,11 @@ from piston_loopback import (
     until,
 )
 
-from ioi_eval.engines.piston import Patience, PistonEngine, sending
+from ioi_eval import PistonEngine
+from ioi_eval.engines.piston import Patience, sending
 from ioi_eval.engines.piston.endpoints import Condition
-from ioi_eval.engines.piston.timing import ServerTimes, time_for
-from ioi_eval.errors import (
-    AttemptsUsedUp,
-    EngineUnavailable,
-    JobRejected,
-    JobTooLarge,
-)
+from ioi_eval.engines.piston.timing import ServerTimes, at_its_pace, time_for
+from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 
 
@@ -254,7 +250,7 @@ async def test_one_that_is_down_is_asked_alone() -> None:
 async def test_nothing_usable_for_too_long() -> None:
     patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
-        with pytest.raises(AttemptsUsedUp, match=r"no endpoint has been usable.*broke off"):
+        with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
             await engine.execute(job())
         assert pool_of(engine).busy == 0
 
@@ -352,7 +348,7 @@ def test_which_addresses_are_this_machine() -> None:
 
 
 def test_the_time_for_a_job_is_that_of_the_job() -> None:
-    patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
+    patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000, strict=True)
     base = time_for(job(), 0, times, patience)
     assert base == pytest.approx(63)
     both = job("true", JobFile(name="compile", content=Blob.of("true")))
@@ -361,6 +357,25 @@ def test_the_time_for_a_job_is_that_of_the_job() -> None:
     longer = job(runtime="cms_ioi", compile_timeout=30_000, run_timeout=300_000)
     assert time_for(longer, 0, times, patience) == pytest.approx(390)
     assert time_for(job(), 100 << 20, times, patience) - base == pytest.approx(100)
+
+
+def test_a_server_that_counts_as_we_do_is_waited_for_to_its_hard_stop() -> None:
+    patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
+    both = job(
+        "true", JobFile(name="compile", content=Blob.of("true")), compile_timeout=5000, run_timeout=300
+    )
+    assert at_its_pace(both, times) == both
+    assert time_for(both, 0, times, patience) == pytest.approx(53 + 60)
+
+
+def test_a_server_that_counts_what_passes_is_asked_for_more() -> None:
+    times = ServerTimes(compile=10_000, run=900_000, strict=True)
+    given = job(compile_timeout=5000, run_timeout=30_000)
+    sent = at_its_pace(given, times)
+    assert (sent.compile_timeout, sent.run_timeout) == (10_000, 300_000)
+    assert at_its_pace(job(), times) == job()  # what is not asked for is the server's own affair
+    beyond = at_its_pace(job(run_timeout=900_001), times)
+    assert beyond.run_timeout == 900_001  # for the server to refuse
 
 
 async def test_a_reply_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,13 +124,40 @@ async def test_nobody_waits_for_ever_where_nothing_is_usable() -> None:
     waiting = asyncio.create_task(pool.take())
     await settle()
     pool.update(a, Condition.DOWN)
-    with pytest.raises(EngineUnavailable, match=r"no endpoint has been usable for 0\.01 s"):
+    with pytest.raises(EngineUnavailable, match=r"no server has been usable for 0\.01 s; gone: http://"):
         await waiting
     with pytest.raises(EngineUnavailable):
         await pool.take()
     pool.update(a, Condition.HEALTHY)
     pool.give_back(a)
     assert await pool.take() is a
+
+
+async def test_one_drought_is_waited_for_once() -> None:
+    """Those that came late fail with the first, those that come then at once, until a server is back."""
+    pool, [a] = pool_with(1, patience=0.05)
+    pool.update(a, Condition.DOWN)
+    first = asyncio.create_task(pool.take())
+    await asyncio.sleep(0.03)
+    others = [asyncio.create_task(pool.take()) for _ in range(20)]
+    with pytest.raises(EngineUnavailable):
+        await first
+    await settle()
+    assert all(isinstance(one.exception(), EngineUnavailable) for one in others)
+    late = asyncio.create_task(pool.take())
+    await settle()
+    assert isinstance(late.exception(), EngineUnavailable)
+    pool.update(a, Condition.TRIAL)
+    assert await pool.take() is a
+
+
+async def test_a_server_that_comes_back_in_time_is_used() -> None:
+    pool, [a] = pool_with(1, patience=60.0)
+    pool.update(a, Condition.DOWN)
+    waiting = asyncio.create_task(pool.take())
+    await settle()
+    pool.update(a, Condition.HEALTHY)
+    assert await waiting is a
 
 
 async def test_who_waits_for_a_busy_one_is_patient() -> None:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 from piston_loopback import Answer, Loopback, always, engine_on, silence, told, until
 
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.piston.findings import findings
 from ioi_eval.engines.piston.looking import STEPS, height, seen, stairs
 from ioi_eval.engines.piston.probe import Prober
 from ioi_eval.engines.piston.profiles import merged
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.transport import LIMITS
 from ioi_eval.models import Job, JobResult, Stage
-from ioi_eval.protocol.piston import LIMITS
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store import Store
 
 SAMPLES = Path(__file__).parents[2] / "protocol" / "piston_samples"
 
@@ -79,6 +80,36 @@ async def test_a_worker_with_stock_limits(store: Store) -> None:
         assert ok is False and detail.startswith(f"only up to {value}") and remedy in advice
     assert lines["compile time"][0] is None and "PISTON_COMPILE_TIMEOUT=" in lines["compile time"][2]
     assert lines["file size"][0] is None and "PISTON_MAX_FILE_SIZE=" in lines["file size"][2]
+
+
+async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None:
+    """Only on servers that are not ours: ours make boxes of the proctor's anyway."""
+    async with Wire() as wire:
+        prober = Prober(wire)
+        async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
+            proctor = (await engine.profile()).proctor
+            assert proctor is not None
+            packed = gzip.compress(proctor.read())
+            ours = await prober.probe(server.url)
+            assert await prober.confined(ours, packed) == ours
+            others = msgspec.structs.replace(ours, server="Piston v3.1.1", findings=())
+            whole = found(await prober.confined(others, packed))
+            broken = found(await prober.confined(others, gzip.compress(b"#!/bin/sh\necho no >&2; exit 3")))
+        gone = found(await prober.confined(others, packed))
+    assert whole["confinement"][0] is True and "seccomp" in whole["confinement"][1]
+    assert broken["confinement"][:2] == (False, "no")
+    assert gone["confinement"][0] is None and "no proctor could be tried" in gone["confinement"][1]
+
+
+async def test_boxes_that_are_not_ours_are_said_for_what_they_are(store: Store) -> None:
+    async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
+        ours = await probed(server.url)
+    names = {True: "isolate's", False: "none"}
+    for isolates, words in names.items():
+        other = msgspec.structs.replace(ours, server="Piston v3.1.1", isolates=isolates)
+        (line,) = (line for line in findings(other) if line.name == "boxes")
+        assert line.ok is None and line.detail.startswith(words) and "classic jobs" in line.remedy
+    assert "boxes" not in found(ours)
 
 
 def old_server(limit: int = 3000) -> Answer:

@@ -139,3 +139,11 @@ async def test_the_same_compiler_everywhere_or_nothing(monkeypatch: pytest.Monke
             assert engine.slots == 2
         async with engine_on(a, profile=None, per_endpoint=3) as engine:
             assert engine.left_out == {} and engine.slots == 3
+
+
+def test_only_where_all_are_ours_do_stages_count_as_confined() -> None:
+    ours, other = report("a", server="Piston v3.1.1 (ioi-eval worker)"), report("b", server="Piston v3.1.1")
+    assert merged([ours]).profile.confines
+    assert not merged([ours, other]).profile.confines and not merged([other]).profile.confines
+    assert "workers of ours" in why_not(merged([ours]).profile, other)
+    assert why_not(merged([other]).profile, ours) == why_not(merged([ours]).profile, ours) == ""

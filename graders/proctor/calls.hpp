@@ -1,0 +1,55 @@
+// The one table of system calls: which profile may make which, under which condition, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace calls {
+
+// Whose line it is. A submission's threads are a profile of their own: what only runtimes need, a program without threads has not.
+constexpr unsigned lone = 1, threaded = 2, tool = 4, stage = 8, flat_stage = 16;
+constexpr unsigned submission = lone | threaded, stages = stage | flat_stage, ours = tool | stages, everybody = submission | ours;
+
+// What is looked at before a call is allowed. seccomp.cpp makes programs of them.
+enum class Check {
+  none,
+  not_followed,      // answered with success, and not made
+  not_there,         // answered with ENOSYS: libc does without
+  own_process,       // the first argument is the caller, by its number: 0 is a group for kill
+  own_or_unknown,    // the caller; ENOSYS for others, which libc takes for a kernel that cannot tell
+  own_clock,         // a clock of all, or the caller's
+  no_emptying_open,  // open: nothing is emptied that is opened for reading
+  no_emptying_openat,
+  harmless_limits,   // setrlimit: what counts per process
+  own_limits,        // prlimit64: of the caller; set only what counts per process
+  private_futex,
+  counted_memory,    // mmap: no shared memory without a file, no huge pages
+  advice,            // madvise: on one's own pages, not on who else has a file in memory
+  no_flags,          // preadv2, pwritev2
+  plain_fcntl,
+  plain_ioctl,
+  plain_prctl,
+  only_threads,      // clone
+  no_namespaces,     // clone
+  unix_pair,         // socketpair
+};
+
+struct Call {
+  unsigned number;
+  const char* name;
+};
+
+struct Line {
+  unsigned who;
+  Check check;
+  std::vector<Call> calls;
+  const char* reason;
+};
+
+// A call stands in at most one line of each profile. What stands in none is refused: EPERM.
+const std::vector<Line>& table();
+
+// The table as Markdown.
+std::string described();
+
+}  // namespace calls

@@ -1,0 +1,64 @@
+#include "idling.hpp"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+#include "sys.hpp"
+
+namespace idling {
+namespace {
+
+constexpr int64_t near_us = 200 * 1000;
+
+}  // namespace
+
+Clock::Clock(size_t programs) : members_(programs) {
+  if (programs > most_members) sys::fail("a test has too many programs");
+  void* const shared = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) sys::fail_errno("memory for a clock");
+  page_ = static_cast<Page*>(shared);  // of zeros
+}
+
+Clock::~Clock() { munmap(page_, sizeof(Page)); }
+
+void Clock::started(size_t member, int64_t now, int64_t wall_us) {
+  page_->all[member].wall_us = wall_us;
+  page_->all[member].started_us = now;
+}
+
+void Clock::ended(size_t member) { page_->all[member].ended = true; }
+
+void Clock::tell(size_t member, int64_t now, int64_t busy_us) {
+  page_->all[member].busy_us = busy_us;  // first: who reads the time has what belongs to it, or more
+  page_->all[member].told_us = now;
+}
+
+int64_t Clock::elapsed_us(int64_t now) const {
+  int64_t last = 0;
+  for (size_t i = 0; i < members_; ++i) {
+    const Member& member = page_->all[i];
+    if (member.started_us == 0 && !member.ended) return 0;
+    last = std::max<int64_t>(last, member.started_us);
+  }
+  return std::max<int64_t>(0, now - last);
+}
+
+bool Clock::matters(int64_t now) const {
+  const int64_t elapsed = elapsed_us(now);
+  for (size_t i = 0; i < members_; ++i)
+    if (page_->all[i].wall_us >= 0 && elapsed + near_us > page_->all[i].wall_us) return true;
+  return false;
+}
+
+// What somebody has done since telling last is not known, so that time is not counted yet.
+int64_t Clock::idle_us(size_t member, int64_t now) const {
+  int64_t until = now, busy = 0;
+  for (size_t i = 0; i < members_; ++i) {
+    const Member& other = page_->all[i];
+    if (i != member && !other.ended) until = std::min<int64_t>(until, other.told_us);
+    busy += other.busy_us;
+  }
+  return std::max<int64_t>(0, elapsed_us(until) - busy);
+}
+
+}  // namespace idling

@@ -1,0 +1,49 @@
+// The clock of a test: how long its programs have idled, all of them at once. A machine that is busy with others, and a partner that
+// computes, make a test take longer and are nothing that a program could be blamed for.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace idling {
+
+constexpr size_t most_members = 128;  // programs of one test
+
+// Lies in memory that the supervisors of a test's programs share: each tells what its own program did, and reads what all of them did.
+class Clock {
+ public:
+  explicit Clock(size_t programs);
+  Clock(const Clock&) = delete;
+  ~Clock();
+
+  // Each member is told of by one supervisor. `wall_us`: how long it may idle; negative: for ever.
+  void started(size_t member, int64_t now, int64_t wall_us);
+  void ended(size_t member);
+
+  // What the member's processes have computed and waited for from their start to now, all together.
+  void tell(size_t member, int64_t now, int64_t busy_us);
+
+  // Since the last of them started; 0 before that.
+  int64_t elapsed_us(int64_t now) const;
+
+  // Whether one of them may soon have idled for as long as it may: from here on everybody has to tell.
+  bool matters(int64_t now) const;
+
+  // How long nobody did anything, by what all of them have told up to now; never too long.
+  int64_t idle_us(size_t member, int64_t now) const;
+
+ private:
+  struct Member {
+    std::atomic<int64_t> wall_us, started_us, told_us, busy_us;
+    std::atomic<bool> ended;
+  };
+  struct Page {
+    Member all[most_members];
+  };
+
+  Page* page_;
+  size_t members_;
+};
+
+}  // namespace idling

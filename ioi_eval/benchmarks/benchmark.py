@@ -1,0 +1,152 @@
+"""What a benchmark is: one file that says how rows become problems, and one entry in the registry.
+
+A benchmark lists its problems from cheap columns first (`candidates`). Only what is selected, and of that
+only what a dump mentions, is made into a problem (`problem`), once for each state of its tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from ioi_eval.benchmarks.tables import Table, Tables
+from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.values import Blob, Problem, Solution, Test, Value
+from ioi_eval.store import Store
+
+INLINE = 1 << 10  # bytes
+_FILE = "problem.json"
+
+
+class Keep:
+    """Takes contents into the folder of one problem."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def blob(self, content: str | bytes | memoryview) -> Blob:
+        """A buffer goes to its file as it is: nothing is copied in memory."""
+        data = content.encode() if isinstance(content, str) else content
+        size = data.nbytes if isinstance(data, memoryview) else len(data)
+        if size <= INLINE:
+            return Blob.of(bytes(data))
+        sha256 = hashlib.sha256(data).hexdigest()
+        place = self._folder / sha256
+        if not place.exists():
+            place.write_bytes(data)
+        return Blob(sha256=sha256, size=size, path=sha256)  # relative: the folder moves when it is done
+
+
+class Kept(Value):
+    """One problem as it was made, or why it could not be."""
+
+    problem: Problem | None = None
+    unusable: str = ""
+
+
+def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
+    """Return what is kept under a key, a hash of all that it is made of; make it where it is missing."""
+
+    def fill(folder: Path) -> None:
+        (folder / _FILE).write_bytes(msgspec.json.encode(make(Keep(folder))))
+
+    folder = store.folder(key, fill)
+    return _placed(msgspec.json.decode((folder / _FILE).read_bytes(), type=Kept), folder)
+
+
+def _placed(kept: Kept, folder: Path) -> Kept:
+    """With paths that hold from anywhere. Only contents of tests lie in files."""
+    if kept.problem is None:
+        return kept
+    tests = tuple(_placed_tests(kept.problem.tests, folder))
+    return Kept(problem=msgspec.structs.replace(kept.problem, tests=tests))
+
+
+def _placed_tests(tests: Iterable[Test], folder: Path) -> Iterator[Test]:
+    for test in tests:
+        answer = test.answer and _at(test.answer, folder)
+        yield Test(name=test.name, input=_at(test.input, folder), answer=answer)
+
+
+def _at(blob: Blob, folder: Path) -> Blob:
+    if blob.path is None:
+        return blob
+    return Blob(sha256=blob.sha256, size=blob.size, path=str(folder / blob.path))
+
+
+class BenchmarkOptions(Value):
+    """Where the rows come from, and which problems are wanted. Empty: the benchmark's own, or all."""
+
+    dataset: str = ""  # a hub id, or a file of rows
+    split: str = ""
+    revision: str = ""
+    data_dir: str = ""  # copies of the tables: nothing is fetched
+    difficulty: frozenset[str] = frozenset()  # the dataset's own words, in any case
+    tags: frozenset[str] = frozenset()  # any of these, in any case; the platform is one
+    years: frozenset[int] = frozenset()
+    problems: frozenset[str] = frozenset()  # ids
+    date_from: str = ""  # the first and the last day, as 2024-05-31
+    date_to: str = ""
+    sample: int | None = None  # so many of what the other options leave, whatever the order of the rows
+    seed: int = 0
+    generated_tests: bool = True  # also tests that are not the contest's own, where the dataset tells
+
+
+class Candidate(Value):
+    """A problem as selections see it, before anything expensive of it is read."""
+
+    id: str
+    rows: tuple[int, ...]  # of the main table
+    alias: str = ""  # what dumps may call it as well
+    year: int | None = None
+    difficulty: str = ""
+    tags: tuple[str, ...] = ()
+    date: str = ""  # 2024-05-31, whatever follows
+    unusable: str = ""  # why it cannot be judged, where that is known already
+
+
+class Unusable(IoiEvalError):
+    """A problem that cannot be judged, by a known flaw of the dataset. It is left out, and counted."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class Benchmark(ABC):
+    """Knows its dataset's schema, and nothing of caches, selections or dumps."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]  # one line for people
+    dataset: ClassVar[str]  # hub id of the main table
+    config: ClassVar[str] = ""  # of that on the hub
+    split: ClassVar[str]  # several with a plus between them
+    columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
+    other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
+    language: ClassVar[str] = "c++"  # of rows that do not say
+    version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
+
+    @abstractmethod
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        """Every problem of the main table, read from cheap columns."""
+
+    @abstractmethod
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        """The problem; contents of tests through `keep`. Raises InputError or `Unusable`."""
+
+    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+        """Changes when a table changes that the problem is made of."""
+        return tables.main.fingerprint
+
+    def matter(self, options: BenchmarkOptions) -> str:
+        """Those options that `problem` heeds, as a text."""
+        return ""
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        """The dataset's own solutions; they are read when somebody asks, and kept nowhere."""
+        return ()

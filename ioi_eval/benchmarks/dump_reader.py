@@ -1,0 +1,266 @@
+"""One row of a dump: its columns read with types, found usable, selected or left out, and why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.loaded import LeftOut
+from ioi_eval.benchmarks.row_files import Row, read_rows
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.values import Problem, Value
+from ioi_eval.rules.extraction import Repairs
+from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
+
+_ANSWERS = "assistant"  # the role of messages that hold code
+
+
+class Columns:
+    """One row. Accessors raise InputErrors; `wrong` makes one for what callers find out themselves."""
+
+    def __init__(self, row: Row, where: str) -> None:
+        self.line, self.values, self.where = row.line, row.columns, where
+
+    def wrong(self, problem: str, column: str, remedy: str) -> InputError:
+        return InputError(problem, where=self.where, row=self.line, field=column, remedy=remedy)
+
+    def missing(self, column: str) -> InputError:
+        there = ", ".join(map(str, self.values)) or "none"
+        return self.wrong(f"missing column {column}", "", f"The columns are: {there}")
+
+    def has(self, column: str) -> bool:
+        return column in self.values
+
+    def text(self, column: str) -> str | None:
+        """A text with anything in it but white space; None where there is none."""
+        value = plain(self.values.get(column))
+        if value is None or isinstance(value, str):
+            return value if value and value.strip() else None
+        raise self.wrong(f"{_shown(value)} is not a text", column, "Expected a text or null")
+
+    def generation(self, column: str) -> str | None:
+        """What the model wrote: a text, or the last answer in a list of chat messages."""
+        value = plain(self.values.get(column))
+        if not isinstance(value, list):
+            return self.text(column)
+        answers = [self._content(message, column) for message in value]
+        return next((answer for answer in reversed(answers) if answer is not None), None)
+
+    def _content(self, message: Any, column: str) -> str | None:
+        """The text of an assistant's message; None of others'. A text may be in parts."""
+        role, content = (
+            (message.get(name) for name in ("role", "content")) if _is_row(message) else (None, None)
+        )
+        if isinstance(content, list) and all(_is_row(part) for part in content):
+            content = "".join(str(part.get("text") or "") for part in content)
+        if not isinstance(role, str) or not isinstance(content, str | None):
+            raise self.wrong(f"{_shown(message)} is not a message", column, "Expected {role, content}")
+        return (content or "") if role == _ANSWERS else None
+
+    def name(self, column: str) -> str:
+        """A name or a number that must be there."""
+        if column not in self.values:
+            raise self.missing(f"`{column}`")
+        value = plain(self.values[column])
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        raise self.wrong(f"{_shown(value)} is not a name", column, "Expected a text or a whole number")
+
+    def year(self) -> int | None:
+        value = plain(self.values.get("year"))
+        if value is None or value == "":
+            return None
+        digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))  # tables with gaps make floats of years
+        if digits is None:
+            raise self.wrong(
+                f"{_shown(value)} is not a year", "year", "Expected a number such as 2024, or null"
+            )
+        return int(digits[1])
+
+    def subtask(self, problem: Problem) -> str | None:
+        """The problem's own name of the subtask aimed at. Dumps may leave out the number before it."""
+        wanted = self.text("subtask")
+        if wanted is None:
+            return None
+        names = [subtask.name for subtask in problem.subtasks]
+        fitting = [name for name in names if wanted in (name, name.partition("-")[2])]
+        if wanted not in names and len(fitting) != 1:
+            there = ", ".join(names) or "none"
+            raise self.wrong(
+                f"problem {problem.id!r} has no subtask {wanted!r}", "subtask", f"There are: {there}"
+            )
+        return wanted if wanted in names else fitting[0]
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_ID_COLUMNS = ("uuid", "id")
+_GENERATIONS = ("generation", "messages")
+_NO_COLUMN = ""  # as id_column: rows are known by the file's content and their place
+_OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
+ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
+_TWICE = "the same row is there already"
+_NO_YEAR = "without a year: it is that of the only problem of this id"
+
+
+class Finder(Protocol):
+    """What dumps need of problems. `find` raises InputError; `label` is what submissions call the problem."""
+
+    def find(self, problem_id: str, year: int | None = None) -> Problem: ...
+
+    def label(self, problem: Problem) -> str: ...
+
+
+class DumpOptions(Value):
+    """How rows are read. All of it can change results."""
+
+    id_column: str | None = None  # None: `uuid` or `id`, where there is one; empty: none
+    language: str = "c++"  # of rows that do not say
+    always_extract: bool = False  # from `generation`, where there is a `code` too
+    repairs: Repairs = Repairs()
+
+
+class Selection(Value):
+    """Which rows become submissions. Rows of other problems may name problems that nobody knows."""
+
+    problems: frozenset[str] = frozenset()  # ids; empty: all
+    keys: frozenset[str] = frozenset()  # empty: all
+    limit: int | None = None  # the first ones only
+
+
+class Entry(NamedTuple):
+    """A row that was found usable."""
+
+    line: int
+    key: str
+    problem: Problem | None  # None: of a problem that is left out
+    left_out: str  # why
+    year: int | None
+    subtask: str | None
+    language: str
+    code: str | None
+    generation: str | None
+    columns: dict[str, Any]
+
+
+class Reader:
+    """Turns rows into entries, or into an InputError that says where; and keeps count of what is selected."""
+
+    def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
+        self._problems, self._options, self._selection = problems, options, selection
+        self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
+        self.taken: dict[str, None] = {}
+        self.left_out, self.noted = Counter[str](), Counter[str]()
+
+    def id_column(self, path: Path) -> str:
+        """The column that the rows of a file are known by, judged by the first row; empty: none."""
+        if self._options.id_column is not None:
+            return self._options.id_column
+        first = next(read_rows(path), None)
+        columns = first.columns if first else {}
+        return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
+
+    def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
+        for index, row in enumerate(read_rows(place.path)):
+            if place.model and not model_of(row.columns):
+                row.columns[MODEL_COLUMNS[0]] = place.model
+            columns = Columns(row, place.label)
+            key = columns.name(id_column) if id_column else f"{content[:16]}-{index}"
+            yield self._entry(columns, key)
+
+    def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
+        return (entry for entry in self.entries(place, content, id_column) if self.take(entry))
+
+    def take(self, entry: Entry) -> bool:
+        """Whether an entry is selected. Counts: to be asked once for each, in order."""
+        reason = entry.left_out or self._unwanted(entry.key)
+        if reason:
+            self.left_out[reason] += 1
+            return False
+        self.taken[entry.key] = None
+        if entry.year is None and entry.problem is not None and _is_of_a_year(entry.problem):
+            self.noted[_NO_YEAR] += 1
+        return True
+
+    def _unwanted(self, key: str) -> str:
+        keys, limit = self._selection.keys, self._selection.limit
+        if key in self.taken:
+            return _TWICE
+        too_many = limit is not None and len(self.taken) >= limit
+        return _OTHER_ROW if too_many or (keys and key not in keys) else ""
+
+    def check_found(self, where: str) -> None:
+        missing = self._selection.keys - self.taken.keys()
+        if missing and self._selection.limit is None:
+            raise InputError(
+                f"no row with the key {min(missing)!r}",
+                where=where,
+                remedy="Keys are in the column `key` of results.jsonl",
+            )
+
+    def _entry(self, columns: Columns, key: str) -> Entry:
+        problem_id, year = columns.name("problem_id"), columns.year()
+        problem, left_out = self._problem(columns, problem_id, year)
+        code, generation = self._texts(columns)
+        language = columns.text("language") or self._options.language
+        find_language(language, where=columns.where, row=columns.line)
+        return Entry(
+            line=columns.line,
+            key=key,
+            problem=problem,
+            left_out=left_out,
+            year=year,
+            subtask=columns.subtask(problem) if problem else None,
+            language=language,
+            code=code,
+            generation=generation,
+            columns=columns.values,
+        )
+
+    def _problem(self, columns: Columns, problem_id: str, year: int | None) -> tuple[Problem | None, str]:
+        """The problem, or why its rows are left out."""
+        if self._wanted and not self._wanted & {problem_id, *_id(self._problems, problem_id)}:
+            return None, _OTHER_PROBLEM
+        try:
+            return self._problems.find(problem_id, year), ""
+        except LeftOut as error:
+            return None, error.reason
+        except InputError as error:
+            raise columns.wrong(error.problem, error.field, error.remedy) from error
+
+    def _texts(self, columns: Columns) -> tuple[str | None, str | None]:
+        """`code` and what the model wrote, of which one must be there."""
+        written = next((name for name in _GENERATIONS if columns.has(name)), None)
+        if self._options.always_extract and written is None:
+            raise columns.missing("`generation` or `messages`")
+        if not columns.has("code") and written is None:
+            raise columns.missing("`code`, `generation` or `messages`")
+        code = None if self._options.always_extract else columns.text("code")
+        return code, None if written is None else columns.generation(written)
+
+
+def _id(problems: Finder, name: str) -> tuple[str, ...]:
+    """What a problem is called that goes by several names."""
+    try:
+        return (problems.find(name).id,)
+    except InputError:
+        return ()
+
+
+def _is_of_a_year(problem: Problem) -> bool:
+    """Olympiads use short names, which may come again; a problem without subtasks is of no olympiad."""
+    return problem.year is not None and bool(problem.subtasks)

@@ -1,0 +1,195 @@
+"""A run to keep or to share: its rows in one file, or as a dataset on the hub with the report as its card.
+
+A .jsonl has the rows as they are, a .parquet a column for each.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.benchmarks.hub import asking, network_errors
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
+from ioi_eval.store.reading import RESULTS, read_rows
+
+SUFFIXES = (".parquet", ".jsonl")
+_BATCH = 500  # rows in memory, and in a row group
+
+
+def check_results_path(path: Path) -> None:
+    """Raises InputError where rows could not be written at the end of a run."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"cannot tell the format from the suffix {path.suffix!r}",
+            where=str(path),
+            field="--results",
+            remedy=f"Expected one of {', '.join(SUFFIXES)}",
+        )
+    with _part(path):
+        pass
+
+
+def write_results(run: Path, path: Path) -> None:
+    """The rows of a run's folder. The file at `path` is whole, or it is not there."""
+    check_results_path(path)
+    with _part(path) as part:
+        if path.suffix.lower() == ".jsonl":
+            shutil.copyfile(run / RESULTS, part)
+        else:
+            # Two passes: what types the columns have is known only when all rows were seen.
+            import pyarrow
+            import pyarrow.parquet
+
+            schema = _schema(run)
+            with pyarrow.parquet.ParquetWriter(part, schema) as writer:
+                for batch in _batches(read_rows(run)):
+                    columns = [_column(batch, field) for field in schema]
+                    writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+        part.replace(path)
+
+
+@contextmanager
+def _part(path: Path) -> Iterator[Path]:
+    """A file beside it, of which nothing is left."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+            yield Path(folder) / path.name
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
+
+
+def _schema(run: Path) -> Any:
+    import pyarrow
+
+    schema = pyarrow.schema([])
+    for batch in _batches(read_rows(run)):
+        names = dict.fromkeys(name for row in batch for name in row)
+        found = pyarrow.schema([(name, _type([row.get(name) for row in batch])) for name in names])
+        schema = _merged(schema, found)
+    return pyarrow.schema([(field.name, _writable(field.type)) for field in schema])
+
+
+def _type(values: list[Any]) -> Any:
+    """What no one type holds becomes text: JSON."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values).type
+    except (pyarrow.ArrowException, OverflowError):
+        return pyarrow.string()
+
+
+def _merged(old: Any, new: Any) -> Any:
+    import pyarrow
+
+    merged = {field.name: field for field in old}
+    for field in new:
+        known = merged.get(field.name)
+        try:
+            pair = [pyarrow.schema([one]) for one in (known, field) if one is not None]
+            merged[field.name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
+        except pyarrow.ArrowException:
+            merged[field.name] = pyarrow.field(field.name, pyarrow.string())
+    return pyarrow.schema(list(merged.values()))
+
+
+def _writable(type_: Any) -> Any:
+    """Parquet has no objects without fields; what was always empty is written as text."""
+    import pyarrow
+
+    def has_empty(one: Any) -> bool:
+        if pyarrow.types.is_struct(one):
+            return one.num_fields == 0 or any(has_empty(one.field(n).type) for n in range(one.num_fields))
+        return pyarrow.types.is_list(one) and has_empty(one.value_type)
+
+    return pyarrow.string() if has_empty(type_) else type_
+
+
+def _column(batch: list[Mapping[str, Any]], field: Any) -> Any:
+    import pyarrow
+
+    values = [row.get(field.name) for row in batch]
+    if pyarrow.types.is_string(field.type):
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pyarrow.array(values, type=field.type)
+
+
+def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    iterator = iter(rows)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+TABLE = "data/results.parquet"
+_HEAD = f"""---
+tags:
+- ioi-eval
+configs:
+- config_name: default
+  data_files: {TABLE}
+---
+
+"""
+_BESIDE = ("summary.json", "failures.jsonl")
+
+
+class Published(Value):
+    """What was pushed, or would be."""
+
+    repo: str
+    private: bool
+    files: dict[str, int]  # sizes by name
+    card: str
+    url: str = ""  # empty: nothing was sent
+
+
+def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> Published:
+    """Pushes the run's folder to a dataset, which is made where there is none. `dry` sends nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = _files(run, Path(folder))
+        sizes = {name: path.stat().st_size for name, path in files.items()}
+        card = files["README.md"].read_text()
+        url = "" if dry else _push(files, repo, private=private, token=token)
+    return Published(repo=repo, private=private, files=sizes, card=card, url=url)
+
+
+def _files(run: Path, folder: Path) -> dict[str, Path]:
+    table, card = folder / "results.parquet", folder / "README.md"
+    write_results(run, table)
+    card.write_text(_HEAD + (run / "report.md").read_text())
+    beside = {name: run / name for name in _BESIDE if (run / name).exists()}
+    return {"README.md": card, TABLE: table, **beside}
+
+
+def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    api = HfApi(token=token or None)
+    refusals: tuple[type[Exception], ...] = (*network_errors(), ValueError)
+    added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
+    try:
+        with asking(repo):
+            api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+            done = api.create_commit(repo, added, commit_message="Results", repo_type="dataset")
+    except refusals as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise InputError(
+            f"cannot be pushed ({token.out_of(reason).rstrip('.')})",
+            where=repo,
+            field="--push-to-hub",
+            remedy="Is there a network, and is the token allowed to write there?",
+        ) from None  # the hub's own words may repeat the token
+    return token.out_of(str(done.commit_url))

@@ -1,0 +1,259 @@
+"""A benchmark's problems: listed, selected, made once, and found by what a dump calls them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Kept, Unusable, kept
+from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
+from ioi_eval.benchmarks.tables import Tables
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem, Solution
+from ioi_eval.problems import Problems
+from ioi_eval.problems.fields import nearest
+from ioi_eval.store import Store
+
+Test = Callable[[Candidate], bool]
+
+
+def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:
+    """Those that pass every option, in the order of the rows; at last the sample of what is left.
+
+    Words, years and ids that no problem has are mistakes, and an InputError.
+    """
+    found, tests = list(candidates), _tests(options)
+    # Dates are no names: a window may be empty, but only of problems that have dates.
+    words = _lower(one.difficulty for one in found) - {""}
+    _check("difficulty", _lower(options.difficulty), words)
+    _check("tag", _lower(options.tags), _lower(tag for one in found for tag in one.tags))
+    _check("year", set(map(str, options.years)), {str(one.year) for one in found if one.year})
+    _check("problem", options.problems, {one.id for one in found})
+    if (options.date_from or options.date_to) and not any(one.date for one in found):
+        raise InputError("its problems have no dates", field="--date-from", remedy="Leave the window out")
+    for test in tests:
+        found = [candidate for candidate in found if test(candidate)]
+    return found if options.sample is None else sample(found, options.sample, options.seed)
+
+
+def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
+    """The `size` problems whose hash with the seed is least. A larger sample contains the smaller one."""
+
+    def rank(candidate: Candidate) -> str:
+        return hashlib.sha256(f"{seed}\n{candidate.id}\n{candidate.year}".encode()).hexdigest()
+
+    usable = [candidate for candidate in candidates if not candidate.unusable]
+    chosen = set(sorted(map(rank, usable))[:size])
+    return [candidate for candidate in usable if rank(candidate) in chosen]
+
+
+def _tests(options: BenchmarkOptions) -> list[Test]:
+    difficulty, tags = _lower(options.difficulty), _lower(options.tags)
+    begin, end = _day(options.date_from, "--date-from"), _day(options.date_to, "--date-to")
+    tests: list[tuple[object, Test]] = [
+        (difficulty, lambda one: one.difficulty.lower() in difficulty),
+        (tags, lambda one: not tags.isdisjoint(_lower(one.tags))),
+        (options.years, lambda one: one.year in options.years),
+        (options.problems, lambda one: one.id in options.problems),
+        (begin, lambda one: one.date[:10] >= begin),
+        (end, lambda one: one.date[:10] <= end),
+    ]
+    return [test for given, test in tests if given]
+
+
+def _lower(words: Iterable[str]) -> set[str]:
+    return {word.lower() for word in words}
+
+
+def _day(text: str, option: str) -> str:
+    if text and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])-[0-3][0-9]", text):
+        raise InputError(f"{text!r} is not a day", field=option, remedy="Write it as 2024-05-31")
+    return text
+
+
+def _check(what: str, wanted: Iterable[str], known: set[str]) -> None:
+    for word in sorted(set(wanted) - known):
+        raise InputError(
+            f"no problem with the {what} {word!r}" if what != "problem" else f"no problem {word!r}",
+            field=f"--{what}",
+            remedy=nearest(word, tuple(sorted(known))),
+        )
+
+
+NOT_SELECTED = "not selected"
+
+
+class LeftOut(InputError):
+    """A problem that the benchmark has, and that is not to be judged: not selected, or it cannot be."""
+
+    def __init__(self, problem_id: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"problem {problem_id!r} is left out: {reason}", field="problem_id")
+
+
+class Loaded(Problems):
+    """Problems of a benchmark. `find` knows also those that are left out, and says why."""
+
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        *,
+        reasons: Mapping[tuple[str, int | None], str],
+        references: Callable[[Problem], tuple[Solution, ...]],
+        aliases: Mapping[str, str],
+    ) -> None:
+        super().__init__(problems)
+        self._reasons, self._references, self._aliases = reasons, references, aliases
+        # Why each problem is not there, by id and year; by id alone where that holds for all of its years.
+        names = {_name(*place): reason for place, reason in reasons.items()}
+        by_id: dict[str, set[str]] = {}
+        for (problem_id, _year), reason in reasons.items():
+            by_id.setdefault(problem_id, set()).add(reason)
+        alone = {problem_id: next(iter(all_)) for problem_id, all_ in by_id.items() if len(all_) == 1}
+        self._known = {**alone, **names}
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many of the problems that were asked for cannot be judged, by reason."""
+        return dict(Counter(reason for reason in self._reasons.values() if reason not in ("", NOT_SELECTED)))
+
+    def find(self, problem_id: str, year: int | None = None) -> Problem:
+        problem_id = self._aliases.get(problem_id, problem_id)
+        try:
+            return super().find(problem_id, year)
+        except InputError as error:
+            if reason := self._known.get(_name(problem_id, year)) or self._known.get(problem_id):
+                raise LeftOut(problem_id, reason) from error
+            if error.problem.startswith("unknown"):
+                remedy = nearest(problem_id, tuple(name for name in self._known if "@" not in name))
+                raise error.but(remedy=remedy) from error
+            raise
+
+    def without(self, labels: Collection[str], reason: str) -> Loaded:
+        """The same problems but for some, which are left out for a reason of the caller's."""
+        gone = [self[label] for label in labels]
+        return Loaded(
+            (self[label] for label in self if label not in labels),
+            reasons={**self._reasons, **{(one.id, one.year): reason for one in gone}},
+            references=self._references,
+            aliases=self._aliases,
+        )
+
+    def references(self, label: str) -> tuple[Solution, ...]:
+        """The dataset's own solutions of a problem, read now."""
+        return self._references(self[label])
+
+
+def load(
+    benchmark: Benchmark, options: BenchmarkOptions, *, cache: Path, only: Collection[str] | None = None
+) -> Loaded:
+    """The problems that `options` select, and of these only those with the ids in `only`.
+
+    Nothing is made twice from the same rows: what was made stays in the store at `cache`.
+    """
+    tables = open_tables(benchmark, options, cache)
+    candidates = list(benchmark.candidates(tables.main))
+    _check_distinct(candidates, tables)
+    aliases = _aliases(candidates)
+    wanted = None if only is None else {aliases.get(name, name) for name in only}
+    selected = select(candidates, _with_ids(options, aliases))
+    needed = [one for one in selected if (wanted is None or one.id in wanted) and not one.unusable]
+    store = Store(cache)
+    made = [_kept(benchmark, one, tables, options, store) for one in needed]
+    reasons = {_place(one): NOT_SELECTED for one in candidates}
+    reasons |= {_place(one): one.unusable for one in selected}
+    reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
+    by_place = {_place(one): one for one in needed}
+    return Loaded(
+        (result.problem for result in made if result.problem is not None),
+        reasons=reasons,
+        references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
+        aliases=aliases,
+    )
+
+
+def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
+    """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
+    dataset = options.dataset or benchmark.dataset
+    if not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not Path(dataset).is_file():
+        raise InputError(f"no such file: {dataset}", field="--dataset")
+    source = TableSource(
+        dataset=dataset,
+        config=benchmark.config if not (options.dataset or options.data_dir) else "",
+        split=options.split or benchmark.split,
+        revision=options.revision,
+        without=benchmark.other_files,
+        files=(dataset,) if Path(dataset).is_file() else (),
+    )
+    return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
+
+
+def _kept(
+    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
+) -> Kept:
+    made_of = [
+        benchmark.name,
+        str(benchmark.version),
+        benchmark.fingerprint(candidate, tables),
+        benchmark.matter(options),
+        candidate.id,
+        str(candidate.year),
+        str(candidate.rows),
+    ]
+    key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+    return kept(store, key, partial(_make, benchmark, candidate, tables, options))
+
+
+def _make(
+    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, keep: Keep
+) -> Kept:
+    try:
+        return Kept(problem=benchmark.problem(candidate, tables, keep, options))
+    except Unusable as flaw:
+        return Kept(unusable=flaw.reason)
+    finally:
+        tables.release()
+
+
+def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:
+    seen: dict[tuple[str, int | None], int] = {}
+    for one in candidates:
+        first = seen.setdefault(_place(one), one.rows[0])
+        if first != one.rows[0]:
+            raise InputError(
+                f"a second problem {one.id!r}; the first is in row {first + 1}",
+                where=tables.main.where,
+                row=one.rows[0] + 1,
+                remedy="Is a file there twice?",
+            )
+
+
+# --- names of problems -------------------------------------------------------------------------------
+
+
+def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
+    """Ids by what else problems are called. What several are called, or one by its id, says nothing."""
+    said = Counter(one.alias for one in candidates)
+    ids = {one.id for one in candidates}
+    return {
+        one.alias: one.id for one in candidates if said[one.alias] == 1 and one.alias and one.alias not in ids
+    }
+
+
+def _with_ids(options: BenchmarkOptions, aliases: Mapping[str, str]) -> BenchmarkOptions:
+    ids = frozenset(aliases.get(name, name) for name in options.problems)
+    return msgspec.structs.replace(options, problems=ids)
+
+
+def _place(candidate: Candidate) -> tuple[str, int | None]:
+    return candidate.id, candidate.year
+
+
+def _name(problem_id: str, year: int | None) -> str:
+    return problem_id if year is None else f"{problem_id}@{year}"

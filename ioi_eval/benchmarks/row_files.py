@@ -1,0 +1,305 @@
+"""Rows from files: .jsonl, .json, .csv, .parquet. Reading streams; what is broken is named with its line."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from ioi_eval.benchmarks.json_list import elements
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import shallow
+
+_CHUNK = 1 << 20
+_LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
+_NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
+_BATCH = 64  # rows of a table in memory
+_field_limit = threading.Lock()
+
+
+class Row(NamedTuple):
+    line: int  # from 1; of a .parquet, the row
+    columns: dict[str, Any]
+
+
+def dump_files(paths: Iterable[str | Path]) -> list[Path]:
+    """The files that paths name, those of folders by name, hidden ones left out."""
+    return [file for path in paths for file in _files(Path(path))]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        below = sorted(file for file in path.rglob("*") if file.suffix.lower() in _READERS and file.is_file())
+        found = [file for file in below if not _is_other(file.relative_to(path))]
+        if not found:
+            raise InputError(
+                "no dump in this folder", where=str(path), remedy=f"Expected files {_suffixes()} in it"
+            )
+        return found
+    if not path.exists():
+        raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
+    if path.suffix.lower() not in _READERS:
+        raise InputError(
+            f"cannot tell the format from the suffix {path.suffix!r}",
+            where=str(path),
+            remedy=f"Expected one of {_suffixes()}",
+        )
+    return [path]
+
+
+def is_dump(path: Path) -> bool:
+    """Whether its name says that it is a file of rows."""
+    return path.suffix.lower() in _READERS
+
+
+def _is_other(path: Path) -> bool:
+    """Hidden files, and what datasets writes beside the rows that it saves."""
+    return path.name in _NO_ROWS or any(part.startswith(".") for part in path.parts)
+
+
+def _suffixes() -> str:
+    return ", ".join(_READERS)
+
+
+# --- bytes -------------------------------------------------------------------------------------------
+
+
+def scan(path: Path) -> str:
+    """The SHA-256 of a file. What should be text is made sure to be."""
+    digest = hashlib.sha256()
+    text = None if path.suffix.lower() in _TABLES else _TextCheck(str(path))
+    with _opened(path) as stream:
+        while piece := stream.read(_CHUNK):
+            digest.update(piece)
+            if text is not None:
+                text.feed(piece)
+    if text is not None:
+        text.feed(b"", last=True)
+    return digest.hexdigest()
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
+
+
+class _TextCheck:
+    """Finds the first byte that is not UTF-8 text, in pieces."""
+
+    def __init__(self, where: str) -> None:
+        self._where, self._line = where, 1
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def feed(self, piece: bytes, *, last: bool = False) -> None:
+        try:
+            self._decoder.decode(piece, last)
+        except UnicodeDecodeError as error:
+            raise self._broken("not UTF-8", error.object, error.start) from error
+        if (place := piece.find(b"\0")) >= 0:
+            raise self._broken("a NUL byte", piece, place)
+        self._line += piece.count(b"\n")
+
+    def _broken(self, what: str, piece: bytes, place: int) -> InputError:
+        row = self._line + piece.count(b"\n", 0, place)
+        return InputError(
+            what, where=self._where, row=row, remedy="The file is damaged, or is not text in UTF-8"
+        )
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file that `scan` was content with."""
+    return _READERS[path.suffix.lower()](path)
+
+
+def read_column(path: Path, name: str) -> Iterator[Any]:
+    """One column of a file that was not looked through yet: of a table nothing else is read."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        rows = _parquet_rows(path, [name])
+    else:
+        if suffix not in _TABLES:
+            scan(path)
+        rows = read_rows(path)
+    return (row.columns.get(name) for row in rows)
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """The columns of a table, or of the first row of a file of rows."""
+    if path.suffix.lower() == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            return tuple(pyarrow.parquet.read_schema(path).names)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise _not_parquet(path, error) from error
+    scan(path)
+    first = next(read_rows(path), None)
+    return tuple(first.columns) if first else ()
+
+
+def _jsonl_rows(path: Path) -> Iterator[Row]:
+    with _opened(path) as stream:
+        for number, line in enumerate(stream, 1):
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            if text.strip():
+                yield Row(number, _object(_parsed(text, path, number), path, number))
+
+
+def _parsed(text: str, path: Path, line: int) -> Any:
+    try:
+        return json.loads(shallow(text))
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg}, character {error.pos + 1}"
+    except ValueError as error:
+        reason = str(error)
+    raise InputError(
+        f"broken JSON ({reason})",
+        where=str(path),
+        row=line,
+        remedy="Each line is one object; was the file cut off?",
+    )
+
+
+def _object(value: Any, path: Path, line: int) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise InputError(
+        f"a row is an object of columns, not {type(value).__name__}",
+        where=str(path),
+        row=line,
+        remedy='Expected {"problem_id": ..., ...}',
+    )
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    """A list of objects. Some tools write one object per line under this suffix too."""
+    if _first_character(path) == "{":
+        yield from _jsonl_rows(path)
+        return
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        for line, value in elements(stream, str(path)):
+            yield Row(line, _object(value, path, line))
+
+
+def _first_character(path: Path) -> str:
+    with path.open(encoding="utf-8-sig") as stream:
+        while piece := stream.read(_CHUNK):
+            if text := piece.lstrip():
+                return text[0]
+    return ""
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, strict=True)
+        try:
+            header = _distinct(_next_fields(reader) or [], path)
+            line = reader.line_num + 1
+            while (values := _next_fields(reader)) is not None:
+                if values:  # not a blank line
+                    yield Row(line, _fields(header, values, path, line))
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f"broken CSV ({error})", where=str(path), row=reader.line_num, remedy="Is a quote not closed?"
+            ) from error
+
+
+def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
+    """Of any length. The limit is one for the whole process, so it is lifted for no longer than a line."""
+    with _field_limit:
+        before = csv.field_size_limit(_LONGEST_FIELD)
+        try:
+            return next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+
+
+def _distinct(header: list[str], path: Path) -> list[str]:
+    for name in header:
+        if header.count(name) > 1:
+            raise InputError(
+                f"two columns are called {name!r}", where=str(path), row=1, remedy="Rename one of them"
+            )
+    return header
+
+
+def _fields(header: list[str], values: list[str], path: Path, line: int) -> dict[str, Any]:
+    if len(values) != len(header):
+        raise InputError(
+            f"{len(values)} fields where the header has {len(header)}",
+            where=str(path),
+            row=line,
+            remedy="Is a quote or a comma missing?",
+        )
+    return dict(zip(header, values, strict=True))
+
+
+def _not_parquet(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"not a parquet file that can be read ({error})",
+        where=str(path),
+        remedy="Fetch or write it again",
+    )
+
+
+def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
+    import pyarrow
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+            _distinct(file.schema_arrow.names, path)
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                    for values in batch.to_pylist():
+                        number += 1
+                        yield Row(number, values)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "text that is not UTF-8", where=str(path), remedy=f"It is in or shortly after row {number + 1}"
+        ) from error
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _not_parquet(path, error) from error
+
+
+def _arrow_rows(path: Path) -> Iterator[Row]:
+    """A stream of Arrow batches, as datasets keeps what it fetched: mapped, not read."""
+    import pyarrow
+    import pyarrow.ipc
+
+    number = 0
+    try:
+        with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as stream:
+            for batch in stream:
+                for start in range(0, batch.num_rows, _BATCH):
+                    for values in batch.slice(start, _BATCH).to_pylist():
+                        number += 1
+                        yield Row(number, values)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(
+            f"not an Arrow stream that can be read ({error})", where=str(path), remedy="Fetch it again"
+        ) from error
+
+
+_TABLES = frozenset({".parquet", ".arrow"})  # their bytes are no text
+
+_READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
+    ".jsonl": _jsonl_rows,
+    ".json": _json_rows,
+    ".csv": _csv_rows,
+    ".parquet": _parquet_rows,
+    ".arrow": _arrow_rows,
+}

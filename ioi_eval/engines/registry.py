@@ -1,0 +1,78 @@
+"""Engines by the name that a user gives: those that come with the package, and those that others install.
+
+A new engine is a function from an `EngineSetup` to an `Engine` or a `Transport`, and one entry: in the table
+here, or in the entry point group `ioi_eval.engines` of any installed package. docs/extending.md shows one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+
+from ioi_eval.engines import Engine, Transport
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
+from ioi_eval.store import Store
+
+GROUP = "ioi_eval.engines"
+EMBEDDED = "embedded"
+_CHOICES = "embedded, slurm, k8s:SERVICE, @FILE or the addresses of servers"
+
+
+class EngineSetup(Value):
+    """What a user says about an engine."""
+
+    text: str  # as it was named: NAME, or NAME:WHATEVER
+    store: Store
+    slots: int | None = None
+    per_endpoint: int | None = None
+    same_compiler: bool = False
+    token: Secret = Secret()
+    allow_unconfined: bool = False
+
+
+Factory = Callable[[EngineSetup], Engine | Transport]
+
+
+def find(text: str) -> Factory:
+    """Return what makes the engine that is meant. Raises InputError where none can be."""
+    name = text.partition(":")[0]
+    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name in installed:
+        factory: Factory = installed[name].load()
+        return factory
+    if text in _BUILT_IN:
+        return _BUILT_IN[text]
+    if name == "ray":
+        raise InputError("Ray is not there yet", remedy=f"Use {_CHOICES}")
+    from ioi_eval.engines.piston.discovery import discovery
+
+    try:
+        discovery(text)
+    except InputError as error:
+        names = "".join(f"{each}, " for each in sorted(installed))
+        raise error.but(remedy=f"{error.remedy}; or {names}embedded, slurm, k8s:SERVICE, @FILE") from None
+    return _servers
+
+
+def _embedded(setup: EngineSetup) -> Transport:
+    from ioi_eval.engines.embedded import EmbeddedEngine
+
+    return EmbeddedEngine(store=setup.store, slots=setup.slots, allow_unconfined=setup.allow_unconfined)
+
+
+def _servers(setup: EngineSetup) -> Transport:
+    from ioi_eval.engines.piston import PistonEngine
+    from ioi_eval.engines.piston.discovery import discovery
+
+    return PistonEngine(
+        discovery(setup.text),
+        per_endpoint=setup.per_endpoint,
+        total=setup.slots,
+        token=setup.token,
+        same_compiler=setup.same_compiler,
+    )
+
+
+_BUILT_IN: dict[str, Factory] = {EMBEDDED: _embedded}  # whatever else is named so are servers

@@ -1,0 +1,125 @@
+"""An engine of any transport: it builds by build jobs and judges by run jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.transport.attempts import execute
+from ioi_eval.engines.transport.builds import Builds
+from ioi_eval.engines.transport.fitting import Fitting, Learned
+from ioi_eval.engines.transport.run_jobs import Chosen, read_answers, run_job, without_lines
+from ioi_eval.engines.transport.shipping import Shipping
+from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
+from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.options import BuildOptions
+from ioi_eval.model.values import Stage
+from ioi_eval.store import Store
+
+_TRIES_WITHOUT_LINES = 2
+
+
+class Turns:
+    """Many at a time, or one alone: that one waits for all under way, and all that come wait for it."""
+
+    def __init__(self) -> None:
+        self._gate, self._idle, self._busy = asyncio.Lock(), asyncio.Event(), 0
+        self._idle.set()
+
+    @asynccontextmanager
+    async def take(self, *, alone: bool = False) -> AsyncIterator[None]:
+        async with self._gate:
+            if alone:
+                await self._idle.wait()
+                yield
+                return
+            self._busy += 1
+            self._idle.clear()
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            if not self._busy:
+                self._idle.set()
+
+
+class JobEngine:
+    """Builds and judges over a transport, which it opens and closes with itself.
+
+    What was built is remembered in a store that processes may share.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        store: Store,
+        builds: BuildOptions | None = None,
+        packing: Shipping | None = None,
+    ) -> None:
+        self.transport, self.packing = transport, packing or Shipping()
+        self.builds = Builds(transport, store, builds or BuildOptions(), self.packing)
+        self._learned = Learned()
+        self._turns = Turns()
+        self._open = AsyncExitStack()
+
+    @property
+    def slots(self) -> int:
+        return self.transport.slots
+
+    async def profile(self) -> Profile:
+        return await self.transport.profile()
+
+    async def build(self, recipe: Recipe) -> Built | Rejected:
+        async with self._turns.take():
+            return await self.builds.build(recipe)
+
+    async def judge(self, batch: Batch) -> Answers:
+        """As many tests as one job takes. A job that says of none how it went is executed once more."""
+        stage, first = Stage(), batch.tests[0].test.name
+        here = (await self.transport.profile()).takes_paths
+        async with self._turns.take(alone=batch.alone and here):
+            for _ in range(_TRIES_WITHOUT_LINES):
+                chosen, stage = await self._job(batch)
+                answers = read_answers(batch, chosen, stage)
+                if answers.lines:
+                    return answers
+        raise JudgeFailure(without_lines(stage), phase=f"judging problem {batch.problem.id}", test=first)
+
+    async def _job(self, batch: Batch) -> tuple[Chosen, Stage]:
+        """One that the transport takes: what it refuses as too large is made smaller."""
+        profile = await self.transport.profile()
+        fitting = Fitting(batch, profile, self.packing, self._learned)
+        while True:
+            chosen = Chosen.of(batch.problem, await fitting.first(), secrets.token_hex(16))
+            job = fitting.fits(run_job(batch, chosen, profile))
+            if not profile.takes_paths:
+                job = await self.packing.shipped(job, "run", profile)
+            try:
+                result = await execute(self.transport, job, attempts=batch.options.attempts, phase="judging")
+            except JudgeFailure as failure:
+                if not fitting.adapt(failure, job, len(chosen.tests)):
+                    raise
+            else:
+                return chosen, result.run
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as opening:
+            await opening.enter_async_context(self.transport)
+            opening.push_async_callback(self.builds.close)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._open.__aexit__(kind, error, trace)
+
+
+def engine_of(given: Engine | Transport, store: Store, builds: BuildOptions | None = None) -> Engine:
+    """Return an engine as it is, and of a transport the engine that stands on it."""
+    return given if isinstance(given, Engine) else JobEngine(given, store, builds)

@@ -1,0 +1,184 @@
+"""The reply to POST /execute: a job's result as bytes, and what a client makes of whatever came back."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import msgspec
+
+from ioi_eval.engines.transport.refusals import limit_in, words_of
+from ioi_eval.model.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import JobResult, Stage, StageStatus
+
+_FACTS = ("code", "signal", "message", "status", "cpu_time", "wall_time", "memory")
+_LONGEST_ESCAPE = 6  # bytes of JSON for one character
+_STATUSES = {status.value: status for status in StageStatus}
+_BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
+_NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
+_TOO_LARGE = "PayloadTooLargeError"
+BODY = "body"
+"""What `JobTooLarge.limit` says where a request is too large; otherwise it has a name of `LIMITS`."""
+
+
+class _Stage(msgspec.Struct, frozen=True):
+    """A stage as any server tells it: those before isolate leave out what is last here."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None
+    signal: str | None = None
+    message: str | None = None
+    status: str | None = None
+    cpu_time: float | None = None
+    wall_time: float | None = None
+    memory: float | None = None
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    run: _Stage | None = None
+    compile: _Stage | None = None
+    language: str = ""
+    version: str = ""
+
+
+_REPLY = msgspec.json.Decoder(_Reply)
+_ENCODER = msgspec.json.Encoder()
+
+
+def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
+    """The result, or the typed error of what came instead of one."""
+    if status != HTTPStatus.OK:
+        raise error_of(status, body, endpoint)
+    try:
+        reply = _REPLY.decode(shallow(body))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        where = f" from {endpoint}" if endpoint else ""
+        raise BrokenReply(f"a reply of {len(body)} bytes{where} is not one of Piston's: {error}") from error
+    compiled = _stage(reply.compile) if reply.compile is not None else None
+    run = _stage(reply.run) if reply.run is not None else compiled
+    if run is None or (reply.run is None and run.code == 0):
+        raise BrokenReply(f"a reply without the field `run` {endpoint}".rstrip())
+    return JobResult(
+        run=run, compile=compiled, language=reply.language, version=reply.version, endpoint=endpoint
+    )
+
+
+def _stage(told: _Stage) -> Stage:
+    return Stage(
+        stdout=told.stdout,
+        stderr=told.stderr,
+        code=told.code,
+        signal=told.signal,
+        message=told.message,
+        status=_STATUSES.get(told.status or ""),
+        cpu_time=_whole(told.cpu_time),
+        wall_time=_whole(told.wall_time),
+        memory=_whole(told.memory),
+    )
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else round(number)
+
+
+def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
+    """What a status other than 200 means. Whose fault it is decides the type."""
+    words = words_of(body)
+    text = (
+        f"{endpoint}: " * bool(endpoint)
+        + f"HTTP {status}"
+        + (f": {words}" if words else " with an empty body" if not body else "")
+    )
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
+        status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in words
+    ):
+        return JobTooLarge(f"the request is larger than the server takes ({text})", limit=BODY)
+    if status in _BUSY:
+        return EngineOverloaded(text)
+    if status in _NOT_THE_JOBS or not 400 <= status < 500:
+        return EngineUnavailable(text)
+    if (over := limit_in(words)) is not None:
+        return JobTooLarge(words, limit=over[0])
+    return JobRejected(words or text)
+
+
+# --- the server's side -------------------------------------------------------------------------------
+
+_PART = 1 << 18  # characters that are encoded at a time
+
+
+def encode_result(result: JobResult) -> bytes:
+    """As the current server tells it."""
+    return b"".join(pieces_of(result))
+
+
+def pieces_of(result: JobResult) -> Iterator[bytes]:
+    """The same, piece by piece: it may be many times as large as the result.
+
+    JSON makes six bytes of a NUL, and the field `output` repeats both streams.
+    """
+    language, version = _ENCODER.encode(result.language), _ENCODER.encode(result.version)
+    yield b'{"language":%b,"version":%b' % (language, version)
+    if result.compile is not None:
+        yield b',"compile":'
+        yield from _told(result.compile)
+    yield b',"run":'
+    yield from _told(result.run)
+    yield b"}"
+
+
+def _told(stage: Stage) -> Iterator[bytes]:
+    yield _ENCODER.encode({name: getattr(stage, name) for name in _FACTS}).removesuffix(b"}")
+    streams = {"stdout": (stage.stdout,), "stderr": (stage.stderr,), "output": (stage.stdout, stage.stderr)}
+    for name, texts in streams.items():
+        yield b',"%b":"' % name.encode()
+        for part in (part for text in texts for part in _parts(text)):
+            yield _escaped(part)
+        yield b'"'
+    yield b"}"
+
+
+def _parts(text: str) -> Iterator[str]:
+    return (text[place : place + _PART] for place in range(0, len(text), _PART))
+
+
+def _escaped(text: str) -> bytes:
+    return _ENCODER.encode(text)[1:-1]
+
+
+def bounded(stage: Stage, most: int) -> Stage:
+    """The stage itself, or where a stream takes more than `most` bytes of JSON, one that printed too much.
+
+    Of such a stream a part is kept that takes half of that.
+    """
+    for name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
+        text: str = getattr(stage, name)
+        if _fitting(text, most) < len(text):
+            kept = text[: _fitting(text, most // 2)]
+            stage = msgspec.structs.replace(stage, **{name: kept}, code=None, signal="SIGKILL")
+            stage = msgspec.structs.replace(stage, status=status, message=f"{name} length exceeded")
+    return stage
+
+
+def _fitting(text: str, most: int) -> int:
+    """How many characters of a text take at most `most` bytes."""
+    if len(text) * _LONGEST_ESCAPE <= most:
+        return len(text)
+    fitting = 0
+    for part in _parts(text):
+        size = len(_escaped(part))
+        if size > most:
+            lengths = range(len(part))
+            return fitting + bisect_right(lengths, most, key=lambda length: len(_escaped(part[:length]))) - 1
+        fitting, most = fitting + len(part), most - size
+    return fitting

@@ -1,0 +1,194 @@
+"""The body of POST /execute: a job as bytes, and a job from bytes with Piston's own objections."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.engines.transport.refusals import Refused, broken_json, refused_above
+from ioi_eval.model.errors import JobRejected
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Job, JobFile
+
+_TEXT, _BASE64, _HEX = "utf8", "base64", "hex"
+LIMITS = tuple(
+    f"{stage}_{what}" for what in ("memory_limit", "timeout", "cpu_time") for stage in ("compile", "run")
+)
+"""Fields of a request that a server's own limits bound, in the order in which Piston looks at them."""
+
+
+class _File(msgspec.Struct, frozen=True, omit_defaults=True):
+    name: str
+    content: str | bytes  # bytes become base64 in the JSON
+    encoding: str = _TEXT
+
+
+class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    language: str
+    version: str
+    files: tuple[_File, ...]
+    args: tuple[str, ...] = ()
+    stdin: str = ""
+    compile_timeout: int | None = None
+    run_timeout: int | None = None
+    compile_cpu_time: int | None = None
+    run_cpu_time: int | None = None
+    compile_memory_limit: int | None = None
+    run_memory_limit: int | None = None
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
+    """Reads the files of the job. `language` and `version`: the job's own where they are not given.
+
+    A server says nothing but 500 to a name that leaves the box, so that is refused here.
+    """
+    _check_sendable(job)
+    files = tuple(_file(file) for file in job.files)
+    if not any(file.encoding == _TEXT for file in files):
+        raise JobRejected("files must include at least one utf8 encoded file")
+    limits = {name: getattr(job, name) for name in LIMITS}
+    return _ENCODER.encode(
+        _Request(
+            language=language or job.runtime,
+            version=version or job.version,
+            files=files,
+            args=job.args,
+            stdin=job.stdin,
+            **limits,
+        )
+    )
+
+
+def _check_sendable(job: Job) -> None:
+    if job.keep:
+        raise JobRejected("a Piston server hands over no files by path")
+    seen = set[str]()
+    for name in (file.name for file in job.files):
+        if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
+        if name in seen:
+            raise JobRejected(f"{name!r} is there twice")
+        seen.add(name)
+
+
+def _file(file: JobFile) -> _File:
+    data = file.content.read()
+    if file.text is not False:
+        try:
+            return _File(file.name, data.decode())
+        except UnicodeDecodeError:
+            if file.text:
+                raise JobRejected(f"{file.name!r} is to travel as text, but is not UTF-8") from None
+    return _File(file.name, data, _BASE64)
+
+
+# --- the server's side -------------------------------------------------------------------------------
+
+
+def decode_request(body: bytes) -> Job:
+    """The job that a request asks for. Raises Refused; `check_limits` is for what only a server knows."""
+    asked = _object(body)
+    for name in ("language", "version"):
+        if not isinstance(asked.get(name), str) or not asked[name]:
+            raise Refused(f"{name} is required as a string")
+    files = _files(asked.get("files"))
+    if not any(file.text for file in files):
+        raise Refused("files must include at least one utf8 encoded file")
+    limits: dict[str, Any] = {name: _limit(name, asked.get(name)) for name in LIMITS}
+    return Job(
+        files=files,
+        runtime=asked["language"],
+        version=asked["version"],
+        args=_arguments(asked.get("args")),
+        stdin=_stdin(asked.get("stdin")),
+        **limits,
+    )
+
+
+def check_limits(job: Job, limits: Mapping[str, int]) -> None:
+    """Raises Refused where the job asks for more than `limits` has; a limit of 0 or less is none."""
+    for name in LIMITS:
+        value, limit = getattr(job, name), limits.get(name, 0)
+        if value is not None and 0 < limit < value:
+            raise refused_above(name, limit)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        asked = msgspec.json.decode(shallow(body)) if body.strip() else {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise broken_json(str(error)) from error
+    if isinstance(asked, dict):
+        return asked
+    if isinstance(asked, list):
+        return {}  # JSON that Piston's parser takes, and then finds nothing in
+    raise broken_json("neither an object nor a list")
+
+
+def _files(given: Any) -> tuple[JobFile, ...]:
+    if not isinstance(given, list):
+        raise Refused("files is required as an array")
+    for index, file in enumerate(given):
+        if not isinstance(file, dict) or not isinstance(file.get("content"), str):
+            raise Refused(f"files[{index}].content is required as a string")
+    return tuple(_decoded(index, file) for index, file in enumerate(given))
+
+
+def _decoded(index: int, file: Mapping[str, Any]) -> JobFile:
+    encoding, content, name = file.get("encoding"), file["content"], file.get("name")
+    data = _bytes(content, encoding) if encoding in (_BASE64, _HEX) else content.encode(errors="replace")
+    return JobFile(
+        name=name if isinstance(name, str) and name else f"file{index}.code",
+        content=Blob.of(data),
+        text=encoding not in (_BASE64, _HEX),
+    )
+
+
+def _bytes(content: str, encoding: str) -> bytes:
+    """As lenient as Node: both alphabets, padding or not, nothing more once it is broken."""
+    if encoding == _HEX:
+        digits = len(content) - len(content.lstrip("0123456789abcdefABCDEF"))
+        return bytes.fromhex(content[: digits & ~1])
+    text = content.encode(errors="replace").translate(bytes.maketrans(b"-_", b"+/"))
+    try:
+        return base64.b64decode(text)
+    except binascii.Error:
+        letters = b"".join(text.split(b"=", 1)[0].split())
+        return base64.b64decode(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
+
+
+def _arguments(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        raise Refused("args must be an array")
+    return tuple(word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in given)
+
+
+def _stdin(given: Any) -> str:
+    if given is None:
+        return ""
+    if not isinstance(given, str):
+        raise Refused("stdin must be a string")
+    return given
+
+
+def _limit(name: str, value: Any) -> int | None:
+    """None where it is not given; 0 is not given, and -1 is the word for no memory limit."""
+    if not value:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Refused(f"If specified, {name} must be a number")
+    if value == -1 and name.endswith("memory_limit"):
+        return None
+    if value < 0:
+        raise Refused(f"{name} must be non-negative")
+    return math.ceil(value)

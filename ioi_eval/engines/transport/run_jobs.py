@@ -1,0 +1,235 @@
+"""Run jobs: the proctor, what was built, a plan and a batch of tests in; verdict lines out. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from ioi_eval.engines.transport.runtimes import finding, path_of
+from ioi_eval.engines.values import Answers, Batch, Profile, Program
+from ioi_eval.model.errors import BrokenReply, JudgeFailure
+from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
+from ioi_eval.model.values import Blob, Job, JobFile, Problem, Stage, TaskType, Value
+from ioi_eval.rules.limits import expected_tests, milliseconds, plan_limits, processes_of, run_time
+from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
+
+_RUN_SCRIPT = "exec ./proctor run plan.json\n"
+_PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
+_RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
+
+
+class Chosen(Value):
+    """The tests of one job, each under the index that its line will have: its place in the problem."""
+
+    tests: Mapping[int, PlannedTest]
+    nonce: str
+
+    @classmethod
+    def of(cls, problem: Problem, tests: Sequence[PlannedTest], nonce: str) -> Chosen:
+        place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
+        return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
+
+
+def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
+    problem, program = batch.problem, _located(batch.program, profile)
+    plan = Blob.of(encode_plan(_plan(batch, program, chosen)))
+    time = milliseconds(_job_time(batch, len(chosen.tests), profile))
+    return Job(
+        files=(
+            JobFile(name="run", content=Blob.of(_run_script(problem, program, profile))),
+            JobFile(name="proctor", content=program.proctor, executable=True),
+            JobFile(name="plan.json", content=plan),
+            *program.files,
+            *_test_files(program, chosen),
+        ),
+        run_timeout=time,
+        run_cpu_time=None if profile.takes_paths else _job_cpu_time(problem, time, profile),
+        run_memory_limit=None if profile.takes_paths else _job_memory(problem, program),
+    )
+
+
+def _located(program: Program, profile: Profile) -> Program:
+    """With the path of every interpreter in the place of its name."""
+    files = {file.name for file in program.files}
+
+    def located(argv: tuple[str, ...]) -> tuple[str, ...]:
+        tool = profile.toolchains.get(argv[0]) if argv and argv[0] not in files else None
+        return argv if tool is None else (path_of(tool), *argv[1:])
+
+    parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
+    return msgspec.structs.replace(
+        program,
+        **{
+            name: msgspec.structs.replace(part, argv=located(part.argv))
+            for name, part in parts.items()
+            if part is not None
+        },
+    )
+
+
+def _plan(batch: Batch, program: Program, chosen: Chosen) -> Plan:
+    problem, options = batch.problem, batch.options
+    return Plan(
+        nonce=chosen.nonce,
+        task_type=problem.task_type.value,
+        submission=program.submission,
+        limits=plan_limits(
+            cpu_time=problem.limits.cpu_time,
+            wall_time=problem.limits.wall_time,
+            memory=problem.limits.memory,
+            output=problem.limits.output,
+        ),
+        input_file=problem.options.input_file,
+        output_file=problem.options.output_file,
+        checker=program.checker,
+        manager=program.manager,
+        processes=problem.options.processes,
+        user_io=problem.options.user_io,
+        groups=groups(problem, all_tests=options.all_tests),
+        tests=tuple(_plan_test(problem, program, *numbered) for numbered in chosen.tests.items()),
+        layers=options.layers,
+        allow_unconfined=options.allow_unconfined,
+        echo=options.echo,
+    )
+
+
+def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedTest) -> PlanTest:
+    return PlanTest(
+        index=index,
+        input=_input_name(index),
+        answer=_answer_name(index) if planned.test.answer is not None else None,
+        output=_output_name(index) if planned.test.name in program.outputs else None,
+        by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and is_by_file(problem, planned.test.name),
+        groups=planned.groups,
+    )
+
+
+def _test_files(program: Program, chosen: Chosen) -> Iterator[JobFile]:
+    for index, planned in chosen.tests.items():
+        yield JobFile(name=_input_name(index), content=planned.test.input)
+        if planned.test.answer is not None:
+            yield JobFile(name=_answer_name(index), content=planned.test.answer)
+        if planned.test.name in program.outputs:
+            yield JobFile(name=_output_name(index), content=program.outputs[planned.test.name])
+
+
+def _input_name(index: int) -> str:
+    return f"t/{index}.in"
+
+
+def _answer_name(index: int) -> str:
+    return f"t/{index}.out"
+
+
+def _output_name(index: int) -> str:
+    return f"t/{index}.handed"
+
+
+def _run_script(problem: Problem, program: Program, profile: Profile) -> str:
+    if profile.takes_paths:
+        return _RUN_SCRIPT
+    argvs = (program.submission.argv, program.checker.argv, program.manager.argv if program.manager else ())
+    return _room_for_output(problem.limits.output) + finding(argvs, "plan.json") + _RUN_SCRIPT
+
+
+def _room_for_output(most: int | None) -> str:
+    """On servers, files that programs write have a limit that nobody tells and no job can raise."""
+    if most is None:
+        return ""
+    blocks = -(-most // 1024)
+    return f"""most=$(ulimit -H -f)
+if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
+    echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
+    exit 93
+fi
+"""
+
+
+# --- how long a job may take -------------------------------------------------------------------------
+
+
+def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
+    """Bounded: what does not fit in goes on in a next job."""
+    options, program = batch.options, batch.program
+    checker = options.checker.wall_time if program.checker.argv else 0.0
+    manager = program.manager.limits if program.manager is not None else None
+    bound = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
+    worst = run_time(batch.problem.limits, tests, manager=manager, checker=checker)
+    return min(worst, options.max_job_time, bound)
+
+
+# --- what a server is asked for ----------------------------------------------------------------------
+
+
+def _job_cpu_time(problem: Problem, time: int | None, profile: Profile) -> int | None:
+    """In ms, of all processes together; where nobody asks, servers give three seconds."""
+    if time is None:
+        return profile.max_run_cpu_time
+    together = time * (processes_of(problem) + 1)
+    return together if profile.max_run_cpu_time is None else min(together, profile.max_run_cpu_time)
+
+
+def _job_memory(problem: Problem, program: Program) -> int | None:
+    """The server's limit is for the proctor, those who judge and the submission together: a backstop.
+
+    Servers before isolate limit the address space by it. So there is room for what the proctor itself lets
+    programs reserve, and no limit for those that reserve as they like.
+    """
+    if problem.limits.memory is None or not program.submission.address_space:
+        return None
+    judges = [program.checker.limits.memory, program.manager.limits.memory if program.manager else None]
+    allowance = max(_RESERVED, *(memory or 0 for memory in judges))
+    return processes_of(problem) * problem.limits.memory + allowance + _PROCTOR_MEMORY
+
+
+def least_memory(problem: Problem) -> int:
+    """Below this a server's own limit would end programs that are within the problem's."""
+    return processes_of(problem) * (problem.limits.memory or 0) + _PROCTOR_MEMORY
+
+
+def tests_in_time(problem: Problem, profile: Profile) -> int | None:
+    """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
+    bounds = [most for most in (profile.max_run_time, profile.max_run_cpu_time) if most is not None]
+    return expected_tests(problem, min(bounds)) if bounds else None
+
+
+# --- what came of it ---------------------------------------------------------------------------------
+
+
+def read_answers(batch: Batch, chosen: Chosen, stage: Stage) -> Answers:
+    """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
+    lines = dict[str, Line]()
+    confinement: Mapping[str, object] = {}
+    for line in _lines(stage, chosen.nonce):
+        if line.fatal is not None:
+            raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
+        if line.start is not None:
+            confinement = line.start.confinement
+        if line.test is not None and line.test not in chosen.tests:
+            raise JudgeFailure(
+                f"the proctor judged a test {line.test} that it was not given", phase="judging"
+            )
+        if line.test is not None and not line.skipped:
+            lines[chosen.tests[line.test].test.name] = line
+    return Answers(lines=lines, confinement=confinement)
+
+
+def _lines(stage: Stage, nonce: str) -> list[Line]:
+    try:
+        return list(decode_lines(stage.stdout, nonce))
+    except BrokenReply as error:
+        raise JudgeFailure(str(error), phase="reading verdict lines") from error
+
+
+def without_lines(stage: Stage) -> str:
+    """Why a job that judged nothing may have judged nothing."""
+    ended = f"exit code {stage.code}" if stage.code is not None else f"killed by {stage.signal or 'a signal'}"
+    details = [ended, stage.status and f"status {stage.status.value}", stage.message, _last_words(stage)]
+    return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
+
+
+def _last_words(stage: Stage) -> str:
+    words = " ".join(stage.stderr.split())[-500:]
+    return words if words.isprintable() else ascii(words)

@@ -1,0 +1,129 @@
+"""What an engine is asked for, and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.options import BuildLimits, JudgeOptions
+from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
+from ioi_eval.model.values import Blob, JobFile, NamedBlob, Problem, Toolchain, Value
+from ioi_eval.rules.plan import PlannedTest
+
+SUBMISSION = "submission"
+KEY_VERSION = 1
+
+
+class Profile(Value):
+    """What an engine can do."""
+
+    name: str
+    architecture: str
+    takes_paths: bool = False
+    confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
+    toolchains: Mapping[str, Toolchain] = {}  # by command
+    runtimes: tuple[str, ...] = ()
+    proctor: Blob | None = None  # where the engine has built one already
+    max_files: int = 500  # tests in one job
+    max_run_time: int | None = None  # ms, wall clock
+    max_compile_time: int | None = None  # ms, wall clock
+    max_run_cpu_time: int | None = None  # ms
+    strict: bool = False  # its wall clocks run on while programs wait for a processor
+    max_output: int | None = None  # bytes of stdout
+    max_body: int | None = None  # bytes of one request
+    by_endpoint: Mapping[str, Mapping[str, Toolchain]] = {}  # endpoint -> its toolchains by command
+
+
+# --- builds ------------------------------------------------------------------------------------------
+
+
+class Recipe(Value):
+    """One build: everything that decides what its artifact is, and nothing that does not."""
+
+    kind: str  # proctor, checker, submission, header
+    output: str  # the artifact's name in the folder of the job
+    command: tuple[str, ...]
+    sources: tuple[NamedBlob, ...]  # what the build is about comes last
+    control: NamedBlob  # a program that any working compiler takes: tells broken machines from broken sources
+    limits: BuildLimits
+    refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
+    header: str = ""  # the language's big header, worth having precompiled; empty: there is none
+    precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
+    proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
+
+    @property
+    def main(self) -> NamedBlob:
+        return self.sources[-1]
+
+    @property
+    def tool(self) -> str:
+        """The toolchain's command, by which engines know it."""
+        return self.command[0]
+
+    def key(self, architecture: str, toolchain: Toolchain) -> str:
+        """docs/protocol.md, artifact key."""
+        document = {
+            "v": KEY_VERSION,
+            "kind": self.kind,
+            "architecture": architecture,
+            "toolchain": toolchain.identity,
+            "command": self.command,
+            "sources": sorted([source.name, source.content.sha256] for source in self.sources),
+        }
+        return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
+
+
+class Built(Value):
+    """What a build made."""
+
+    artifact: Blob
+    log: str = ""
+    compiler: str = ""
+    confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
+
+
+class Rejected(Value):
+    """The source is at fault, never the machine: that is a JudgeFailure."""
+
+    log: str = ""
+    compiler: str = ""
+    confinement: Mapping[str, Any] = {}
+    lasting: bool = True  # False: under other load it might end otherwise, so it is not remembered
+
+
+# --- batches -----------------------------------------------------------------------------------------
+
+
+class Program(Value):
+    """Everything that judging one submission takes, whatever the test.
+
+    A command begins with the name of one of `files`, or with the command of a toolchain (`python3`), which
+    the engine finds where it runs.
+    """
+
+    proctor: Blob
+    submission: PlanSubmission
+    checker: PlanChecker
+    files: tuple[JobFile, ...]  # the artifacts that these name
+    manager: PlanManager | None = None
+    outputs: Mapping[str, Blob] = {}  # what was handed in, by the test's name
+
+
+class Batch(Value):
+    """Tests of one submission, in the order in which to run them."""
+
+    problem: Problem  # with the limits of the submission's language
+    program: Program
+    tests: tuple[PlannedTest, ...]
+    options: JudgeOptions = JudgeOptions()
+    alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
+
+
+class Answers(Value):
+    """What was found out. A test that was skipped, or was not come to, has no line."""
+
+    lines: Mapping[str, Line]  # by the test's name
+    confinement: Mapping[str, Any] = {}

@@ -1,0 +1,137 @@
+"""What is asked for, what may be spent on it, and what comes back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.values import Problem, Value
+
+
+class GenerationFailed(IoiEvalError):
+    """Nothing was written: by the fault of the model's server, or of the agent. To be asked for again."""
+
+
+class OutOfBudget(IoiEvalError):
+    """What may be spent is spent. Nothing more is asked for."""
+
+
+class Ask(Value):
+    """One program for one problem."""
+
+    key: str
+    problem_id: str
+    prompt: str
+    language: str
+    number: int  # among those for the problem
+    year: int | None = None
+
+
+class Text(Value):
+    """What was written for an ask."""
+
+    generation: str
+    reasoning: str = ""
+    code: str | None = None  # where the author says which part is the program: agents do
+    language: str = ""  # where it is another one than was asked for
+    stop_reason: str = ""
+    usage: Mapping[str, Any] = {}
+    cost: float | None = None  # money, where prices are known
+    settings: Mapping[str, Any] = {}  # of the model, seed included
+
+
+class Author(Protocol):
+    """Who writes. Raises `GenerationFailed`, `OutOfBudget`, or InputError where asking again is no use."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def write(self, ask: Ask) -> Text: ...
+
+
+def asks_of(
+    problems: Iterable[Problem], prompt: Callable[[Problem], str], *, language: str, samples: int
+) -> tuple[Ask, ...]:
+    """As many asks as wanted for each problem: first one for each, then the second ones."""
+    prompts = [(problem, prompt(problem)) for problem in problems]
+    return tuple(
+        Ask(
+            key=key_of(problem, number),
+            problem_id=problem.id,
+            year=problem.year,
+            prompt=text,
+            language=language,
+            number=number,
+        )
+        for number in range(samples)
+        for problem, text in prompts
+    )
+
+
+def key_of(problem: Problem, number: int) -> str:
+    year = "" if problem.year is None else f"@{problem.year}"
+    return f"{problem.id}{year}#{number}"
+
+
+def fingerprint(asks: Iterable[Ask], author: str, settings: Mapping[str, Any]) -> str:
+    """A hash of all that decides what is written, as far as we decide it."""
+    content = [author, settings, [(ask.key, ask.prompt, ask.language) for ask in asks]]
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+
+
+_MILLION = 1_000_000
+_CHARACTERS = 3  # of a token, at least, where a server does not say how many there were
+_GIVEN, _WRITTEN = "prompt_tokens", "completion_tokens"
+
+
+class BudgetOptions(Value):
+    """None: no limit. Prices are for a million tokens, in any currency."""
+
+    tokens: int | None = None
+    money: float | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+
+
+class Budget:
+    """Counts. What is under way when it is used up is still paid for: it may be exceeded by that much."""
+
+    def __init__(self, options: BudgetOptions | None = None) -> None:
+        self._options = options or BudgetOptions()
+        self.tokens, self.money = 0, 0.0
+
+    def check(self) -> None:
+        """Before a request. Raises OutOfBudget."""
+        limit = self._options
+        if limit.tokens is not None and self.tokens >= limit.tokens:
+            raise OutOfBudget(f"the budget of {limit.tokens} tokens is used up ({self.tokens})")
+        if limit.money is not None and self.money >= limit.money:
+            raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
+
+    def usage(self, said: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
+        """What a server says of a reply. Under a limit, what it does not say is estimated, and marked."""
+        limited = (self._options.tokens, self._options.money) != (None, None)
+        if not limited or _count(said, _GIVEN) + _count(said, _WRITTEN):
+            return said
+        tokens = {_GIVEN: -(-given // _CHARACTERS), _WRITTEN: -(-written // _CHARACTERS)}
+        return {**said, **tokens, "estimated": True}
+
+    def spend(self, usage: Mapping[str, Any]) -> float | None:
+        """Counts it; returns its cost, where prices are known."""
+        given, written = _count(usage, _GIVEN), _count(usage, _WRITTEN)
+        self.tokens += given + written
+        prices = self._options.input_price, self._options.output_price
+        if prices == (None, None):
+            return None
+        cost = (given * (prices[0] or 0) + written * (prices[1] or 0)) / _MILLION
+        self.money += cost
+        return cost
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return max(value, 0) if isinstance(value, int) else 0

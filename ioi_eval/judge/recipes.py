@@ -1,0 +1,183 @@
+"""Which sources and which command make a proctor, a checker, a manager, a submission, a header. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from ioi_eval.engines.transport.precompiled import HEADER, WRAPPER
+from ioi_eval.engines.values import SUBMISSION, Recipe
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.languages import LANGUAGES, Language, find
+from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Manager,
+    NamedBlob,
+    Problem,
+    Submission,
+    TaskType,
+)
+from ioi_eval.store.resources import proctor_arguments
+
+CHECKER, MANAGER, PROCTOR = "checker", "manager", "proctor"
+_PROGRAM = ".out"  # packages have a folder called checker
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
+
+# What submissions are compiled with, without its ending.
+_GRADER = "graders/grader"
+_GRADERS: Mapping[TaskType, str] = MappingProxyType(
+    {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
+)
+
+# Files of a package that are no business of a submission's build, unless it is compiled with them.
+_JUDGES_OWN = frozenset({"manager.cpp", "checker.cpp", "interactor.cpp"})
+
+
+def submission_recipe(
+    problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
+) -> Recipe:
+    """The grader in its language first, then the submission, headers beside them. No test is in it.
+
+    `helpers`: the language's own, see `Language.helper`.
+    """
+    language = find(submission.language, where=problem.source or problem.id)
+    further = tuple(_further_sources(problem, submission))
+    source = NamedBlob(
+        name=_source_name(problem, language, {file.name for file in further}),
+        content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
+    )
+    grader = _grader(problem, language)
+    compiled = [grader] if grader else []
+    units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
+    beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
+    standard = _standard(problem, language)
+    return Recipe(
+        kind=SUBMISSION,
+        output=language.artifact_name,
+        command=language.build([*compiled, source.name, *units], language.artifact_name, standard),
+        sources=(*helpers, *beside, *further, source),
+        control=_control(language),
+        limits=limits,
+        refusals=language.refusals,
+        header=language.header,
+        precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
+    )
+
+
+def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> Recipe:
+    """A checker's or a manager's. `kind` says which."""
+    first, *others = program.sources
+    language = find(program.language, where=problem.source or problem.id, field=kind)
+    units = [first.name, *_further_units(problem, program, language)]
+    return Recipe(
+        kind=kind,
+        output=kind + _PROGRAM,
+        command=language.build(units, kind + _PROGRAM, _standard(problem, language)),
+        sources=(*others, first),
+        control=_control(language),
+        limits=limits.at_least(TRUSTED_SECONDS),
+    )
+
+
+def _further_units(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
+    """A validator of the ICPC's kind is all sources of its folder; other programs include what they need."""
+    if program.kind is not CheckerKind.ICPC:
+        return []
+    submissions = {file.name for file in problem.grader_files}
+    names = (file.name for file in program.sources[1:] if file.name not in submissions)
+    return [name for name in names if PurePosixPath(name).suffix in language.suffixes]
+
+
+def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
+    """`sources`: all files of graders/proctor. It is C++17, so that older compilers than ours make it too."""
+    files = tuple(sorted(sources, key=lambda file: file.name))
+    units = [file.name for file in files if file.name.endswith(".cpp")]
+    command = ("g++", *proctor_arguments(units, PROCTOR))
+    return Recipe(
+        kind=PROCTOR,
+        output=PROCTOR,
+        command=command,
+        sources=files,
+        control=_control(find("c++")),
+        limits=limits.at_least(TRUSTED_SECONDS),
+    )
+
+
+def _standard(problem: Problem, language: Language) -> str:
+    return problem.cpp_standard if language.command == "g++" else ""
+
+
+def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
+    """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
+    stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+    name = f"graders/{stem}{language.suffixes[0]}"
+    return name if name not in taken else f"graders/{stem}-main{language.suffixes[0]}"
+
+
+def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:
+    """Where the submission's main source lies. What the problem brings takes the place of its namesakes."""
+    if submission.files and problem.task_type is TaskType.FUNCTION:
+        raise JudgeFailure("a function is called in one source, and this submission has several")
+    known = {file.name for file in problem.grader_files}
+    for file in submission.files:
+        path = PurePosixPath(file.name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise InputError(f"{file.name!r} is no name of a source", where=submission.key, field="files")
+        if (name := f"graders/{path.as_posix()}") not in known:
+            yield NamedBlob(name=name, content=file.content)
+
+
+def _is_unit(file: NamedBlob, language: Language) -> bool:
+    """Modules of Python are found by their ending, whatever runs them."""
+    known = (".py",) if language.syntax == "python" else language.suffixes
+    return PurePosixPath(file.name).suffix.lower() in known
+
+
+def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
+    paths = ((PurePosixPath(file.name), file) for file in problem.grader_files)
+    return (
+        file
+        for path, file in paths
+        if path.suffix in _SOURCES and (path.name not in _JUDGES_OWN or file.name == grader)
+    )
+
+
+def _grader(problem: Problem, language: Language) -> str:
+    """The file that the submission is compiled with; empty where it is compiled alone."""
+    if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
+        return ""
+    if not language.links_grader:
+        raise JudgeFailure(f"problem {problem.id} has a grader, and {language.name} cannot be linked with it")
+    stem = _GRADERS.get(problem.task_type, _GRADER)
+    names = {file.name for file in problem.grader_files}
+    found = next((stem + suffix for suffix in language.suffixes if stem + suffix in names), None)
+    if found is None:
+        raise _no_grader(problem, stem, language, names)
+    return found
+
+
+def _no_grader(problem: Problem, stem: str, language: Language, names: Collection[str]) -> Exception:
+    """A package without any is wrong; one that has it for another language can judge others."""
+    missing = f"there is no {stem}{language.suffixes[0]}"
+    others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
+    if any(stem + suffix in names for other in others for suffix in other.suffixes):
+        return JudgeFailure(
+            f"problem {problem.id} has no grader in {language.name}: {missing}", phase="compiling"
+        )
+    return InputError(
+        f"the problem's grader is missing: {missing}",
+        where=problem.source or problem.id,
+        remedy="Add it to the package",
+    )
+
+
+def _control(language: Language) -> NamedBlob:
+    name = f"ioi-eval-control{language.suffixes[0]}"
+    return NamedBlob(name=name, content=Blob.of(language.control))

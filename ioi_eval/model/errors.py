@@ -1,0 +1,107 @@
+"""Every error that ioi_eval raises on purpose: one root, a type per cause, the data in attributes.
+
+A verdict is never an error and an error is never a verdict: what a submission does wrong ends up in a
+`TestResult`; what we or the machine do wrong ends up here.
+"""
+
+from __future__ import annotations
+
+
+class IoiEvalError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class InputError(IoiEvalError):
+    """What the user gave cannot be used. The command line prints it in one line and exits with 2."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        where: str = "",
+        row: int | None = None,
+        field: str = "",
+        remedy: str = "",
+    ) -> None:
+        self.problem, self.where, self.row, self.field, self.remedy = problem, where, row, field, remedy
+        super().__init__(self._sentence())
+
+    def but(
+        self, *, where: str | None = None, field: str | None = None, remedy: str | None = None
+    ) -> InputError:
+        """The same, said in the words of who is told."""
+        return InputError(
+            self.problem,
+            where=self.where if where is None else where,
+            row=self.row,
+            field=self.field if field is None else field,
+            remedy=self.remedy if remedy is None else remedy,
+        )
+
+    def _sentence(self) -> str:
+        place = self.where
+        if self.row is not None:
+            place += f", line {self.row}" if place else f"line {self.row}"
+        if self.field:
+            named = self.field if self.field.startswith("--") else f"field {self.field!r}"
+            place += f", {named}" if place else named
+        text = f"{place}: {self.problem}" if place else self.problem
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+
+class JudgeFailure(IoiEvalError):
+    """The judge could not say what a submission is worth. Never a score; retried when a run is resumed."""
+
+    def __init__(self, reason: str, *, phase: str = "", test: str = "", remedy: str = "") -> None:
+        self.reason, self.phase, self.test, self.remedy = reason, phase, test, remedy
+        place = " ".join(part for part in (phase, f"on test {test}" if test else "") if part)
+        text = f"{place}: {reason}" if place else reason
+        super().__init__(f"{text}. {remedy}" if remedy else text)
+
+
+class EngineError(IoiEvalError):
+    """An engine could not execute a job."""
+
+
+class JobRejected(EngineError):
+    """The job itself is wrong: sending it again, here or elsewhere, cannot help."""
+
+
+class JobTooLarge(JobRejected):
+    """The job is over a limit of the engine; a smaller one may fit. `limit` names the limit."""
+
+    def __init__(self, message: str, *, limit: str = "") -> None:
+        self.limit = limit
+        super().__init__(message)
+
+
+class EngineOverloaded(EngineError):
+    """No room at the moment; later there may be."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine, or this endpoint of it, does not answer or cannot start anything."""
+
+
+class AttemptsUsedUp(EngineError):
+    """The engine tried again itself, elsewhere, as often as it is worth. No reason to ask it once more."""
+
+
+class BrokenReply(EngineError):
+    """An answer came that is not an answer: cut off, not JSON, not of the agreed shape."""
+
+
+class ProgramBroken(InputError):
+    """A program of the problem does not compile: nothing can be judged. `log` has the compiler's words."""
+
+    def __init__(self, problem: str, *, where: str, log: str, remedy: str) -> None:
+        self.log = log
+        super().__init__(problem, where=where, remedy=remedy)
+
+
+class CheckerBroken(ProgramBroken):
+    """The problem's checker does not compile."""
+
+
+class ManagerBroken(ProgramBroken):
+    """The problem's manager, or its interactor, does not compile."""

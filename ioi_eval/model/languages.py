@@ -1,0 +1,368 @@
+"""The languages that submissions may be written in, as data: another language is another row of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Limits, Value
+
+_LISTS = ("{flags}", "{extra}", "{sources}")  # words of a template that stand for any number of arguments
+_HEAP = "{heap}"  # and so does this one, where programs are run
+_MEBIBYTE = 1 << 20
+_LEAST_HEAP = 16  # MiB: a runtime with less does not even start, and cannot be found to use too much
+
+
+class Language(Value, frozen=True, kw_only=True):
+    """How sources of one language are recognised, built and run.
+
+    Templates are argument vectors. `{tool}` is the compiler or interpreter, `{output}` what a build makes,
+    `{artifact}` what is run, `{standard}` the dialect; the words of `_LISTS` stand for whole lists.
+    """
+
+    name: str
+    aliases: tuple[str, ...]  # as `find` sees names: lower case, no blanks, hyphens and underscores
+    dialects: tuple[tuple[str, str], ...] = ()  # aliases that fix the standard themselves
+    suffixes: tuple[str, ...]  # of source files; ours get the first
+    command: str  # the toolchain by which an engine knows the compiler or interpreter
+    remedy: str  # the command that installs the toolchain where it is missing
+    flags: tuple[str, ...] = ()
+    build_template: tuple[str, ...]
+    several_template: tuple[str, ...] = ()  # of several sources, the main one first; empty: as of one
+    finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
+    precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
+    run_template: tuple[str, ...]
+    standard: str = ""  # fixed by the alias that `find` was asked for; wins over the problem's
+    default_standard: str = ""
+    artifact_name: str = "submission"
+    helper: str = ""  # a file below graders/ that a build needs beside the sources, under that name
+    control: str = ""  # a program that any working compiler takes
+    links_grader: bool = False  # can be built together with a grader's source in the same language
+    refusals: tuple[int, ...] = (1,)  # exit codes by which the compiler says that the source is wrong
+    threads: int = 1  # of its programs; 1 forbids more. A few where programs start one for a deeper stack
+    heap: tuple[str, ...] = ()  # arguments that tell a runtime the memory limit, `{megabytes}`
+    # How limits of a problem become those of its programs. The contest system gives all languages the same.
+    time_factor: float = 1.0
+    time_extra: float = 0.0  # seconds
+    memory_extra: int = 0  # bytes
+    proc: bool = False  # the runtime needs /proc
+    address_space: bool = True  # the address space may be capped as a backstop
+    header: str = ""  # brings the whole standard library: worth precompiling, and often forgotten by models
+    syntax: str = ""  # how extraction tells code from prose: braces, python
+    marks: tuple[str, ...] = ()  # a whole program holds one of these
+
+    @property
+    def source_name(self) -> str:
+        """The name of a submission's source where the problem does not ask for another."""
+        return "submission" + self.suffixes[0]
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """What a fenced block of this language may be tagged with."""
+        return frozenset(
+            [*self.aliases, *(alias for alias, _ in self.dialects), *(suffix[1:] for suffix in self.suffixes)]
+        )
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: str,
+        standard: str = "",
+        *,
+        tool: str = "",
+        extra: Sequence[str] = (),
+    ) -> tuple[str, ...]:
+        """The command that builds `sources`, a grader's first, into `output`. `extra` follows the flags."""
+        template = (len(sources) > 1 and self.several_template) or self.build_template
+        return self._filled(template, sources, output, standard, tool, extra)
+
+    def precompile(self, header: str, output: str, standard: str = "", *, tool: str = "") -> tuple[str, ...]:
+        """The command that precompiles a header for builds with the same flags."""
+        return self._filled(self.precompile_template, (header,), output, standard, tool, ())
+
+    def run(self, tool: str = "", memory: int | None = None) -> tuple[str, ...]:
+        """The command that runs the artifact.
+
+        `tool` is the interpreter's path in the engine's toolchain, `memory` the problem's limit in bytes.
+        """
+        words = {"tool": tool or self.command, "artifact": self.artifact_name}
+        heap = () if memory is None else self.heap
+        megabytes = max((memory or 0) // _MEBIBYTE, _LEAST_HEAP)
+        return tuple(
+            text.format(**words, megabytes=megabytes)
+            for word in self.run_template
+            for text in (heap if word == _HEAP else (word,))
+        )
+
+    def limits(self, limits: Limits) -> Limits:
+        """The limits of one test for programs in this language."""
+        return msgspec.structs.replace(
+            limits,
+            cpu_time=self._longer(limits.cpu_time),
+            wall_time=self._longer(limits.wall_time),
+            memory=None if limits.memory is None else limits.memory + self.memory_extra,
+        )
+
+    def _longer(self, seconds: float | None) -> float | None:
+        return None if seconds is None else seconds * self.time_factor + self.time_extra
+
+    def _filled(
+        self,
+        template: tuple[str, ...],
+        sources: Sequence[str],
+        output: str,
+        standard: str,
+        tool: str,
+        extra: Sequence[str],
+    ) -> tuple[str, ...]:
+        words = {
+            "tool": tool or self.command,
+            "output": output,
+            "helper": self.helper,
+            "standard": self.standard or standard or self.default_standard,
+        }
+        lists = dict(zip(_LISTS, (self.flags, extra, sources), strict=True))
+        # A name of a file may hold braces: what a list brings is not a template again, except the flags.
+        return tuple(
+            text.format(**words) if word not in lists or word == "{flags}" else text
+            for word in template
+            for text in lists.get(word, (word,))
+        )
+
+
+def _spelled(stems: Sequence[str], endings: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    """Every stem with every ending, and the standard that the ending stands for."""
+    return tuple(
+        (stem + ending, standard) for standard, words in endings.items() for ending in words for stem in stems
+    )
+
+
+# --- the table ---------------------------------------------------------------------------------------
+
+# As on the contest system.
+_C = Language(
+    name="c",
+    aliases=("c", "gnuc", "gcc", "ansic"),
+    dialects=_spelled(
+        ("c", "gnuc", "gnu", "gcc"),
+        {
+            "gnu89": ("89", "90"),
+            "gnu99": ("99", "9x"),
+            "gnu11": ("11", "1x"),
+            "gnu17": ("17", "18"),
+            "gnu2x": ("23", "2x"),
+        },
+    ),
+    suffixes=(".c",),
+    command="gcc",
+    remedy="apt-get install gcc libc6-dev",
+    flags=("-DEVAL", "-std={standard}", "-O2", "-pipe", "-static", "-s"),
+    build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}", "-lm"),
+    run_template=("{artifact}",),
+    default_standard="gnu11",
+    links_grader=True,
+    control="int main(void) { return 0; }\n",
+    syntax="braces",
+    marks=("#include", "main(", "main ("),
+)
+
+_CPP = Language(
+    name="c++",
+    aliases=("c++", "cpp", "cc", "cxx", "cplusplus", "gnuc++", "gnug++", "g++"),
+    dialects=_spelled(
+        ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++"),
+        {
+            "gnu++98": ("98",),
+            "gnu++03": ("03",),
+            "gnu++11": ("11", "0x"),
+            "gnu++14": ("14", "1y"),
+            "gnu++17": ("17", "1z"),
+            "gnu++20": ("20", "2a"),
+            "gnu++23": ("23", "2b"),
+            "gnu++26": ("26", "2c"),
+        },
+    ),
+    suffixes=(".cpp", ".cc", ".cxx", ".c++"),
+    command="g++",
+    remedy="apt-get install g++",
+    flags=("-DEVAL", "-std={standard}", "-O2", "-pipe", "-static", "-s"),
+    build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
+    precompile_template=("{tool}", "{flags}", "-x", "c++-header", "-o", "{output}", "{sources}"),
+    run_template=("{artifact}",),
+    default_standard="gnu++20",
+    links_grader=True,
+    control="int main() {}\n",
+    header="bits/stdc++.h",
+    syntax="braces",
+    marks=("#include", "main(", "main ("),
+)
+
+# The artifact is the source, byte for byte: the build only has the interpreter that will run it say whether
+# it is Python, because the contest system calls a SyntaxError a compilation error.
+_PYTHON_CHECK = (
+    "import sys; data = open(sys.argv[2], 'rb').read(); "
+    "compile(data, sys.argv[2], 'exec'); open(sys.argv[1], 'wb').write(data)"
+)
+
+# Of several sources it is an archive, which the interpreter runs by its __main__.py.
+_PYTHON_PACK = (
+    "import os, sys, zipfile\n"
+    "output, main, *modules = sys.argv[1:]\n"
+    "folders = dict()\n"
+    "with zipfile.ZipFile(output, 'w') as packed:\n"
+    "    for path in (main, *modules):\n"
+    "        data = open(path, 'rb').read()\n"
+    "        compile(data, path, 'exec')\n"
+    "        name = '__main__.py' if path == main else os.path.relpath(path, os.path.dirname(main))\n"
+    "        packed.writestr(zipfile.ZipInfo(name), data)\n"
+    "        for i in (i for i, letter in enumerate(name) if letter == '/'):\n"
+    "            folders.setdefault(name[:i + 1])\n"
+    "    for folder in folders:\n"  # which packages without an __init__.py are found by
+    "        packed.writestr(zipfile.ZipInfo(folder), b'')\n"
+)
+
+# -I: neither the environment nor the folder that the program happens to lie in changes what `import` finds.
+# Threads: programs that recurse deeply start one, because only a thread's stack can be made larger.
+_PYTHON = Language(
+    name="python",
+    aliases=("python", "python3", "py", "py3", "cpython3", *(f"python3.{minor}" for minor in range(6, 20))),
+    suffixes=(".py",),
+    command="python3",
+    remedy="apt-get install python3",
+    build_template=("{tool}", "-I", "-c", _PYTHON_CHECK, "{output}", "{sources}"),
+    several_template=("{tool}", "-I", "-c", _PYTHON_PACK, "{output}", "{sources}"),
+    run_template=("{tool}", "-I", "{artifact}"),
+    threads=4,
+    syntax="python",
+)
+
+_PYPY = msgspec.structs.replace(
+    _PYTHON,
+    name="pypy",
+    aliases=("pypy", "pypy3", "pypy332", "pypy364", *(f"pypy3.{minor}" for minor in range(5, 20))),
+    suffixes=(".pypy",),  # .py is Python's
+    command="pypy3",
+    remedy="apt-get install pypy3",
+)
+
+# The artifact is a jar that knows its main class: graders/java/Build.java compiles and packs in one go.
+# The heap starts small and grows to the memory limit; what the machine itself needs is counted like all else.
+_JAVA = Language(
+    name="java",
+    aliases=("java", "openjdk", "java1.8", *(f"java{n}" for n in range(6, 40))),
+    suffixes=(".java",),
+    command="java",
+    remedy="apt-get install default-jdk-headless",
+    flags=("-Xmx1g", "-Xss64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+    helper="java/Build.java",
+    build_template=("{tool}", "{flags}", "{extra}", "./{helper}", "{output}", "{sources}"),
+    heap=("-Xmx{megabytes}m",),
+    run_template=(
+        "{tool}",
+        "-Deval=true",
+        "-Xms8m",
+        "{heap}",
+        "-XX:NewRatio=5",
+        "-Xss64m",
+        "-XX:+UseSerialGC",
+        "-XX:-UsePerfData",
+        "-XX:-UseContainerSupport",
+        "-jar",
+        "{artifact}",
+    ),
+    control="public class Control { public static void main(String[] arguments) {} }\n",
+    threads=64,
+    proc=True,
+    address_space=False,
+    syntax="braces",
+    marks=("class ", "interface ", "record ", "import java"),
+)
+
+# The crate's name would be made of the file's, and not every name of a file can be one. Its type is not for
+# the source to say: a library cannot be started. Nor can what Go makes of another package than main.
+_RUST = Language(
+    name="rust",
+    aliases=("rust", "rustc", "rs", *(f"rust1.{minor}" for minor in range(30, 130))),
+    dialects=_spelled(("rust", "rs"), {edition: (edition,) for edition in ("2015", "2018", "2021", "2024")}),
+    suffixes=(".rs",),
+    command="rustc",
+    remedy="apt-get install rustc",
+    flags=(
+        "--edition={standard}",
+        "--crate-name=submission",
+        "--crate-type=bin",
+        "-Copt-level=3",
+        "-Ctarget-feature=+crt-static",
+        "-Cstrip=symbols",
+        "--cap-lints=allow",
+    ),
+    build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
+    run_template=("{artifact}",),
+    default_standard="2021",
+    finds_sources=True,
+    control="fn main() {}\n",
+    threads=4,
+    syntax="braces",
+    marks=("fn main",),
+)
+
+_GO = Language(
+    name="go",
+    aliases=("go", "golang", *(f"go1.{minor}" for minor in range(10, 50))),
+    suffixes=(".go",),
+    command="go",
+    remedy="apt-get install golang-go",
+    flags=("-buildmode=exe", "-ldflags=-s -w", "-buildvcs=false"),
+    build_template=("{tool}", "build", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
+    run_template=("{artifact}",),
+    control="package main\n\nfunc main() {}\n",
+    refusals=(1, 2),  # 2 before version 1.20
+    threads=64,
+    address_space=False,
+    syntax="braces",
+    marks=("package main",),
+)
+
+LANGUAGES: tuple[Language, ...] = (_C, _CPP, _PYTHON, _PYPY, _JAVA, _RUST, _GO)
+
+
+def find(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
+    """The language that people call `name`. A name such as C++17 fixes the standard of the one returned."""
+    plain = _plain(name)
+    for language in LANGUAGES:
+        if plain in language.aliases:
+            return language
+        for alias, standard in language.dialects:
+            if plain == alias:
+                return msgspec.structs.replace(language, standard=standard)
+    raise InputError(
+        f"unknown language {name!r}", where=where, row=row, field=field, remedy=f"Known are {_known()}"
+    )
+
+
+def of_suffix(suffix: str) -> Language | None:
+    """The language of source files that end in `suffix` (with its dot)."""
+    return next((language for language in LANGUAGES if suffix.lower() in language.suffixes), None)
+
+
+def remedy(command: str) -> str:
+    """How to get a toolchain that a language of the table needs; empty for others."""
+    return next((language.remedy for language in LANGUAGES if language.command == command), "")
+
+
+def _plain(name: str) -> str:
+    """`GNU C++20 (64)` becomes `gnuc++20`: judges put the compiler's version and width into brackets.
+
+    `Java 17 64bit` and `Java 17.0.2` become `java17`, `Go 1.19.5` becomes `go1.19`.
+    """
+    plain = re.sub(r"[\s_-]+", "", name.lower().partition("(")[0])
+    plain = re.sub(r"(?:32|64)bits?$", "", plain)
+    return re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")
+
+
+def _known() -> str:
+    *others, last = (f"{language.name} (also {', '.join(language.aliases[1:4])})" for language in LANGUAGES)
+    return f"{', '.join(others)} and {last}"

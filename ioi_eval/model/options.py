@@ -1,0 +1,85 @@
+"""What a judge, and a build, may be told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ioi_eval.model.values import Value
+
+TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
+
+JobShape = Literal["auto", "batched", "classic"]
+
+
+class CheckerLimits(Value):
+    """Of a checker on one test. Over them it has failed, which is a judge failure. Seconds and bytes."""
+
+    cpu_time: float = 10.0
+    wall_time: float = 20.0
+    memory: int = 4 << 30
+
+
+class ManagerLimits(Value):
+    """Of a manager or an interactor on one test. Over them it has failed, which is a judge failure.
+
+    It waits for the submission, so it gets more of everything: who is slow is to be found out, not who waits.
+    """
+
+    cpu_time: float = 10.0  # seconds; more where that many processes may take longer themselves
+    more_time: float = 10.0  # seconds on the wall clock, beyond what the submission has
+    memory: int = 4 << 30  # bytes
+
+
+class Borderline(Value):
+    """A band around the limit of CPU time, in shares of it.
+
+    Programs are ended at its upper end. A test that took as long as the limit and is within the band runs
+    again alone; the least time counts, against the limit itself. Below the limit nothing hangs on a second
+    measurement, and from the lower end on a verdict is told to be near.
+    """
+
+    low: float = 0.9
+    high: float = 1.15
+
+    def __str__(self) -> str:
+        return f"{self.low:g}:{self.high:g}"
+
+
+class JudgeOptions(Value):
+    job: JobShape = "auto"  # batched: many tests a job; classic: one; auto: what the engine can
+    all_tests: bool = False  # run tests that can no longer change a score, too
+    allow_unconfined: bool = False  # judge even where the kernel offers no confinement
+    max_tests: int = 500  # in one job; engines may allow fewer
+    max_job_time: float = 3600.0  # seconds; a job that needs longer goes on in a new one
+    attempts: int = 4  # of one job, where the engine and not the job is at fault
+    checker: CheckerLimits = CheckerLimits()
+    manager: ManagerLimits = ManagerLimits()
+    borderline: Borderline | None = None  # None: what is over the limit is not measured again
+    echo: int = 0  # bytes of a wrong output that its result repeats
+    layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests
+
+
+class BuildLimits(Value):
+    """Of one build job. Times in seconds, sizes in bytes; `None` means no limit."""
+
+    wall_time: float | None = 30.0
+    cpu_time: float | None = 30.0
+    memory: int | None = 2 << 30
+    file_size: int = 256 << 20  # of each file that is made, the program among them
+    log: int = 64 << 10  # of what the compiler prints, the rest is dropped
+
+    def at_least(self, seconds: float) -> BuildLimits:
+        """For our own sources and a problem's: what is trusted may take its time."""
+        return msgspec.structs.replace(
+            self,
+            wall_time=None if self.wall_time is None else max(self.wall_time, seconds),
+            cpu_time=None if self.cpu_time is None else max(self.cpu_time, seconds),
+        )
+
+
+class BuildOptions(Value):
+    limits: BuildLimits = BuildLimits()
+    attempts: int = 4  # of one job, where the engine and not the job is at fault
+    precompile_after: int | None = 8  # builds with the same flags; None: never precompile a header

@@ -1,0 +1,142 @@
+"""What the package says to the proctor and what comes back. docs/protocol.md is the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, dataclass_transform
+
+import msgspec
+
+from ioi_eval.model.errors import BrokenReply
+from ioi_eval.model.nesting import shallow
+
+VERSION = 2
+
+
+# Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all messages: a field at its default stays out of the JSON."""
+
+
+class PlanLimits(Message):
+    cpu_ms: int | None = None
+    wall_ms: int | None = None  # of idling
+    hard_ms: int | None = None  # of time that passes, whatever the program does
+    memory: int | None = None
+    output: int | None = None
+
+
+class PlanSubmission(Message):
+    argv: tuple[str, ...] = ()  # empty only where nothing but files was handed in
+    files: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    threads: int = 1
+    proc: bool = False
+    address_space: bool = False
+
+
+class PlanChecker(Message):
+    kind: str
+    argv: tuple[str, ...] = ()
+    limits: PlanLimits = PlanLimits()
+    case_sensitive: bool = True  # tokens
+    space_sensitive: bool = False  # tokens
+    absolute: float | None = None  # tokens: tolerance
+    relative: float | None = None  # tokens: tolerance
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+
+
+class PlanManager(Message):
+    """A Communication task's manager, an interactor: the program on the other side."""
+
+    argv: tuple[str, ...]
+    kind: str = "cms"  # how it says what the submission is worth: cms, testlib, icpc
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    limits: PlanLimits = PlanLimits()
+
+
+class PlanGroup(Message):
+    rule: str  # zero, threshold, never
+    threshold: float | None = None
+
+
+class PlanTest(Message):
+    index: int
+    input: str
+    answer: str | None = None
+    output: str | None = None  # the file that was handed in for this test
+    by_file: bool = False  # BatchAndOutput: judged by a file, handed in or not
+    groups: tuple[int, ...] = ()
+
+
+class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited: a default comes first
+    version: int = VERSION
+    nonce: str
+    task_type: str
+    submission: PlanSubmission
+    limits: PlanLimits
+    input_file: str = ""
+    output_file: str = ""
+    checker: PlanChecker
+    manager: PlanManager | None = None
+    processes: int = 1
+    user_io: str = "std_io"
+    groups: tuple[PlanGroup, ...] = ()
+    tests: tuple[PlanTest, ...]
+    layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None: all
+    allow_unconfined: bool = False
+    echo: int = 0  # bytes of a wrong output that its line repeats
+
+
+class Start(Message):
+    confinement: Mapping[str, Any] = {}
+
+
+class Line(Message):
+    """One verdict line: which of the fields are there says which kind of line it is."""
+
+    v: int
+    nonce: str
+    start: Start | None = None
+    test: int | None = None
+    end: str | None = None  # ok, exit, signal, cpu, wall, memory, output, threads
+    score: float = 0.0
+    feedback: str = ""
+    cpu_us: int = 0
+    wall_us: int = 0
+    waited_us: int = 0  # all programs of the test, for a processor or a disk
+    memory: int = 0
+    code: int = 0
+    signal: int = 0
+    skipped: bool = False
+    output: str = ""
+    failure: str | None = None
+    done: bool = False
+    fatal: str | None = None
+
+
+def encode_plan(plan: Plan) -> bytes:
+    return msgspec.json.encode(plan)
+
+
+_LINE = msgspec.json.Decoder(Line)
+
+
+def decode_lines(stdout: str, nonce: str) -> Iterator[Line]:
+    """The proctor's lines in a job's standard output. Other lines, and a last one cut off, are passed over.
+
+    A line that has the nonce but is not one of ours can only come from a proctor of another version.
+    """
+    *complete, _cut_off = stdout.split("\n")
+    for text in complete:
+        if f'"nonce":"{nonce}"' not in text:
+            continue
+        try:
+            line = _LINE.decode(shallow(text))
+        except msgspec.DecodeError as error:
+            raise BrokenReply(f"a verdict line is not of the agreed shape: {error}") from error
+        if line.v != VERSION:
+            raise BrokenReply(f"the proctor speaks version {line.v} of the protocol, this package {VERSION}")
+        if line.nonce == nonce:
+            yield line

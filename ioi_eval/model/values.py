@@ -1,0 +1,386 @@
+"""The words of the project as frozen, typed values. Nothing here knows of formats, engines or terminals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self, dataclass_transform
+
+import msgspec
+
+
+# Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all values: immutable, compared by content, made with keywords only."""
+
+
+# --- contents ----------------------------------------------------------------------------------------
+
+
+class Blob(Value):
+    """Bytes with an identity: either held (`data`) or lying in a file that is read when needed (`path`)."""
+
+    sha256: str
+    size: int
+    path: str | None = None
+    data: bytes | None = None
+
+    @classmethod
+    def of(cls, content: bytes | str) -> Self:
+        data = content.encode() if isinstance(content, str) else content
+        return cls(sha256=hashlib.sha256(data).hexdigest(), size=len(data), data=data)
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Refers to a file by its absolute path; reads it once, in pieces, for its hash."""
+        with path.open("rb") as stream:
+            digest, size = hashlib.file_digest(stream, "sha256"), stream.tell()
+        return cls(sha256=digest.hexdigest(), size=size, path=str(path.absolute()))
+
+    def read(self) -> bytes:
+        if self.data is not None:
+            return self.data
+        assert self.path is not None, "a blob has data or a path"
+        return Path(self.path).read_bytes()
+
+
+class NamedBlob(Value):
+    """A file of a problem or of a job under the name that programs know it by: `graders/grader.cpp`."""
+
+    name: str
+    content: Blob
+
+
+# --- problems ----------------------------------------------------------------------------------------
+
+
+class TaskType(StrEnum):
+    BATCH = "Batch"
+    COMMUNICATION = "Communication"
+    OUTPUT_ONLY = "OutputOnly"
+    TWO_STEPS = "TwoSteps"
+    BATCH_AND_OUTPUT = "BatchAndOutput"
+    INTERACTIVE = "Interactive"
+    FUNCTION = "Function"
+
+
+class TaskOptions(Value):
+    """What a task type needs to know beyond its name. Fields of other task types keep their defaults."""
+
+    with_grader: bool = False  # compiled together with grader.cpp, a Communication task with stub.cpp
+    input_file: str = ""  # Batch: empty means standard input
+    output_file: str = ""  # Batch: empty means standard output
+    processes: int = 1  # Communication
+    user_io: str = "std_io"  # Communication: std_io or fifo_io
+    manager_args: tuple[str, ...] = ()  # Communication, Interactive: behind the arguments of the task type
+    output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
+    function: str = ""  # Function: the name of what is called
+
+
+class CheckerKind(StrEnum):
+    """How an output is compared, or what a program that judges says. docs/protocol.md has the rules."""
+
+    WHITE_DIFF = "white-diff"
+    STRIPPED = "stripped"
+    EXACT = "exact"
+    TOKENS = "tokens"
+    LINES = "lines"
+    JSON = "json"
+    JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
+    CMS = "cms"
+    TESTLIB = "testlib"
+    ICPC = "icpc"
+    CODEFORCES = "codeforces"
+
+    @property
+    def is_program(self) -> bool:
+        """Whether a program of the problem's own judges; all other comparisons are built in."""
+        return self in (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC, CheckerKind.CODEFORCES)
+
+
+class Checker(Value, kw_only=True):
+    """How an output is compared. `sources` is empty for the comparisons that are built in."""
+
+    kind: CheckerKind = CheckerKind.WHITE_DIFF
+    sources: tuple[NamedBlob, ...] = ()  # the first is the one that is compiled
+    language: str = "c++"
+    arguments: tuple[str, ...] = ()  # the problem's own, behind those of the kind
+    case_sensitive: bool = True  # tokens
+    space_sensitive: bool = False  # tokens
+    absolute: float | None = None  # tokens: tolerance
+    relative: float | None = None  # tokens: tolerance
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+
+
+class Manager(Value, kw_only=True):
+    """The program on the other side: a Communication task's manager, an interactor."""
+
+    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
+    kind: CheckerKind = CheckerKind.CMS  # how it says what the submission is worth: cms, testlib or icpc
+    language: str = "c++"
+    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+
+
+class Limits(Value):
+    """Limits of one test. `None` means no limit."""
+
+    cpu_time: float | None = None  # seconds
+    cpu_times: tuple[float, ...] = ()  # of every run, where the limit was so near that it ran again alone
+    wall_time: float | None = None  # seconds
+    memory: int | None = None  # bytes touched
+    output: int | None = 64 << 20  # bytes
+
+    @classmethod
+    def contest(cls, time_limit: float, memory_limit: int | None) -> Self:
+        """As the contest system sets them: the wall clock runs to twice the time limit and a second."""
+        return cls(cpu_time=time_limit, wall_time=2 * time_limit + 1, memory=memory_limit)
+
+
+class Test(Value):
+    __test__ = False  # pytest: not a test class
+
+    name: str
+    input: Blob
+    answer: Blob | None = None  # the expected output
+    full: float | None = None  # the number in score.txt that is worth everything here; None: the checker's
+
+
+class ScoreType(StrEnum):
+    SUM = "Sum"
+    GROUP_MIN = "GroupMin"
+    GROUP_MUL = "GroupMul"
+    GROUP_THRESHOLD = "GroupThreshold"
+
+
+class Points(StrEnum):
+    """How the points of a group's parts become the group's."""
+
+    SUM = "sum"
+    AVERAGE = "avg"
+    LEAST = "min"
+    MOST = "max"
+    ACCEPTED = "accepted"  # 1 where the group is accepted: of a problem without points
+
+
+class Acceptance(StrEnum):
+    """How the verdicts of a group's parts become the group's."""
+
+    WORST_ERROR = "worst_error"
+    FIRST_ERROR = "first_error"
+    ALWAYS = "always_accept"
+
+
+class Grading(Value):
+    """A tree of groups, where a part that is rejected may end its group's judging and cost its verdict."""
+
+    parts: tuple[str | Grading, ...]  # names of tests, and groups, in the order of judging
+    points: Points = Points.SUM
+    acceptance: Acceptance = Acceptance.WORST_ERROR
+    any_accepted: bool = False  # one part that is accepted is enough
+    last_counts: bool = False  # of the parts that were judged only the last one does
+    stops: bool = True  # behind the first part that is not accepted
+    accept_score: float = 1.0  # what a test of this group is worth
+    reject_score: float = 0.0
+    rejected_earns: bool = True  # whether its points count where it is not accepted
+
+
+class Subtask(Value):
+    """A group of tests with points. A test may be in several subtasks."""
+
+    name: str
+    points: float
+    tests: tuple[str, ...]
+    score_type: ScoreType = ScoreType.GROUP_MIN
+    threshold: float = 1.0  # GroupThreshold only
+    grading: Grading | None = None  # decides on the score instead; the score type is Sum then
+
+
+class Solution(Value, kw_only=True):
+    """A solution that a package brings, with the verdict that its author expects."""
+
+    name: str
+    language: str = ""  # empty where nothing but files is handed in
+    code: str = ""
+    expected: str  # the package's own word: correct, wrong_answer, ...; empty: it says nothing
+    exceptions: Mapping[str, str] = {}  # the same for single subtasks, by their names
+    each_subtask: bool = False  # `expected` holds for every single subtask, not for all of them together
+    outputs: tuple[NamedBlob, ...] = ()  # files to hand in, each under the name of its test
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
+
+
+class Problem(Value):
+    id: str
+    name: str = ""
+    year: int | None = None
+    source: str = ""  # where it came from, for messages
+    task_type: TaskType = TaskType.BATCH
+    options: TaskOptions = TaskOptions()
+    limits: Limits = Limits()
+    time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
+    grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
+    checker: Checker = Checker()
+    manager: Manager | None = None
+    tests: tuple[Test, ...] = ()
+    subtasks: tuple[Subtask, ...] = ()  # empty: every test counts, no subtasks
+    score_precision: int = 2
+    cpp_standard: str = "gnu++20"
+    solutions: tuple[Solution, ...] = ()
+    difficulty: str = ""  # the dataset's own word
+    tags: tuple[str, ...] = ()
+    statement: Blob | None = None  # what a model is asked, as the dataset has it
+    starter_code: str = ""
+    unusable: str = ""  # why nothing can be said of its submissions: they are judge failures
+
+
+# --- submissions and results -------------------------------------------------------------------------
+
+
+class Submission(Value):
+    """One program, as a rule one source text, for one problem, and the dump's row it came from."""
+
+    key: str
+    problem_id: str
+    code: str | None  # None: the generation holds no code
+    language: str = "c++"
+    outputs: tuple[NamedBlob, ...] = ()  # files that were handed in, each under the name of its test
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
+    year: int | None = None
+    target_subtask: str | None = None
+    repairs: tuple[str, ...] = ()  # what extraction or an option changed in the code
+    row: Mapping[str, Any] = {}  # the dump's own columns
+
+
+class Verdict(StrEnum):
+    """What a submission's behaviour on a test, or on a subtask, is called. Says nothing about the judge."""
+
+    AC = "AC"
+    PA = "PA"
+    WA = "WA"
+    TLE = "TLE"
+    MLE = "MLE"
+    OLE = "OLE"
+    RE = "RE"
+    CE = "CE"
+    SKIPPED = "SKIPPED"
+
+
+class TestResult(Value):
+    __test__ = False
+
+    test_name: str
+    score: float
+    status: Verdict
+    feedback: str = ""
+    cpu_time: float | None = None  # seconds
+    cpu_times: tuple[float, ...] = ()  # of every run, where the limit was so near that it ran again alone
+    wall_time: float | None = None  # seconds
+    waited_time: float | None = None  # seconds for processors and disks, all programs of the test together
+    memory: int | None = None  # bytes
+    output: str = ""  # what a wrong answer began with, where somebody asked for it
+
+
+class SubtaskResult(Value):
+    problem: str
+    subtask: str
+    points: float
+    score: float  # in [0, 1], rounded to score_precision
+    weighted_score: float  # points earned, rounded to score_precision
+    exact_score: float  # in [0, 1], not rounded
+    score_precision: int
+    status: Verdict
+    test_results: tuple[TestResult, ...]
+
+
+class SubmissionResult(Value):
+    """What one submission is worth, with the evidence."""
+
+    key: str
+    problem_id: str
+    compiles: bool
+    compile_output: str = ""
+    points: float = 0.0  # sum of unrounded subtask scores times points
+    subtasks: tuple[SubtaskResult, ...] = ()
+    tests: tuple[TestResult, ...] = ()  # distinct tests in the problem's order
+    repairs: tuple[str, ...] = ()
+    checker: str = ""
+    compiler: str = ""
+    confinement: Mapping[str, Any] = {}
+
+
+# --- jobs --------------------------------------------------------------------------------------------
+
+
+class JobFile(Value):
+    name: str
+    content: Blob
+    executable: bool = False
+    text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
+
+
+class Job(Value):
+    """One request to an engine: what Piston's /execute takes, as a value. Times in ms, sizes in bytes.
+
+    Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash.
+    """
+
+    files: tuple[JobFile, ...]
+    runtime: str = "ioi_eval"
+    version: str = "*"
+    args: tuple[str, ...] = ()
+    stdin: str = ""
+    compile_timeout: int | None = None
+    run_timeout: int | None = None
+    compile_cpu_time: int | None = None
+    run_cpu_time: int | None = None
+    compile_memory_limit: int | None = None
+    run_memory_limit: int | None = None
+    keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where the profile takes paths
+    alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
+
+
+class StageStatus(StrEnum):
+    """Piston's words for how a stage ended badly."""
+
+    RE = "RE"  # exit code
+    SG = "SG"  # signal
+    TO = "TO"  # time
+    OL = "OL"  # stdout over the limit
+    EL = "EL"  # stderr over the limit
+    XX = "XX"  # the box failed
+
+
+CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"
+"""What stands in the message of a stage that these ended; servers have others for their wall clocks."""
+
+
+class Stage(Value):
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None  # None when killed
+    signal: str | None = None  # SIGKILL, ...
+    message: str | None = None
+    status: StageStatus | None = None
+    cpu_time: int | None = None  # ms
+    wall_time: int | None = None  # ms
+    memory: int | None = None  # bytes
+
+
+class JobResult(Value):
+    run: Stage
+    compile: Stage | None = None
+    language: str = ""
+    version: str = ""
+    endpoint: str = ""
+    kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+
+
+class Toolchain(Value):
+    """A compiler or interpreter that an engine offers."""
+
+    command: str  # g++, python3
+    path: str
+    version: str
+    identity: str  # changes when a build with it could differ: part of every artifact's key

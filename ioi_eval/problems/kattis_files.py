@@ -1,0 +1,272 @@
+"""What lies in a package in the ICPC's format: its validator, its tests in groups, its submissions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ioi_eval.model.languages import of_suffix
+from ioi_eval.model.values import Blob, NamedBlob, Solution, Test
+from ioi_eval.problems.fields import Faults, Fields, read_yaml
+from ioi_eval.problems.package import language_of, named, source_text, test_of, visible
+
+_VALIDATORS = "output_validators"
+_VALIDATOR = ("validate", "validator", "output_validator", "interactor", "main")
+_SCRIPTS = frozenset({"build", "run"})
+
+
+class Program(NamedTuple):
+    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
+    language: str
+
+
+def read_validator(folder: Path, faults: Faults) -> Program | None:
+    """The one program in output_validators/."""
+    entries = visible((folder / _VALIDATORS).glob("*"))
+    programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
+    if len(programs) != 1:
+        found = "no program" if not programs else f"{len(programs)} programs"
+        faults.add(f"{found} in it", _VALIDATORS, remedy="A custom validation needs exactly one validator")
+        return None
+    path = programs[0]
+    files = [file for file in visible(path.rglob("*")) if file.is_file()] if path.is_dir() else entries
+    return _program(folder, path, [file for file in files if file.is_file()], faults)
+
+
+def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> Program | None:
+    place = program.relative_to(folder).as_posix()
+    if program.is_dir() and any(file.name in _SCRIPTS and file.parent == program for file in files):
+        faults.add("it has its own build or run script", place, remedy="Only sources can be built")
+        return None
+    main = program if program.is_file() else _main_source(program, files)
+    if main is None:
+        faults.add(
+            "which of its sources has the main function is not clear", place, remedy="Call it validate"
+        )
+        return None
+    ordered = [main, *(file for file in files if file != main)]
+    names = [file.relative_to(folder).as_posix() for file in ordered]
+    return Program(sources=named(folder, names), language=language_of(main.name) or "c++")
+
+
+def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
+    """The only source of a folder, or the one that is called as a main source is."""
+    sources = [file for file in files if of_suffix(file.suffix)]
+    if len(sources) == 1:
+        return sources[0]
+    by_stem = {file.stem: file for file in reversed(sources)}
+    return next((by_stem[stem] for stem in (*_VALIDATOR, program.name) if stem in by_stem), None)
+
+
+SETTINGS = "testdata.yaml"
+SAMPLE, SECRET = "sample", "secret"
+_OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
+
+
+class Group(NamedTuple):
+    """A folder of tests. What its file does not say is as in the folder above."""
+
+    name: str  # below data/: secret/group1; empty: data/ itself
+    fields: Fields
+    own: frozenset[str]  # what its own file says
+    tests: tuple[Test, ...]
+    inner: tuple[Group, ...]  # those with tests somewhere in them
+
+    @property
+    def parts(self) -> list[Test | Group]:
+        """Tests and groups in the order of judging: by their names."""
+        return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
+
+    @property
+    def validator_flags(self) -> tuple[str, ...]:
+        return _words(self.fields, "output_validator_flags")
+
+    @property
+    def grader_flags(self) -> tuple[str, ...]:
+        return _words(self.fields, "grader_flags")
+
+
+def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults) -> Group:
+    """data/ with the groups `sample`, if there is one, and `secret`. Names of tests are their paths in it."""
+    reader = _Reader(folder, needs_answers, faults)
+    usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
+    own = reader.own("data")
+    values = {**usual, **own}
+    groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
+    inner = tuple(group for group in groups if _has_tests(group))
+    if not inner:
+        faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
+    fields = Fields(values, f"data/{SETTINGS}", faults)
+    return Group(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
+
+
+def groups_of(group: Group) -> Iterator[Group]:
+    """The group and all groups in it, in the order of judging."""
+    yield group
+    for inner in group.inner:
+        yield from groups_of(inner)
+
+
+class _Reader:
+    def __init__(self, folder: Path, needs_answers: bool, faults: Faults) -> None:
+        self._folder, self._needs_answers, self._faults = folder, needs_answers, faults
+
+    def own(self, place: str) -> dict[str, Any]:
+        file = f"{place}/{SETTINGS}"
+        return (read_yaml(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
+
+    def group(self, name: str, above: Mapping[str, Any]) -> Group:
+        place = f"data/{name}"
+        own = self.own(place)
+        values = {**above, **own}
+        paths = visible((self._folder / place).iterdir())
+        inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
+        return Group(
+            name=name,
+            fields=Fields(values, f"{place}/{SETTINGS}", self._faults),
+            own=frozenset(own),
+            tests=tuple(self._tests(name, paths)),
+            inner=tuple(group for group in inner if _has_tests(group)),
+        )
+
+    def _tests(self, group: str, paths: list[Path]) -> Iterator[Test]:
+        inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
+        answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
+        for stem in sorted(answers.keys() - inputs.keys()):
+            self._faults.add("missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans")
+        for stem, path in sorted(inputs.items()):
+            name = f"{group}/{stem}"
+            if stem not in answers and self._needs_answers:
+                self._faults.add("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
+            if not name.isprintable():
+                self._faults.add("a name that cannot be printed", f"data/{name!r}", remedy="Rename its files")
+            yield test_of(name, path, answers.get(stem))
+
+
+def _has_tests(group: Group) -> bool:
+    return any(inner.tests for inner in groups_of(group))
+
+
+def _words(fields: Fields, name: str) -> tuple[str, ...]:
+    """Flags: a text, or an object with `flags` and the name of the validator that they are for."""
+    if isinstance(fields.values.get(name), dict):
+        return tuple(fields.inner(name).text("flags", "").split())
+    return tuple(fields.text(name, "").split()) if fields.values.get(name) is not None else ()
+
+
+# The format's own folders, and those of systems that read it. Of others nothing is known.
+_FOLDERS = frozenset(
+    {
+        "accepted",
+        "compiler_error",
+        "memory_limit_exceeded",
+        "no_output",
+        "output_limit_exceeded",
+        "partially_accepted",
+        "rejected",
+        "run_time_error",
+        "time_limit_exceeded",
+        "wrong_answer",
+    }
+)
+_FIRST_LINES = 100
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
+# The names of the source that a program starts with; the other languages link all sources alike.
+_STARTED = {
+    "python": ("__main__", "main"),
+    "pypy": ("__main__", "main"),
+    "java": ("Main", "main"),
+    "rust": ("main",),
+}
+_GRADES = re.compile(r"@EXPECTED_GRADES@:?((?:[ \t]+(?:AC|WA|TLE|RTE|MLE|OLE)\b)+)")
+_RESULTS = re.compile(r"@EXPECTED_RESULTS@:[ \t]*([A-Z_-]+(?:[ \t]*,[ \t]*[A-Z_-]+)*)", re.IGNORECASE)
+
+
+def read_solutions(folder: Path, groups: Sequence[str], faults: Faults) -> tuple[Solution, ...]:
+    """`groups`: the names of the secret groups, for tags with a grade for each."""
+    return tuple(_solutions(folder, groups, faults))
+
+
+def _solutions(folder: Path, groups: Sequence[str], faults: Faults) -> Iterator[Solution]:
+    for path in visible((folder / "submissions").glob("*/*")):
+        place = path.relative_to(folder).as_posix()
+        if path.is_dir():
+            program = _folder(path, place, faults)
+        else:
+            language = language_of(path.name)
+            program = _Sources(language, path, ()) if language else None
+        if program is not None:
+            yield _solution(path, program, groups, place, faults)
+
+
+class _Sources(NamedTuple):
+    language: str
+    main: Path
+    further: tuple[Path, ...]  # sources and headers
+
+
+def _folder(path: Path, place: str, faults: Faults) -> _Sources | None:
+    """All sources in a folder are one program, in one language."""
+    files = [file for file in visible(path.rglob("*")) if file.is_file()]
+    languages = {name for file in files if (name := language_of(file.name))}
+    if len(languages) != 1:
+        found = "sources in several languages" if languages else "no source in a known language"
+        faults.note(f"left out: {found}", place)
+        return None
+    (language,) = languages
+    sources = [file for file in files if language_of(file.name)]
+    main = _main(sources, language, path.name)
+    if main is None:
+        faults.note(f"left out: which source is started is not clear; call it {_STARTED[language][0]}", place)
+        return None
+    further = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
+    if not all(file.is_relative_to(main.parent) for file in further):
+        faults.note(f"left out: {main.name} has sources in folders above it", place)
+        return None
+    return _Sources(language, main, tuple(file for file in further if file != main))
+
+
+def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
+    """Where a language asks which source comes first: the one that is called so, at the top of the folder."""
+    top = min(len(source.parts) for source in sources)
+    by_stem = {source.stem: source for source in sources if len(source.parts) == top}
+    if language not in _STARTED or len(sources) == 1:
+        return next(iter(by_stem.values()))
+    return next((by_stem[stem] for stem in (*_STARTED[language], folder) if stem in by_stem), None)
+
+
+def _solution(path: Path, program: _Sources, groups: Sequence[str], place: str, faults: Faults) -> Solution:
+    code = source_text(program.main)
+    texts = (code, *map(source_text, program.further))
+    head = "\n".join(line for text in texts for line in text.splitlines()[:_FIRST_LINES])
+    folder = path.parent.name
+    results = _RESULTS.search(head)
+    expected = results[1] if results else folder if folder in _FOLDERS else ""
+    exceptions = _grades(head, groups, place, faults)
+    if not expected and not exceptions:
+        faults.note("nothing is known of what it should score", place)
+    return Solution(
+        name=path.name,
+        language=program.language,
+        code=code,
+        expected=expected,
+        exceptions=exceptions,
+        files=tuple(_beside(program)),
+    )
+
+
+def _beside(program: _Sources) -> Iterator[NamedBlob]:
+    for path in program.further:
+        yield NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
+
+
+def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
+    """The tag's grades, one for each secret group in order."""
+    found = _GRADES.search(head)
+    grades = found[1].split() if found else []
+    if grades and len(grades) != len(groups):
+        faults.note(f"its tag has {len(grades)} grades for {len(groups)} groups, and is passed over", place)
+        return {}
+    return dict(zip(groups, grades, strict=False))

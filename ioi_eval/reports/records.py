@@ -1,0 +1,235 @@
+"""What summary.json and validation.json hold, as values, and how a report counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import TestResult, Value, Verdict
+from ioi_eval.reports.medals import Award, Contests
+from ioi_eval.rules.metrics import PassAtK
+from ioi_eval.rules.scoring import BestSubtask, Mode
+from ioi_eval.rules.selection import SUBMISSIONS, Budget
+from ioi_eval.store.files import replace
+from ioi_eval.store.limits import MeasuredLimit
+
+
+class ReportOptions(Value):
+    mode: Mode = Mode.MAX_SUBTASK
+    submissions: int = SUBMISSIONS  # per problem, where their number is limited
+    ks: tuple[int, ...] = (1, 5, 10)  # of pass@k
+    contests: Contests | None = None  # None: those that come with the package
+
+
+VERSION = 1
+
+
+class ProblemSummary(Value):
+    """One model's submissions for one problem. Points are those of all of them, by the summary's mode."""
+
+    problem_id: str
+    points: float | None  # None: no subtasks, so `solved` and `best_pass_rate` say what there is to say
+    max_points: float | None  # None also where no submission for the problem was ever scored
+    submissions: int  # scored and unscored
+    scored: int
+    unscored: int
+    compiled: int
+    solved: int  # scored submissions with full marks
+    mean_points: float | None  # of a scored submission; without subtasks the mean share of the tests
+    best_pass_rate: float | None  # without subtasks
+    verdicts: Mapping[Verdict, int]  # of scored submissions; worst first
+    subtasks: tuple[BestSubtask, ...]
+    difficulty: str = ""
+    tags: tuple[str, ...] = ()
+    year: int | None = None
+    budgets: Mapping[
+        Budget, float
+    ] = {}  # points by how many submissions may be handed in; with subtasks only
+    handed_in: int = 0  # of the limited number
+    pass_at: tuple[PassAtK, ...] = ()
+
+    @property
+    def mean_score(self) -> float | None:
+        """The mean share of a scored submission, in [0, 1]."""
+        if self.mean_points is None or self.max_points is None:
+            return self.mean_points
+        return self.mean_points / self.max_points if self.max_points else None
+
+
+class Group(Value):
+    """One model's problems of a difficulty, a tag or a year."""
+
+    kind: str  # difficulty, tag, year
+    name: str  # empty: the problems of which nobody says it
+    problems: int
+    problems_solved: int
+    submissions: int
+    scored: int
+    unscored: int
+    points: float
+    max_points: float
+    mean_score: float | None  # in [0, 1]: the mean over problems of the mean over submissions
+    pass_at: tuple[PassAtK, ...]
+
+
+class BudgetAward(Value):
+    budget: Budget
+    award: Award
+
+
+class ModelSummary(Value):
+    """One model over all problems of the run, also those that it has no submission for."""
+
+    model: str  # empty where the dump names none
+    points: float
+    max_points: float
+    problems_solved: int  # full marks, or a submission that passes everything where there are no subtasks
+    submissions: int
+    scored: int
+    unscored: int
+    compiled: int
+    solved: int
+    verdicts: Mapping[Verdict, int]
+    problems: tuple[ProblemSummary, ...]
+    budgets: Mapping[Budget, float] = {}  # empty where no problem has subtasks
+    mean_score: float | None = None
+    pass_at: tuple[PassAtK, ...] = ()
+    groups: tuple[Group, ...] = ()
+    awards: tuple[BudgetAward, ...] = ()
+
+
+class Failures(Value):
+    """Submissions that could not be judged, for one reason."""
+
+    reason: str
+    phase: str
+    remedy: str
+    submissions: int
+    problems: tuple[str, ...]
+    examples: tuple[str, ...]  # some of the keys
+
+
+class Settings(Value):
+    """What the run was made with: as the run says (`given`), and as the rows say."""
+
+    dump: str = ""
+    problems: Mapping[str, str] = {}  # a hash of each
+    options: Mapping[str, Any] = {}
+    versions: Mapping[str, str] = {}
+    given: Mapping[str, Any] = {}
+    compilers: Mapping[str, int] = {}  # by how many submissions
+    checkers: Mapping[str, tuple[str, ...]] = {}  # by problem
+    confinements: tuple[Mapping[str, Any], ...] = ()
+    repairs: Mapping[str, int] = {}
+
+
+class Summary(Value, kw_only=True):
+    version: int = VERSION
+    mode: Mode = Mode.MAX_SUBTASK
+    submission_limit: int = 0  # of the budget `limited`
+    submissions: int
+    scored: int
+    unscored: int
+    problems: int
+    verdicts: Mapping[Verdict, int]
+    models: tuple[ModelSummary, ...]  # most points first
+    failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
+    measured_again: int = 0  # tests so near to the time limit that they ran again
+    saved: int = 0  # of these, those whose least time was within it
+    settings: Settings
+
+
+_VERSION = 1
+
+
+class Check(Value, kw_only=True):
+    """One expectation beside what was got."""
+
+    subtask: str  # empty: all that counts
+    expected: str  # a word, or a score as it was given
+    status: Verdict  # the worst of the scope's tests
+    score: float  # of a word the minimum over its tests; of a score what it was compared with
+    agrees: bool
+    tests: int
+    not_right: int  # tests that are not AC
+    evidence: tuple[TestResult, ...] = ()  # of a difference: the first tests not right, else the slowest ones
+
+
+class SubtaskCheck(Value, kw_only=True):
+    """A subtask's outcome; `expected` is empty where nothing is expected of this subtask alone."""
+
+    subtask: str
+    expected: str
+    status: Verdict
+    score: float  # in [0, 1], rounded
+    weighted_score: float
+    points: float
+    agrees: bool = True
+
+
+class SolutionCheck(Value, kw_only=True):
+    """A solution with its result and all that was expected of it."""
+
+    key: str
+    problem: str
+    solution: str
+    expected: str  # of the whole; empty where nothing is expected of the whole
+    status: Verdict
+    compiles: bool
+    compile_output: str = ""  # where it does not compile
+    points: float
+    max_points: float
+    subtasks: tuple[SubtaskCheck, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def differences(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if not check.agrees)
+
+
+class Unjudged(Value, kw_only=True):
+    """A solution that the judge could not say anything about: no difference, and no agreement either."""
+
+    key: str
+    problem: str
+    solution: str
+    expected: str
+    reason: str
+
+
+class Validation(Value, kw_only=True):
+    version: int = _VERSION
+    solutions: tuple[SolutionCheck, ...]
+    unjudged: tuple[Unjudged, ...] = ()
+    expectations: int  # that were compared
+    differences: int  # expectations that are not met
+    confusion: Mapping[str, Mapping[Verdict, int]] = {}  # expected word -> status got -> expectations
+    limits: Mapping[str, MeasuredLimit] = {}  # by problem: time limits that solutions set
+
+    @property
+    def differing(self) -> tuple[SolutionCheck, ...]:
+        return tuple(solution for solution in self.solutions if solution.differences)
+
+
+VALIDATION = "validation.json"
+
+
+def write_validation(folder: Path, found: Validation) -> Path:
+    replace(folder / VALIDATION, [msgspec.json.format(msgspec.json.encode(found)), b"\n"])
+    return folder / VALIDATION
+
+
+def read_validation(folder: Path) -> Validation | None:
+    """None where the run in the folder is no validation."""
+    path = folder / VALIDATION
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Validation)
+    except FileNotFoundError:
+        return None
+    except (msgspec.MsgspecError, OSError) as error:
+        remedy = "Run `ioi-eval validate` again"
+        raise InputError(f"is not a validation's: {error}", where=str(path), remedy=remedy) from error

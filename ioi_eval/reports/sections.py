@@ -1,0 +1,277 @@
+"""Sections and tables that compare: models of one run, or of several runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ioi_eval.model.values import Value, Verdict
+from ioi_eval.reports.document import NOTHING, Cell, Meter, Section, Table, counted, number, share
+from ioi_eval.reports.medals import Award
+from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
+from ioi_eval.rules.metrics import PassAtK
+from ioi_eval.rules.selection import Budget
+
+_LONG = 40  # rows
+_EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
+_KINDS = {"difficulty": "Difficulty", "tag": "Tag", "year": "Year"}
+
+
+class Entry(Value):
+    """What a line of a comparison is about: a model, under the name that it has there."""
+
+    name: str
+    model: ModelSummary
+    limit: int  # submissions per problem, where their number is limited
+
+
+def entries(run: Summary, prefix: str = "") -> list[Entry]:
+    return [
+        Entry(name=prefix + model_name(model.model), model=model, limit=run.submission_limit)
+        for model in run.models
+    ]
+
+
+def model_name(model: str) -> str:
+    return model or "(no name)"
+
+
+# --- models ------------------------------------------------------------------------------------------
+
+
+def models(of: Sequence[Entry], *, brief: bool = False) -> Table:
+    heads = ["Model", "Points", "of", "Share", "Solved", "Submissions", "Compiled", "Unscored"]
+    rows: list[list[Cell]] = [
+        [
+            one.name,
+            number(one.model.points) if one.model.max_points else NOTHING,
+            number(one.model.max_points) if one.model.max_points else NOTHING,
+            _share(one.model),
+            f"{one.model.problems_solved:,} of {_problems(one.model, brief)}",
+            f"{one.model.submissions:,}",
+            share(one.model.compiled, one.model.scored),
+            _unscored(one.model),
+        ]
+        for one in of
+    ]
+    return Table(heads=heads, rows=rows, align="lrrllrrr")
+
+
+def _unscored(model: ModelSummary) -> str:
+    """With the share: what a model can choose to have unscored is in none of its means."""
+    if not model.unscored:
+        return "0"
+    return f"{model.unscored:,} ({share(model.unscored, model.submissions)})"
+
+
+def _problems(model: ModelSummary, brief: bool) -> str:
+    return f"{len(model.problems):,}" if brief else counted(len(model.problems), "problem")
+
+
+def _share(model: ModelSummary) -> Cell:
+    """Of the points; without subtasks, of the tests, as a mean over problems and submissions."""
+    if model.max_points:
+        return Meter(part=model.points, whole=model.max_points)
+    return NOTHING if model.mean_score is None else Meter(part=model.mean_score, whole=1.0)
+
+
+def budgets(of: Sequence[Entry]) -> Section | None:
+    """Points by how many submissions may be handed in."""
+    rows = [
+        [one.name, *(number(one.model.budgets[budget]) for budget in Budget), number(one.model.max_points)]
+        for one in of
+        if one.model.budgets
+    ]
+    if not rows:
+        return None
+    limits = _limits(of)
+    return Section(
+        title="Points by the number of submissions",
+        text=[
+            "All: every submission of the run counts. One: the first solution that aims at the whole "
+            "problem, or else at its last subtask.",
+            f"{limits}: so many for each problem, handed in without knowing what they score. Round the "
+            "subtasks from the last to the first, leaving out those that are solved; of those that aim at a "
+            "subtask, the one with most on the samples first, then the longest.",
+        ],
+        table=Table(heads=["Model", "All", limits, "One", "of"], rows=rows, align="lrrrr"),
+    )
+
+
+def passes(of: Sequence[Entry], unscored: int) -> Section | None:
+    ks = known_ks(one.model.pass_at for one in of)
+    missing = sorted({found.k for one in of for found in one.model.pass_at} - set(ks))
+    if not ks and not missing:
+        return None
+    rows = [
+        [one.name, *(cell for k in ks for cell in _estimate(one.model.pass_at, k)), f"{one.model.unscored:,}"]
+        for one in of
+    ]
+    heads = ["Model", *(head for k in ks for head in (f"pass@{k}", "Problems")), "Unscored"]
+    return Section(
+        title="pass@k",
+        text=[
+            "How likely one of k submissions gets full marks for what was asked: unbiased, a mean over the "
+            "problems with k scored submissions. In parentheses the 95 % interval, by a bootstrap over "
+            "problems."
+        ],
+        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
+        notes=[
+            *(f"pass@{k}: no problem has {counted(k, 'scored submission')}." for k in missing),
+            *([f"{counted(unscored, 'unscored submission')} in none of these numbers."] if unscored else []),
+        ],
+    )
+
+
+def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
+    """Those k of which anybody has an estimate."""
+    return sorted({found.k for column in columns for found in column if found.value is not None})
+
+
+def _estimate(found: Iterable[PassAtK], k: int) -> tuple[str, str]:
+    one = next((one for one in found if one.k == k), None)
+    if one is None or one.value is None:
+        return NOTHING, "0"
+    return estimate(one), f"{one.problems:,}"
+
+
+def estimate(found: PassAtK) -> str:
+    """With its interval where there is one: 42.1 % (30.0 to 55.2)."""
+    if found.low is None or found.high is None:
+        return share(found.value, 1)
+    return f"{share(found.value, 1)} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def medals(of: Sequence[Entry]) -> Section | None:
+    """A line for each model and contest, a column for each budget; where nobody is given any, only why."""
+    every = [given.award for one in of for given in one.model.awards]
+    if not every:
+        return None
+    title = "Medals"
+    if all(award.medal is None for award in every):
+        return Section(title=title, notes=list(dict.fromkeys(f"{one.year}: {one.reason}." for one in every)))
+    rows = [row for one in of for row in _awards(one)]
+    heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
+    text = "What the points would have won. A medal needs all problems of that year's contest."
+    return Section(title=title, text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
+
+
+def _awards(one: Entry) -> Iterator[list[str]]:
+    for year in sorted({given.award.year for given in one.model.awards}):
+        given = {found.budget: found.award for found in one.model.awards if found.award.year == year}
+        cells = [f"{number(given[budget].points)} {given[budget].medal or NOTHING}" for budget in Budget]
+        yield [one.name, str(year), *cells, _remark(one.model, year, list(given.values()))]
+
+
+def _remark(model: ModelSummary, year: int, given: Sequence[Award]) -> str:
+    reasons = dict.fromkeys(award.reason for award in given if award.reason)
+    unscored = sum(problem.unscored for problem in model.problems if problem.year == year)
+    if unscored and not reasons:
+        return f"{unscored:,} unscored: it may be more"
+    return "; ".join(reasons)
+
+
+def _limits(of: Sequence[Entry]) -> str:
+    return " or ".join(f"{limit:,}" for limit in sorted({one.limit for one in of}))
+
+
+# --- groups of problems ------------------------------------------------------------------------------
+
+
+def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
+    """A section for difficulty, tags and years each: every group with a line for each model.
+
+    Brief: for a terminal, without tags and without what does not compare anything.
+    """
+    for kind, title in _KINDS.items():
+        found = [(one, group) for one in of for group in one.model.groups if group.kind == kind]
+        least = 2 if brief else 1
+        if len({group.name for _, group in found}) >= least and not (brief and kind == "tag"):
+            table = _groups(title, found, several=len(of) > 1, brief=brief)
+            yield Section(title=f"By {kind}", table=table, long=len(table.rows) > _LONG)
+
+
+def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> Table:
+    ks = known_ks(group.pass_at for _, group in found)
+    rows: list[list[Cell]] = []
+    for name in sorted({group.name for _, group in found}, key=place):
+        first = name or "(none)"
+        for one, group in found:
+            if group.name == name:
+                rows.append([first, *([one.name] if several else []), *_group(group, ks, brief)])
+                first = ""
+    heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
+    heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
+    align = "ll" if several else "l"
+    return Table(heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)))
+
+
+def place(name: str) -> tuple[bool, int, int, str]:
+    """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
+    known = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
+    return not name, known, int(name) if name.isascii() and name.isdigit() else 0, name
+
+
+def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
+    """Brief: without intervals, for a line of a hundred characters."""
+    points = f"{number(group.points)} of {number(group.max_points)}" if group.max_points else NOTHING
+    values = {one.k: one for one in group.pass_at}
+    return [
+        f"{group.problems:,}",
+        f"{group.problems_solved:,}",
+        points,
+        share(group.mean_score, 1),
+        *(share(values[k].value, 1) if brief else estimate(values[k]) for k in ks),
+        *([] if brief else [f"{group.submissions:,}"]),
+        f"{group.unscored:,}",
+    ]
+
+
+# --- problems ----------------------------------------------------------------------------------------
+
+
+def by_problem(of: Sequence[Entry]) -> Section:
+    """A line for each problem that any of them has, a column for each of them."""
+    columns = [{problem.problem_id: problem for problem in one.model.problems} for one in of]
+    names = sorted({name for column in columns for name in column})
+    rows = [
+        [
+            name,
+            whole([column[name] for column in columns if name in column]),
+            *[points(column[name]) if name in column else NOTHING for column in columns],
+        ]
+        for name in names
+    ]
+    heads = ["Problem", "of", *(one.name for one in of)]
+    table = Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
+    return Section(title="Points by problem", table=table, long=len(rows) > _LONG)
+
+
+def points(problem: ProblemSummary) -> str:
+    """Without subtasks, the best share of tests that a submission passed."""
+    if not problem.scored:
+        return NOTHING
+    return share(problem.best_pass_rate, 1) if problem.points is None else number(problem.points)
+
+
+def whole(problems: Sequence[ProblemSummary]) -> str:
+    worth = next((problem.max_points for problem in problems if problem.max_points is not None), None)
+    if worth is not None:
+        return number(worth)
+    return "tests" if any(problem.scored for problem in problems) else NOTHING
+
+
+def verdicts(of: Sequence[Entry], total: Mapping[Verdict, int], unscored: int) -> Section:
+    statuses = list(total)[::-1]
+    rows = [[one.name, *counts(one.model.verdicts, statuses), f"{one.model.unscored:,}"] for one in of]
+    if len(of) > 1:
+        rows.append(["All", *counts(total, statuses), f"{unscored:,}"])
+    heads = ["Model", *statuses, "Unscored"]
+    return Section(
+        title="Verdicts",
+        text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
+        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+    )
+
+
+def counts(found: Mapping[Verdict, int], statuses: Sequence[Verdict]) -> list[str]:
+    return [f"{found.get(status, 0):,}" for status in statuses]

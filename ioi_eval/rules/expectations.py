@@ -1,0 +1,217 @@
+"""What the author of a package expects of a solution, and whether a judgement agrees with it. Pure.
+
+An expectation is one word about one scope: a subtask, or all that counts together. Its score is the minimum
+over the scope's tests. The words are the packages' own:
+
+    correct, model_solution           everything is right: 1
+    partially_correct                 between 0 and 1
+    every other of these two systems  0; how it fails depends on the machine and is evidence only
+    accepted, wrong_answer, ...       folders of the ICPC's format: 1, or less and that status somewhere
+    AC, WA, TLE, RTE, ...             its tags for single groups
+    CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
+
+A solution that does not compile agrees with nothing but a compilation error: it says nothing of what its
+author had in mind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestResult, Value, Verdict
+from ioi_eval.rules.grading import grade
+
+_ACCEPTED_GROUP = "ac"
+_RIGHT = frozenset({"correct", "model_solution", "accepted"})
+_PASSED = frozenset({Verdict.AC, Verdict.PA})
+_CRASHED = frozenset({Verdict.RE, Verdict.MLE})  # the ICPC's format has no status for memory
+_WRONG = frozenset({Verdict.WA, Verdict.PA})
+# Folders and tags of the ICPC's format, small letters and underscores: the statuses of which one must occur.
+_SHOWN: Mapping[str, frozenset[Verdict]] = MappingProxyType(
+    {
+        "wrong_answer": _WRONG,
+        "wa": _WRONG,
+        "no_output": _WRONG,
+        "presentation_error": _WRONG,
+        "time_limit_exceeded": frozenset({Verdict.TLE}),
+        "timelimit": frozenset({Verdict.TLE}),
+        "tle": frozenset({Verdict.TLE}),
+        "run_time_error": _CRASHED,
+        "run_error": _CRASHED,
+        "rte": _CRASHED,
+        "memory_limit_exceeded": frozenset({Verdict.MLE}),
+        "mle": frozenset({Verdict.MLE}),
+        "output_limit_exceeded": frozenset({Verdict.OLE}),
+        "ole": frozenset({Verdict.OLE}),
+    }
+)
+_NOT_COMPILED = frozenset({"compile_error", "compiler_error", "compilation_error", "ce"})
+# Not full marks, whatever the reason.
+_NOT_RIGHT = frozenset({"rejected"})
+
+
+class Expectation(Value, kw_only=True):
+    """One word about the tests of one scope."""
+
+    subtask: str  # empty: all that counts
+    word: str
+    tests: tuple[str, ...]
+    grading: Grading | None = None  # decides whether the scope is accepted
+
+
+def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
+    """All that a solution's author says of it; nothing where the package says nothing.
+
+    A word for all together is left out where words for single subtasks speak for each of them.
+    """
+    if solution.each_subtask and problem.subtasks:
+        words = {subtask.name: solution.expected for subtask in problem.subtasks}
+    else:
+        words = {}
+    words |= solution.exceptions
+    found = [
+        Expectation(
+            subtask=subtask.name, word=words[subtask.name], tests=subtask.tests, grading=subtask.grading
+        )
+        for subtask in problem.subtasks
+        if words.get(subtask.name) and subtask.tests
+    ]
+    if solution.expected and not (solution.each_subtask and problem.subtasks):
+        found.append(Expectation(subtask="", word=solution.expected, tests=counting_tests(problem)))
+    return tuple(found)
+
+
+def counting_tests(problem: Problem) -> tuple[str, ...]:
+    """The tests of all subtasks, or all tests where there are none; each once, in the problem's order."""
+    if not problem.subtasks:
+        return tuple(test.name for test in problem.tests)
+    counting = {name for subtask in problem.subtasks for name in subtask.tests}
+    return tuple(test.name for test in problem.tests if test.name in counting)
+
+
+def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
+    """Whether the results of a run over all tests agree with an expectation."""
+    inside = [results[name] for name in expectation.tests]
+    score = min((result.score for result in inside), default=0.0)
+    statuses = {result.status for result in inside}
+    if expectation.grading is not None and _is_grade(expectation.word) and Verdict.CE not in statuses:
+        return grade(expectation.grading, results).accepted
+    return agrees(expectation.word, score, statuses)
+
+
+def _is_grade(word: str) -> bool:
+    """Whether a word says that a group is accepted, which is for its grader to say."""
+    return word.strip().lower() == _ACCEPTED_GROUP
+
+
+def agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
+    """Whether a scope's minimum score and the statuses of its tests agree with an author's word."""
+    return not word.strip() or any(_agrees(one, score, statuses) for one in _alternatives(word))
+
+
+def _alternatives(word: str) -> Iterable[str]:
+    """`WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word."""
+    return (one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip())
+
+
+def _agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
+    seen = frozenset(statuses)
+    if word in _NOT_COMPILED or Verdict.CE in seen:
+        return word in _NOT_COMPILED and seen == {Verdict.CE}
+    if word in _RIGHT:
+        return score >= 1
+    if word == _ACCEPTED_GROUP:  # a group that its validator accepted, with however many points
+        return score > 0 and seen <= _PASSED
+    if word == "partially_correct":
+        return 0 < score < 1
+    if word == "partially_accepted":  # some of it, not all of it
+        return score < 1 and bool(seen & _PASSED)
+    if word in _NOT_RIGHT:
+        return score < 1
+    shown = _SHOWN.get(word)
+    return score <= 0 if shown is None else score < 1 and bool(seen & shown)
+
+
+def must_be_right(word: str) -> bool:
+    """Whether nothing but full marks agrees with a word."""
+    return agrees(word, 1.0, {Verdict.AC}) and not agrees(word, 0.0, {Verdict.WA, Verdict.TLE, Verdict.RE})
+
+
+def measured_limit(slowest: float, multiplier: float) -> float:
+    """The time limit of a package that leaves it to its accepted solutions: whole seconds, at least one."""
+    return max(1.0, float(int(slowest * multiplier + 0.5)))
+
+
+# --- solutions of known worth ------------------------------------------------------------------------
+
+
+class ExpectedScore(Value, kw_only=True):
+    """A score for the whole problem, as a list of solutions gives it."""
+
+    value: float
+    fraction: bool = False  # of the problem's points; otherwise in points
+    digits: int = 2  # after the point: what is less than half of the last one is rounding
+
+
+class Case(Value, kw_only=True):
+    """What is expected of the submission of this key."""
+
+    key: str
+    problem: str  # label
+    solution: str  # its name, for people
+    expected: str = ""  # of the whole, as it was given
+    words: tuple[Expectation, ...] = ()
+    score: ExpectedScore | None = None
+
+
+def max_points(problem: Problem) -> float:
+    """What full marks are worth; without subtasks points are the share of tests, so 1."""
+    return sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
+
+
+def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list[Case]]:
+    """The solutions that packages bring, each under the key problem/expected/name."""
+    submissions, cases = list[Submission](), list[Case]()
+    for label, problem in problems.items():
+        for key, solution in _keyed(label, problem):
+            submissions.append(_submission(key, label, problem, solution))
+            cases.append(_case(key, label, problem, solution))
+    return submissions, cases
+
+
+def _keyed(label: str, problem: Problem) -> Iterator[tuple[str, Solution]]:
+    seen = Counter[str]()
+    for solution in problem.solutions:
+        key = "/".join(part for part in (label, solution.expected, solution.name) if part)
+        seen[key] += 1
+        yield key if seen[key] == 1 else f"{key} ({seen[key]})", solution
+
+
+def _submission(key: str, label: str, problem: Problem, solution: Solution) -> Submission:
+    return Submission(
+        key=key,
+        problem_id=label,
+        code=solution.code or None,  # files alone: no program
+        language=solution.language,
+        outputs=solution.outputs,
+        files=solution.files,
+        year=problem.year,
+        row={"solution": solution.name, "expected": solution.expected},
+    )
+
+
+def _case(key: str, label: str, problem: Problem, solution: Solution) -> Case:
+    words = expectations(problem, solution)
+    whole = next((word.word for word in words if not word.subtask), "")
+    return Case(key=key, problem=label, solution=solution.name, expected=whole, words=words)
+
+
+def score_class(case: Case, problem: Problem) -> str:
+    """A class of scores for the confusion matrix, where a number is expected and no word."""
+    assert case.score is not None, "only for cases with a score"
+    whole = 1.0 if case.score.fraction else max_points(problem)
+    if case.score.value <= 0:
+        return "no points"
+    return "full marks" if case.score.value >= whole else "part of it"

@@ -1,0 +1,381 @@
+"""The code in what a model wrote: the last fenced block of the language, after the reasoning.
+
+Every step is linear in the length of the generation. Repairs of the code are options, reported by name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ioi_eval.model.values import Problem, TaskType, Value
+
+# --- reasoning ---------------------------------------------------------------------------------------
+
+# An opening tag stands at the start of a line; elsewhere it is talked about. A closing one may follow
+# anything.
+_REASONING = re.compile(r"^[ \t]*<(?:think|thinking|reasoning)>|</(?:think|thinking|reasoning)>", re.I | re.M)
+
+
+def _without_reasoning(text: str) -> str:
+    """What is left of a generation when all reasoning, finished or cut off, is taken out."""
+    kept: list[str] = []
+    opened, position = False, 0
+    for tag in _REASONING.finditer(text):
+        if "</" not in tag.group():
+            if not opened:
+                kept.append(text[position : tag.start()])
+            opened = True
+        else:
+            if not opened:  # the opening tag was in the prompt: all so far was reasoning
+                kept.clear()
+            opened, position = False, tag.end()
+    return "".join(kept if opened else [*kept, text[position:]])
+
+
+# --- fences ------------------------------------------------------------------------------------------
+
+_RUN = re.compile(r"`{3,}|~{3,}")
+_TAG = re.compile(r"[\s{.]*+([\w+#.-]*+)")
+_DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line with fence characters: its bounds and those of its first and last run of them."""
+
+    start: int
+    end: int
+    first: tuple[int, int]
+    last: tuple[int, int]
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A fenced block, as places in the text so that a generation of many blocks is not copied."""
+
+    tag: str
+    fence: str
+    indent: int
+    start: int
+    end: int = -1
+    closed: bool = False
+
+    def code(self, text: str) -> str:
+        body = text[self.start : self.end]
+        if self.indent:
+            body = re.sub(rf"^[ \t]{{1,{self.indent}}}", "", body, flags=re.M)
+        return body if body.endswith("\n") or not body else body + "\n"
+
+
+def _fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
+    line: _Line | None = None
+    for run in _RUN.finditer(text, begin, stop):
+        if line is not None and run.start() <= line.end:
+            line = replace(line, last=run.span(), runs=line.runs + 1)
+            continue
+        if line is not None:
+            yield line
+        start = text.rfind("\n", line.end if line else begin, run.start()) + 1
+        end = text.find("\n", run.end(), stop)
+        line = _Line(max(start, begin), end if end >= 0 else stop, run.span(), run.span(), 1)
+    if line is not None:
+        yield line
+
+
+def _blank(text: str, start: int, end: int) -> bool:
+    return not text[start:end].strip()
+
+
+def _opened(text: str, line: _Line) -> _Block | None:
+    """The block that a line outside of any block opens."""
+    fence = text[line.first[0] : line.first[1]]
+    if _blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
+        return _block(text, line, line.first, indent=line.first[0] - line.start)
+    # Models also write "the code: ```cpp". An even number of runs is code within the line; more than a word
+    # after the run is a sentence about fences.
+    info = text[line.last[1] : line.end]
+    if line.runs % 2 and text[line.last[0]] == "`" and len(info.split(maxsplit=1)) == 1:
+        return _block(text, line, line.last, indent=0)
+    return None
+
+
+def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int) -> _Block:
+    tag = _TAG.match(text, run[1], line.end)
+    assert tag is not None, "every part of the pattern may be empty"
+    return _Block(tag.group(1).lower(), text[run[0] : run[1]], indent, min(line.end + 1, len(text)))
+
+
+def _closed(text: str, line: _Line, block: _Block) -> _Block | None:
+    """`block` with its end, if this line of it closes it."""
+    fence = text[line.first[0] : line.first[1]]
+    if line.runs > 1 or not fence.startswith(block.fence) or not _blank(text, line.first[1], line.end):
+        return None
+    if _blank(text, line.start, line.first[0]):
+        return replace(block, end=max(line.start, block.start), closed=True)
+    # "}```": nothing of a program's own ends in three backticks.
+    return replace(block, end=line.first[0], closed=True) if fence == block.fence else None
+
+
+def _reopened(text: str, line: _Line, block: _Block) -> _Block | None:
+    """A new block that starts where `block`, which was never closed, should have ended."""
+    fence = text[line.first[0] : line.first[1]]
+    if line.runs > 1 or not fence.startswith(block.fence) or not _blank(text, line.start, line.first[0]):
+        return None
+    opened = _block(text, line, line.first, indent=line.first[0] - line.start)
+    return opened if opened.tag else None
+
+
+def _blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
+    """All blocks in their order; those inside a block of markdown in place of it."""
+    for block in _flat_blocks(text, begin, stop):
+        if block.tag in _DOCUMENTS and not nested:
+            yield from _blocks(text, block.start, block.end, nested=True)
+        else:
+            yield block
+
+
+def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
+    block: _Block | None = None
+    for line in _fence_lines(text, begin, stop):
+        if block is None:
+            block = _opened(text, line)
+        elif closed := _closed(text, line, block):
+            yield closed
+            block = None
+        elif opened := _reopened(text, line, block):
+            yield replace(block, end=line.start)
+            block = opened
+    if block is not None:
+        yield replace(block, end=stop)
+
+
+# --- what looks like code ----------------------------------------------------------------------------
+
+_LONGEST_PARSED = 1 << 18  # characters: a syntax tree takes about 500 bytes for each
+
+_LEXEME = re.compile(
+    r"""
+      (?P<directive> ^[ \t]*+\#[ \t]*+(?:include|define|undef|pragma|if|el|endif|error|line)
+                     (?:[^\\\n]|\\.)*+ )
+    | (?P<comment> //(?:[^\\\n]|\\.)*+ | /\*(?:.*?\*/|.*) )
+    | (?P<literal> R"(?P<end>[^\s()\\]{0,16})\((?:.*?\)(?P=end)"|.*) | "(?:[^"\\\n]|\\.)*+"? | \d[\w.']*+
+                 | '(?:[^'\\\n]|\\.)*+'? )
+    """,
+    re.X | re.M | re.S,
+)
+_DIRECTIVE = "\x01"
+_STANDINS = {"directive": _DIRECTIVE, "comment": " ", "literal": "0"}
+_STATEMENT = re.compile(r"([^;}\x01]*+)([;}\x01]|\Z)")
+_DECLARING = (
+    "alignas|auto|bool|char|class|const|constexpr|double|enum|explicit|extern|float|friend|inline|int|long|"
+    "mutable|namespace|operator|register|short|signed|static|struct|template|typedef|typename|union|unsigned|"
+    "using|virtual|void|volatile"
+)
+# The end of a sentence, a colon that introduces what follows, marks of markdown, or four words in a row.
+_PROSE = re.compile(
+    rf"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|[#@`]|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
+    re.M,
+)
+
+
+def _skeleton(text: str) -> str:
+    """Code in braces without comments, and with literals and directives reduced to one character each."""
+    return _LEXEME.sub(lambda lexeme: _STANDINS[lexeme.lastgroup or ""], text)
+
+
+def _outside_braces(skeleton: str) -> str | None:
+    """The text at depth 0 with `{}` for every block; None where braces do not match or there are none."""
+    pieces: list[str] = []
+    depth = position = 0
+    for brace in re.finditer(r"[{}]", skeleton):
+        depth += 1 if brace.group() == "{" else -1
+        if depth < 0:
+            return None
+        if brace.group() == "{" and depth == 1:
+            pieces.append(skeleton[position : brace.start()] + "{}")
+        position = brace.end()
+    return "".join([*pieces, skeleton[position:]]) if pieces and depth == 0 else None
+
+
+def _is_statement(text: str, end: str) -> bool:
+    """Directives stand between statements, and nothing follows the last one."""
+    return not _PROSE.search(text) if end in (";", "}") else not text.strip()
+
+
+def _braces_complete(text: str) -> bool:
+    return _outside_braces(_skeleton(text)) is not None
+
+
+def _braces_only(text: str) -> bool:
+    """Nothing but declarations: every statement outside of braces reads like one."""
+    outside = _outside_braces(_skeleton(text))
+    if outside is None:
+        return False
+    return all(_is_statement(*found.groups()) for found in _STATEMENT.finditer(outside))
+
+
+def _parse(text: str) -> ast.Module | None:
+    if len(text) > _LONGEST_PARSED:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the parser warns of doubtful escapes, on the terminal
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
+            return None
+
+
+def _does_something(tree: ast.Module) -> bool:
+    """A number, a name or a string alone parses as well."""
+    return any(not isinstance(part, ast.Expr) or isinstance(part.value, ast.Call) for part in tree.body)
+
+
+class Notation(Protocol):
+    """What extraction and repairs need to know of a language."""
+
+    @property
+    def tags(self) -> Collection[str]: ...
+    @property
+    def syntax(self) -> str: ...
+    @property
+    def marks(self) -> tuple[str, ...]: ...
+    @property
+    def header(self) -> str: ...
+
+
+def _is_complete(code: str, language: Notation) -> bool:
+    """Not cut off in the middle, as far as one can see."""
+    return _parse(code) is not None if language.syntax == "python" else _braces_complete(code)
+
+
+def _is_program(text: str, language: Notation) -> bool:
+    """Nothing but code of the language."""
+    if language.syntax == "python":
+        tree = _parse(text)
+        return tree is not None and _does_something(tree)
+    return language.syntax == "braces" and _has_mark(text, language) and _braces_only(text)
+
+
+def _may_be_code(text: str, language: Notation) -> bool:
+    """For a block that somebody fenced but did not tag: output and pseudo-code are fenced as well."""
+    if language.syntax == "braces":
+        return _has_mark(text, language) or (";" in text and _braces_only(text))
+    return _is_program(text, language)
+
+
+def _has_mark(text: str, language: Notation) -> bool:
+    return any(mark in text for mark in language.marks)
+
+
+# --- extraction --------------------------------------------------------------------------------------
+
+_VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
+
+
+def extract(generation: str, language: Notation) -> str | None:
+    """The program in a generation, or None where there is none.
+
+    Without a block of code the whole text counts, if it is nothing but code: fences in its comments are none.
+    Line ends become those of Unix.
+    """
+    text = _without_reasoning(generation.replace("\r\n", "\n"))
+    code = _chosen(text, list(_blocks(text, 0, len(text))), language)
+    if code is None and _is_program(text, language):
+        return text.strip("\n") + "\n"
+    return code
+
+
+def _chosen(text: str, blocks: list[_Block], language: Notation) -> str | None:
+    tags = language.tags
+    own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
+    if own:
+        return _last(text, own, language)
+    vague = (block.code(text) for block in reversed(blocks) if block.tag in _VAGUE_TAGS)
+    return next((code for code in vague if _may_be_code(code, language)), None)
+
+
+def _last(text: str, blocks: list[_Block], language: Notation) -> str:
+    """The last block; but one that was cut off in the middle gives way to the last that was not."""
+    code = blocks[-1].code(text)
+    if blocks[-1].closed or _is_complete(code, language):
+        return code
+    return next((block.code(text) for block in reversed(blocks) if block.closed), code)
+
+
+# --- repairs -----------------------------------------------------------------------------------------
+
+# As LiveCodeBench's harness has it. Names of the language come last, because modules have some like them;
+# and modules win over what is called like them (datetime, copy, bisect).
+_MODULES = (
+    *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
+    *("statistics", "itertools", "functools", "operator", "io", "sys", "json"),
+)
+PYTHON_IMPORTS = "".join(
+    (
+        *(f"from {name} import *\n" for name in (*_MODULES, "builtins", "typing")),
+        f"import {', '.join(_MODULES)}\nsys.setrecursionlimit(500_000)\n",
+    )
+)
+_INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M)
+
+
+class Repairs(Value):
+    """What to add to code that lacks it. All of it off: the code is judged as it was written."""
+
+    add_includes: bool = False  # the header that brings the whole standard library
+    add_header: bool = False  # the problem's own, graders/<id>.h
+    add_namespace: bool = False  # using namespace std;
+    add_imports: bool = False  # of Python: the names that harnesses of benchmarks give programs unasked
+
+
+def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
+    """The repaired code and the names of the options that changed it, in the order of the lines added."""
+    if language.syntax == "python":
+        return _with_imports(code, problem, options)
+    if not language.header:
+        return code, ()
+    lines = [(name, line) for name, line in _missing(code, problem, language) if getattr(options, name)]
+    return "".join(line + "\n" for _, line in lines) + code, tuple(name for name, _ in lines)
+
+
+def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
+    included = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
+    own = _own_header(problem)
+    if language.header.rpartition("/")[2] not in included:
+        yield "add_includes", f"#include <{language.header}>"
+    if own and own not in included:
+        yield "add_header", f'#include "{own}"'
+    # Code that names std:: itself meant to; the whole namespace could make its own names ambiguous.
+    if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
+        yield "add_namespace", "using namespace std;"
+
+
+def _with_imports(code: str, problem: Problem, options: Repairs) -> tuple[str, tuple[str, ...]]:
+    """A function that is called finds these names already."""
+    if not options.add_imports or problem.task_type is TaskType.FUNCTION or PYTHON_IMPORTS in code:
+        return code, ()
+    return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
+
+
+def behind_futures(code: str, lines: str) -> str:
+    """Python with lines in front; `from __future__` must stay first, a docstring need not."""
+    tree = _parse(code) if "__future__" in code else None
+    futures = (
+        part.end_lineno or 0
+        for part in (tree.body if tree else ())
+        if isinstance(part, ast.ImportFrom) and part.module == "__future__"
+    )
+    own, ahead = code.split("\n"), max(futures, default=0)
+    return "".join(f"{line}\n" for line in own[:ahead]) + lines + "\n".join(own[ahead:])
+
+
+def _own_header(problem: Problem) -> str | None:
+    wanted = f"{problem.id}.h".lower()
+    names = (file.name.rpartition("/")[2] for file in problem.grader_files)
+    return next((name for name in names if name.lower() == wanted), None)

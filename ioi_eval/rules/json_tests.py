@@ -1,0 +1,156 @@
+"""Tests written as JSON, as APPS and LiveCodeBench have them: inputs and outputs, or arguments and results.
+
+Nothing is parsed that need not be: arguments and results pass on as they were written, so that a number of
+ten thousand digits stays one. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptions, TaskType, Test, Value
+
+NO_CASES = "No test cases provided"
+BROKEN_CASES = "Could not parse test cases"
+
+
+class CasesError(IoiEvalError):
+    """There are no tests, or none that can be understood. The message is what harnesses of APPS say."""
+
+
+class Case(NamedTuple):
+    """What a program reads and what it should write, or arguments and the result as JSON."""
+
+    input: str
+    output: str
+
+
+class Cases(Value):
+    cases: tuple[Case, ...]
+    function: str = ""  # what is called; empty: programs that read standard input
+    wrapped: bool = False  # every result stands in a list of its own, of which the function may know nothing
+
+
+class _Written(msgspec.Struct):
+    inputs: list[msgspec.Raw] | None = None
+    outputs: list[msgspec.Raw] | None = None
+    fn_name: str | None = None
+
+
+def broken(reason: str) -> CasesError:
+    return CasesError(f"{BROKEN_CASES}: {reason}")
+
+
+def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
+    """The value of a column `input_output`: JSON, or what JSON was made into. CasesError."""
+    found = _written(written)
+    inputs, outputs = found.inputs or [], found.outputs or []
+    if not inputs and not outputs:
+        raise CasesError(NO_CASES)
+    if len(inputs) != len(outputs):
+        raise broken(f"{len(inputs)} inputs and {len(outputs)} outputs")
+    if function := (found.fn_name or "").strip():
+        cases = tuple(Case(_arguments(given), _plain(result)) for given, result in _pairs(inputs, outputs))
+        return Cases(cases=cases, function=function, wrapped=all(map(_is_wrapped, outputs)))
+    return Cases(cases=tuple(Case(_text(given), _text(wanted)) for given, wanted in _pairs(inputs, outputs)))
+
+
+def read_call(arguments: str, result: str) -> Case:
+    """Arguments that are written as JSON one a line, and the result."""
+    given = [_plain(_parsed(line, msgspec.Raw)) for line in arguments.strip().split("\n") if line.strip()]
+    return Case(f"[{', '.join(given)}]", _plain(_parsed(result, msgspec.Raw)))
+
+
+def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
+    """The problem with these tests. Its checker stays where programs write; a function's result is JSON."""
+    tests = tuple(
+        Test(name=str(number), input=blob(case.input), answer=blob(case.output))
+        for number, case in enumerate(cases.cases)
+    )
+    if not cases.function:
+        return msgspec.structs.replace(problem, tests=tests)
+    return msgspec.structs.replace(
+        problem,
+        task_type=TaskType.FUNCTION,
+        options=TaskOptions(function=cases.function),
+        checker=Checker(kind=CheckerKind.JSON_WRAPPED if cases.wrapped else CheckerKind.JSON),
+        tests=tests,
+    )
+
+
+# --- JSON --------------------------------------------------------------------------------------------
+
+
+def _written(value: str | Mapping[str, Any] | None) -> _Written:
+    if value is None or value == "" or (isinstance(value, str) and not value.strip()):
+        raise CasesError(NO_CASES)
+    text = value if isinstance(value, str) else _encoded(value)
+    found: _Written | None = _parsed(text, _Written | None)
+    if found is None:
+        raise CasesError(NO_CASES)
+    return found
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise broken(str(error)) from error
+
+
+def _parsed(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(text if isinstance(text, msgspec.Raw) else shallow(text), type=kind)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise broken(str(error)) from error
+
+
+def _pairs(
+    inputs: Sequence[msgspec.Raw], outputs: Sequence[msgspec.Raw]
+) -> Iterator[tuple[msgspec.Raw, msgspec.Raw]]:
+    return zip(inputs, outputs, strict=True)
+
+
+def _plain(raw: msgspec.Raw) -> str:
+    return bytes(raw).decode()
+
+
+def _is_list(raw: msgspec.Raw) -> bool:
+    return bytes(raw).startswith(b"[")
+
+
+def _is_wrapped(result: msgspec.Raw) -> bool:
+    return _is_list(result) and len(_parsed(result, list[msgspec.Raw])) == 1
+
+
+def _arguments(raw: msgspec.Raw) -> str:
+    if not _is_list(raw):
+        raise broken(f"{_shown(raw)} is no list of arguments")
+    return _plain(raw)
+
+
+def _text(raw: msgspec.Raw) -> str:
+    """A text, or a list of lines; a number is its own text."""
+    if not _is_list(raw):
+        return _line(raw)
+    return "\n".join(map(_line, _parsed(raw, list[msgspec.Raw])))
+
+
+def _line(raw: msgspec.Raw) -> str:
+    written = _plain(raw)
+    if written.startswith('"'):
+        text: str = _parsed(raw, str)
+        return text
+    if written[0] not in "-0123456789":
+        raise broken(f"{_shown(raw)} is no text")
+    return written
+
+
+def _shown(raw: msgspec.Raw) -> str:
+    text = _plain(raw)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,110 @@
+"""The rule of limits: what a test, a compile, a job and a request may take. Pure.
+
+CPU time decides. A wall clock counts the time in which nobody did anything, so that the load of a machine is
+never a verdict; a hard stop ends what never idles and never ends. docs/semantics.md, "Limits", says what it
+means when each is exceeded. All who wait ask here how long, so that nobody gives up before the one who knows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+from ioi_eval.model.protocol import PlanLimits
+from ioi_eval.model.values import Limits, Problem, TaskType
+
+_HARD = 10  # times the wall clock
+_UNLIMITED_TEST = 60.0  # seconds that a test without any time limit is reckoned with
+_START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and after its last
+_TEST_ALLOWANCE = 0.5  # seconds around each test: starting, reading, comparing
+_LEAST_ALLOWANCE = 2  # seconds: what a job surely takes around its tests, and a limit's own slack
+GRACE = 30.0  # seconds for a box to kill what is in it and to say so, on a busy machine
+
+Time = TypeVar("Time", int, float)
+
+
+def hard_stop(wall: Time) -> Time:
+    """When to end what a clock of idling leaves alone, in the same unit."""
+    return _HARD * wall
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else math.ceil(round(seconds * 1000, 3))
+
+
+# --- a test ------------------------------------------------------------------------------------------
+
+
+def plan_limits(
+    *, cpu_time: float | None, wall_time: float | None, memory: int | None, output: int | None = None
+) -> PlanLimits:
+    """A program's limits in a plan, whoever it is. Seconds and bytes."""
+    wall = milliseconds(wall_time)
+    return PlanLimits(
+        cpu_ms=milliseconds(cpu_time),
+        wall_ms=wall,
+        hard_ms=None if wall is None else hard_stop(wall),
+        memory=memory,
+        output=output,
+    )
+
+
+def idle_time(limits: Limits) -> float:
+    """How long a submission may idle on one test, in seconds."""
+    if limits.wall_time is not None:
+        return limits.wall_time
+    return _UNLIMITED_TEST if limits.cpu_time is None else 2 * limits.cpu_time + 1
+
+
+def manager_limits(
+    submission: Limits, processes: int, *, cpu_time: float, more_time: float, memory: int
+) -> PlanLimits:
+    """Of a manager or an interactor: the contest system's, but on the wall clock.
+
+    That runs longer than any submission's, `more_time` seconds, so that who is slow is blamed.
+    """
+    own = submission.cpu_time if submission.cpu_time is not None else idle_time(submission)
+    most = max(processes * (own + 1), cpu_time)
+    return plan_limits(cpu_time=most, wall_time=max(most, idle_time(submission) + more_time), memory=memory)
+
+
+def processes_of(problem: Problem) -> int:
+    """How many processes of a submission run at a time."""
+    if problem.task_type is TaskType.TWO_STEPS:
+        return 2
+    return problem.options.processes if problem.task_type is TaskType.COMMUNICATION else 1
+
+
+# --- a job -------------------------------------------------------------------------------------------
+
+
+def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker: float) -> float:
+    """Seconds that a job with so many tests may idle: the worst case of each of them."""
+    talking = max(idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
+    return _START_ALLOWANCE + tests * (talking + checker + _TEST_ALLOWANCE)
+
+
+def least_time(problem: Problem) -> tuple[int, int]:
+    """What a server must give a job for a single test to reach its limit: wall clock and CPU time, in ms."""
+    cpu, spare = problem.limits.cpu_time or idle_time(problem.limits), _LEAST_ALLOWANCE * 1000
+    return round(cpu * 1000) + spare, round(processes_of(problem) * cpu * 1000) + spare
+
+
+def expected_tests(problem: Problem, most: int) -> int:
+    """How many tests a job of at most that many ms may hold for ordinary submissions to finish them."""
+    cpu = problem.limits.cpu_time or idle_time(problem.limits)
+    per_test = processes_of(problem) * cpu + _TEST_ALLOWANCE
+    return max(1, int((most / 1000 - _LEAST_ALLOWANCE) / per_test))
+
+
+# --- who waits ---------------------------------------------------------------------------------------
+
+
+def asked(timeout: int, most: int) -> int:
+    """What to ask a server for whose wall clock runs on while programs wait for a processor; ms."""
+    return max(timeout, min(hard_stop(timeout), most))
+
+
+def patience(timeout: int) -> float:
+    """Seconds to wait for a stage that may idle for so many ms, on somebody who counts as we do."""
+    return hard_stop(timeout) / 1000 + GRACE

@@ -1,0 +1,113 @@
+"""pass@k without bias, and how sure it is. Pure: numbers in, numbers out, the same ones every time.
+
+What could not be judged is not in here: callers count it and show it beside the estimate.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Value
+
+LEVEL = 0.95  # of an interval
+RESAMPLES = 1000
+_LEAST, _DRAWS = 200, 300_000  # of many problems fewer samples do: their interval is narrow anyway
+_SEED = 20240901  # any number: intervals are to be the same in every report of the same rows
+
+
+class Trials(Value):
+    """A model's scored submissions for one question: a problem, or one subtask where only that was asked."""
+
+    problem: str
+    scored: int
+    passed: int
+
+
+class PassAtK(Value):
+    """How likely one of k submissions passes, as a mean over problems."""
+
+    k: int
+    value: float | None  # None: no problem has k scored submissions
+    low: float | None  # None: one problem says nothing about others
+    high: float | None
+    problems: int  # with k scored submissions at least
+    left_out: int  # with fewer
+
+
+def pass_at_k(scored: int, passed: int, k: int) -> float | None:
+    """The share of all ways to take k of the scored submissions that hold one that passes.
+
+    Unbiased, as 1 - (1 - passed / scored) ** k is not. None where there are fewer than k.
+    """
+    if not 0 <= passed <= scored:
+        raise ValueError(f"{passed} of {scored} cannot have passed")
+    if scored < k:
+        return None
+    return 1 - math.comb(scored - passed, k) / math.comb(scored, k)
+
+
+def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
+    """An estimate for each k, in rising order, over the problems that have k scored submissions.
+
+    Every problem weighs the same. Where several questions of one problem were asked, it is their mean.
+    """
+    of_problems: dict[str, list[Trials]] = {}
+    for one in trials:
+        of_problems.setdefault(one.problem, []).append(one)
+    return tuple(_estimate(list(of_problems.values()), k) for k in sorted({_checked(k) for k in ks}))
+
+
+def _checked(k: int) -> int:
+    if k < 1:
+        raise InputError(f"pass@{k} means nothing", field="k", remedy="Give whole numbers from 1 on")
+    return k
+
+
+def _estimate(problems: Sequence[Sequence[Trials]], k: int) -> PassAtK:
+    # Sorted, because the order in which problems came must not show in what is drawn.
+    values = sorted(value for questions in problems if (value := _of_problem(questions, k)) is not None)
+    low, high = interval(values)
+    return PassAtK(
+        k=k,
+        value=mean(values),
+        low=low,
+        high=high,
+        problems=len(values),
+        left_out=len(problems) - len(values),
+    )
+
+
+def _of_problem(questions: Iterable[Trials], k: int) -> float | None:
+    found = (pass_at_k(one.scored, one.passed, k) for one in questions)
+    return mean([value for value in found if value is not None])
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def interval(
+    values: Sequence[float], *, level: float = LEVEL, resamples: int | None = None
+) -> tuple[float, float] | tuple[None, None]:
+    """A bootstrap interval of the mean: the middle of the means of samples drawn with replacement."""
+    number = len(values)
+    if number < 2:
+        return None, None
+    if min(values) == max(values):
+        return values[0], values[0]
+    if resamples is None:
+        resamples = max(_LEAST, min(RESAMPLES, _DRAWS // number))
+    dice = random.Random(_SEED)
+    means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
+    return _quantile(means, (1 - level) / 2), _quantile(means, (1 + level) / 2)
+
+
+def _quantile(ranked: Sequence[float], share: float) -> float:
+    """Between the two nearest values, in proportion."""
+    place = share * (len(ranked) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)

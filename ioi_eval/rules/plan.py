@@ -1,0 +1,294 @@
+"""Which tests run, in which order, and when no further test can change a score.
+
+A subtask's score is settled once a test of it has an outcome that no other outcome can make up for: 0 where
+the score is a minimum or a product, outside (0, T] where it is a threshold. A sum is never settled. A test
+whose subtasks are all settled need not run; what does run gives exactly the scores of a full run.
+
+The judge goes round this loop (the proctor follows the same rule within a job):
+
+    while todo := live(problem, results):
+        for planned, result in run(batches(todo, max_tests)[0]):
+            results |= share(planned, result)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.protocol import PlanGroup
+from ioi_eval.model.values import Problem, ScoreType, Subtask, TaskType, Test, TestResult, Value, Verdict
+
+# What starting a program and its checker costs, in bytes of test data that could be judged meanwhile.
+_START_COST = 1 << 16
+
+# A submission of these task types answers a test by its name, so that equal contents are not equal tests.
+_ANSWERED_BY_NAME = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
+
+
+def is_by_file(problem: Problem, test_name: str) -> bool:
+    """Whether a test is judged by a file that was handed in, or was not."""
+    if problem.task_type is TaskType.BATCH_AND_OUTPUT:
+        return test_name in problem.options.output_tests
+    return problem.task_type is TaskType.OUTPUT_ONLY
+
+
+class PlannedTest(Value):
+    """A test to run once, with all the tests that share its outcome and the subtasks that wait for it."""
+
+    test: Test
+    names: tuple[str, ...]  # the test itself first, then its twins: equal input and answer
+    groups: tuple[int, ...]  # indices into the problem's subtasks and so into `groups(problem)`
+
+
+# --- settling ----------------------------------------------------------------------------------------
+
+
+def settles(subtask: Subtask, score: float) -> bool:
+    """Whether a test with this score fixes the subtask's score, whatever its other tests earn."""
+    match subtask.score_type:
+        case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
+            return score <= 0
+        case ScoreType.GROUP_THRESHOLD:
+            return not 0 < score <= subtask.threshold
+        case ScoreType.SUM:
+            return False
+
+
+def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...]:
+    """The proctor's stop rules, one per subtask, in the problem's order. With `all_tests` nothing stops."""
+    if all_tests:
+        return tuple(PlanGroup(rule="never") for _ in problem.subtasks)
+    return tuple(_group(subtask) for subtask in problem.subtasks)
+
+
+def _group(subtask: Subtask) -> PlanGroup:
+    match subtask.score_type:
+        case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
+            return PlanGroup(rule="zero")
+        case ScoreType.GROUP_THRESHOLD:
+            return PlanGroup(rule="threshold", threshold=subtask.threshold)
+        case ScoreType.SUM:
+            return PlanGroup(rule="never")
+
+
+# --- which tests -------------------------------------------------------------------------------------
+
+
+def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[PlannedTest, ...]:
+    """Every test that counts, once, in the problem's order.
+
+    Tests with the same input and answer are one; so are several mentions of one name. Where there are
+    subtasks, a test in none of them counts only with `all_tests`.
+    """
+    waiting = _waiting(problem)
+    twins: dict[object, list[Test]] = {}
+    for test in problem.tests:
+        twins.setdefault(_content(problem, test), []).append(test)
+    planned = (_planned(tests, waiting) for tests in twins.values())
+    return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
+
+
+def _content(problem: Problem, test: Test) -> object:
+    if problem.task_type in _ANSWERED_BY_NAME:
+        return test.name
+    return test.input.sha256, test.answer and test.answer.sha256, test.full
+
+
+def _waiting(problem: Problem) -> dict[str, list[int]]:
+    """The subtasks of each test, by its name."""
+    waiting: dict[str, list[int]] = {test.name: [] for test in problem.tests}
+    for index, subtask in enumerate(problem.subtasks):
+        for name in subtask.tests:
+            if name not in waiting:
+                raise _unknown_test(problem, subtask, name)
+            waiting[name].append(index)
+    return waiting
+
+
+def _unknown_test(problem: Problem, subtask: Subtask, name: str) -> InputError:
+    return InputError(
+        f"subtask {subtask.name!r} names a test {name!r} that is not there",
+        where=problem.source or problem.id,
+        field=subtask.name,
+        remedy="Add the test or take its name out of the subtask",
+    )
+
+
+def _planned(twins: Sequence[Test], waiting: Mapping[str, Sequence[int]]) -> PlannedTest:
+    names = tuple(dict.fromkeys(test.name for test in twins))
+    indices = {index for name in names for index in waiting[name]}
+    return PlannedTest(test=twins[0], names=names, groups=tuple(sorted(indices)))
+
+
+def live(
+    problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False
+) -> tuple[PlannedTest, ...]:
+    """The tests without a result that can still change a reported score, in the order to run them.
+
+    A SKIPPED result is no result. The subtasks that are settled already are left out of each test's `groups`,
+    so that a next job, which does not know of them, stops as early as it can.
+    """
+    tests = distinct_tests(problem, all_tests=all_tests)
+    if not problem.subtasks or all_tests:
+        return order(problem, _without_result(tests, results), all_tests=all_tests)
+    settled_groups = _settled_groups(problem, tests, results)
+    waiting = (_leave_out(test, settled_groups) for test in _without_result(tests, results))
+    return order(problem, [test for test in waiting if test.groups])
+
+
+def _without_result(
+    tests: Iterable[PlannedTest], results: Mapping[str, TestResult]
+) -> tuple[PlannedTest, ...]:
+    return tuple(test for test in tests if outcome(test, results) is None)
+
+
+def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
+    """The result of a test or of any of its twins; None if it did not run."""
+    found = (results[name] for name in planned.names if name in results)
+    return next((result for result in found if result.status is not Verdict.SKIPPED), None)
+
+
+def _settled_groups(
+    problem: Problem, tests: Iterable[PlannedTest], results: Mapping[str, TestResult]
+) -> set[int]:
+    settled_groups: set[int] = set()
+    for test in tests:
+        if (result := outcome(test, results)) is not None:
+            settled_groups.update(
+                index for index in test.groups if settles(problem.subtasks[index], result.score)
+            )
+    return settled_groups
+
+
+def _leave_out(planned: PlannedTest, settled_groups: set[int]) -> PlannedTest:
+    left = tuple(index for index in planned.groups if index not in settled_groups)
+    return msgspec.structs.replace(planned, groups=left)
+
+
+def settled(
+    problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False
+) -> frozenset[str]:
+    """The names of the tests that have not run and need not run: no score depends on them any more."""
+    needed = {name for test in live(problem, results, all_tests=all_tests) for name in test.names}
+    ran = {
+        name
+        for test in distinct_tests(problem, all_tests=True)
+        if outcome(test, results) is not None
+        for name in test.names
+    }
+    return frozenset(test.name for test in problem.tests) - needed - ran
+
+
+# --- in which order ----------------------------------------------------------------------------------
+
+
+def order(
+    problem: Problem, tests: Iterable[PlannedTest], *, all_tests: bool = False
+) -> tuple[PlannedTest, ...]:
+    """The tests in the order that fails fast: first those that can settle the most points for the least work.
+
+    A test that many live subtasks share comes before one that few wait for, a small one before a large one.
+    Tests that settle nothing come last. Equal ones keep the problem's order; with `all_tests` all do.
+    """
+    if all_tests:
+        return tuple(tests)
+    return tuple(sorted(tests, key=lambda planned: _rank(problem, planned)))
+
+
+def _rank(problem: Problem, planned: PlannedTest) -> tuple[float, int]:
+    cost = _cost(planned.test)
+    return -_at_stake(problem, planned) / cost, cost
+
+
+def _at_stake(problem: Problem, planned: PlannedTest) -> float:
+    """The points that a score of 0 would settle; each subtask adds one, for some are worth no points."""
+    subtasks = (problem.subtasks[index] for index in planned.groups)
+    return sum(subtask.points + 1 for subtask in subtasks if settles(subtask, 0.0))
+
+
+def _cost(test: Test) -> int:
+    return _START_COST + test.input.size + (test.answer.size if test.answer else 0)
+
+
+def batches(tests: Sequence[PlannedTest], max_tests: int) -> tuple[tuple[PlannedTest, ...], ...]:
+    """The tests in jobs of at most `max_tests`, order kept."""
+    if max_tests < 1:
+        raise ValueError(f"max_tests is {max_tests}: a job holds at least one test")
+    return tuple(tuple(tests[start : start + max_tests]) for start in range(0, len(tests), max_tests))
+
+
+# --- outcomes that are shared ------------------------------------------------------------------------
+
+
+def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
+    """The result under the name of the test and of each of its twins."""
+    return {name: msgspec.structs.replace(result, test_name=name) for name in planned.names}
+
+
+def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
+    """The results that there are, with those of twins filled in, in the problem's order."""
+    shared = dict(_spread(problem, results))
+    return {test.name: shared[test.name] for test in problem.tests if test.name in shared}
+
+
+def _spread(problem: Problem, results: Mapping[str, TestResult]) -> Iterator[tuple[str, TestResult]]:
+    for planned in distinct_tests(problem, all_tests=True):
+        found = outcome(planned, results)
+        if found is not None:
+            yield from share(planned, found).items()
+
+
+# --- which tests a group has -------------------------------------------------------------------------
+
+
+Selector = Sequence[str] | str | int
+"""How a group names its tests: a list of names, a regular expression, or a count."""
+
+
+def group_tests(names: Iterable[str], selectors: Sequence[Selector]) -> tuple[tuple[str, ...], ...]:
+    """The tests of each group.
+
+    A regular expression must match from the start of a name, not to its end. Counts take the tests sorted by
+    name, each group the next ones; so counts do not go together with the other two.
+    """
+    pool = sorted(names)
+    if any(isinstance(selector, int) for selector in selectors):
+        return tuple(_by_count(pool, selectors))
+    return tuple(_by_name(pool, selector) for selector in selectors)
+
+
+def _by_count(pool: Sequence[str], selectors: Sequence[Selector]) -> Iterator[tuple[str, ...]]:
+    start = 0
+    for selector in selectors:
+        if not isinstance(selector, int):
+            raise InputError("groups by count and groups by name do not go together")
+        end = start + selector
+        if selector < 0 or end > len(pool):
+            raise InputError(f"groups count {end} tests, but there are {len(pool)}")
+        yield tuple(pool[start:end])
+        start = end
+
+
+def _by_name(pool: Sequence[str], selector: Selector) -> tuple[str, ...]:
+    if isinstance(selector, str):
+        return _by_pattern(pool, selector)
+    assert not isinstance(selector, int), "counts are taken all together"
+    unknown = [name for name in selector if name not in pool]
+    if unknown:
+        raise InputError(f"a group names a test {unknown[0]!r} that is not there")
+    return tuple(dict.fromkeys(selector))
+
+
+def _by_pattern(pool: Sequence[str], pattern: str) -> tuple[str, ...]:
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
+    found = tuple(name for name in pool if expression.match(name))
+    if not found:
+        raise InputError(f"no test's name matches the group's regular expression {pattern!r}")
+    return found

@@ -1,0 +1,390 @@
+"""From test results to the scores of subtasks, submissions and problems, as the contest system computes them.
+
+Rounding is Python's `round` on floats, which is what the contest system calls: the exact binary value
+decides (2.675 is a little less than that and becomes 2.67) and a true tie goes to the even digit (0.125
+becomes 0.12).
+Only subtasks are rounded, and the best of subtasks, which adds them up; everything else stays exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.values import (
+    Problem,
+    ScoreType,
+    Submission,
+    SubmissionResult,
+    Subtask,
+    SubtaskResult,
+    TestResult,
+    Value,
+    Verdict,
+)
+from ioi_eval.rules import grading, plan, verdicts
+
+# --- one subtask -------------------------------------------------------------------------------------
+
+
+def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
+    """The share of its points that a subtask earns, in [0, 1], not rounded. `scores` are of all its tests.
+
+    Sum is the mean: the points are what all tests together are worth. A threshold is for outcomes that
+    are costs: there, and only there, a lower score above 0 may earn more.
+    """
+    if not scores:
+        return _nothing_to_score(subtask)
+    match subtask.score_type:
+        case ScoreType.SUM:
+            return math.fsum(scores) / len(scores)
+        case ScoreType.GROUP_MIN:
+            return min(scores)
+        case ScoreType.GROUP_MUL:
+            return math.prod(scores, start=1.0)
+        case ScoreType.GROUP_THRESHOLD:
+            return float(all(0 < score <= subtask.threshold for score in scores))
+
+
+def _nothing_to_score(subtask: Subtask) -> float:
+    """Samples that a package announces and does not bring do no harm; points that nobody can earn do."""
+    if subtask.points:
+        raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
+    return 0.0
+
+
+def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestResult]) -> SubtaskResult:
+    """What a subtask is worth. A test without a result is SKIPPED and counts as 0.
+
+    That 0 must not be a guess: where a missing test could still change the score, it is a JudgeFailure.
+    """
+    results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
+    _check_settled(problem, subtask, results)
+    exact = _exact_score(subtask, results)
+    return SubtaskResult(
+        problem=problem.id,
+        subtask=subtask.name,
+        points=subtask.points,
+        score=round(exact, problem.score_precision),
+        weighted_score=round(exact * subtask.points, problem.score_precision),
+        exact_score=exact,
+        score_precision=problem.score_precision,
+        status=_subtask_status(subtask, exact, results),
+        test_results=results,
+    )
+
+
+def _exact_score(subtask: Subtask, results: Sequence[TestResult]) -> float:
+    if subtask.grading is None:
+        return subtask_score(subtask, [result.score for result in results])
+    return grading.share(subtask.grading, {result.test_name: result for result in results})
+
+
+def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestResult]) -> None:
+    skipped: list[str] = []
+    for result in results:
+        if result.status is Verdict.SKIPPED:
+            skipped.append(result.test_name)
+        elif plan.settles(subtask, result.score):
+            return
+    if skipped:
+        raise _no_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
+
+
+def _no_result(test_name: str, of: str) -> JudgeFailure:
+    return JudgeFailure(f"no result, and the score of {of} depends on it", phase="scoring", test=test_name)
+
+
+def _subtask_status(subtask: Subtask, exact: float, results: Iterable[TestResult]) -> Verdict:
+    """The worst status of its tests. But a threshold reads scores its own way: within it is AC.
+
+    So does a tree of groups: where it has all its points, no test was wrong that counts.
+    """
+    status = verdicts.worst(result.status for result in results)
+    if subtask.grading is not None:
+        return Verdict.AC if exact >= 1 else status
+    if subtask.score_type is not ScoreType.GROUP_THRESHOLD or status not in (Verdict.PA, Verdict.AC):
+        return status
+    return Verdict.AC if exact else Verdict.WA
+
+
+# --- one submission ----------------------------------------------------------------------------------
+
+
+def submission_result(
+    problem: Problem,
+    submission: Submission,
+    tests: Mapping[str, TestResult],
+    *,
+    compiles: bool = True,
+    compile_output: str = "",
+    checker: str = "",
+    compiler: str = "",
+    confinement: Mapping[str, Any] | None = None,
+) -> SubmissionResult:
+    """What a submission is worth. `tests` holds a result for each distinct test that ran; twins share it.
+
+    Where the submission does not compile, `tests` is not looked at and every test is a CE.
+    """
+    complete = _complete(problem, tests) if compiles else _no_program(problem, submission)
+    judged = problem.subtasks
+    if not compiles:  # groups may accept what was rejected, but nothing was judged
+        judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
+    subtasks = tuple(subtask_result(problem, subtask, complete) for subtask in judged)
+    return SubmissionResult(
+        key=submission.key,
+        problem_id=problem.id,
+        compiles=compiles,
+        compile_output=compile_output,
+        points=_points(problem, subtasks, complete),
+        subtasks=subtasks,
+        tests=tuple(complete.values()),
+        repairs=submission.repairs,
+        checker=checker,
+        compiler=compiler,
+        confinement=confinement or {},
+    )
+
+
+def _complete(problem: Problem, tests: Mapping[str, TestResult]) -> dict[str, TestResult]:
+    """A result for every test of the problem, in its order."""
+    shared = plan.spread(problem, tests)
+    return {test.name: shared.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
+
+
+def _no_program(problem: Problem, submission: Submission) -> dict[str, TestResult]:
+    feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
+    return {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
+
+
+def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[str, TestResult]) -> float:
+    """The sum over subtasks; without subtasks the mean over tests, in [0, 1]."""
+    if problem.subtasks:
+        return sum(result.exact_score * result.points for result in subtasks)
+    if not tests:
+        raise InputError(f"problem {problem.id!r} has no tests", where=problem.source)
+    for name, result in tests.items():
+        if result.status is Verdict.SKIPPED:
+            raise _no_result(name, f"problem {problem.id}")
+    return math.fsum(result.score for result in tests.values()) / len(tests)
+
+
+def submission_status(result: SubmissionResult) -> Verdict:
+    """One word for a submission: CE, or the worst status of its subtasks, or else of its tests."""
+    if not result.compiles:
+        return Verdict.CE
+    return verdicts.worst(part.status for part in result.subtasks or result.tests)
+
+
+class PassRate(Value):
+    """How many tests a submission passes: what counts where a problem has no subtasks."""
+
+    passed: int
+    total: int
+
+    @property
+    def resolved(self) -> bool:
+        return self.passed == self.total > 0
+
+    @property
+    def pass_rate(self) -> float:
+        return self.passed / self.total if self.total else 0.0
+
+    @property
+    def columns(self) -> dict[str, bool | int | float]:
+        """As rows have them."""
+        return {name: getattr(self, name) for name in ("resolved", "passed", "total", "pass_rate")}
+
+
+def pass_rate(result: SubmissionResult) -> PassRate:
+    """A test is passed with a full score only."""
+    passed = sum(test.status is Verdict.AC for test in result.tests)
+    return PassRate(passed=passed, total=len(result.tests))
+
+
+# --- several submissions -----------------------------------------------------------------------------
+
+
+class BestSubtask(Value):
+    """The best that any submission earned on one subtask."""
+
+    subtask: str
+    points: float  # what the subtask is worth
+    score: float  # in [0, 1], rounded
+    weighted_score: float  # rounded
+    exact_score: float
+    score_precision: int
+    status: Verdict
+    key: str  # the submission that earned it; of equals, the one whose key sorts first
+
+
+class BestOfSubtasks(Value):
+    """`max_subtask` of one problem."""
+
+    problem_id: str
+    points: float  # the sum of the rounded bests; without subtasks the best submission's points
+    max_points: float
+    submissions: int
+    subtasks: tuple[BestSubtask, ...]
+
+
+class BestSubmission(Value):
+    """`max` or `max_tokened_last` of one problem: the points of a single submission, not rounded."""
+
+    problem_id: str
+    points: float
+    key: str  # of equals, the one that sorts first
+
+
+def best_of_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSubtasks]:
+    """`max_subtask` per problem (IOI since 2017): the best of each subtask, rounded, summed.
+
+    Results are looked at one by one and let go. Neither their order nor that of problems shows.
+    """
+    columns: dict[str, dict[str, BestSubtask]] = {}
+    wholes: dict[str, BestSubmission] = {}
+    numbers: Counter[str] = Counter()
+    for result in results:
+        problem = result.problem_id
+        numbers[problem] += 1
+        wholes[problem] = _better_submission(wholes.get(problem), result)
+        _add_subtasks(columns.setdefault(problem, {}), result)
+    return {
+        problem: _best_of_subtasks(wholes[problem], tuple(columns[problem].values()), numbers[problem])
+        for problem in sorted(wholes)
+    }
+
+
+def _add_subtasks(bests: dict[str, BestSubtask], result: SubmissionResult) -> None:
+    for part in result.subtasks:
+        shared = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
+        new = BestSubtask(**shared, key=result.key)
+        bests[part.subtask] = min(bests.get(part.subtask, new), new, key=_rank)
+
+
+def _rank(best: BestSubtask) -> tuple[float, float, str]:
+    """Best first. The points alone would not do: subtasks of no points have a best submission too."""
+    return -best.weighted_score, -best.exact_score, best.key
+
+
+def _best_of_subtasks(
+    whole: BestSubmission, subtasks: tuple[BestSubtask, ...], submissions: int
+) -> BestOfSubtasks:
+    return BestOfSubtasks(
+        problem_id=whole.problem_id,
+        points=_sum_of_bests(subtasks) if subtasks else whole.points,
+        max_points=math.fsum(best.points for best in subtasks) if subtasks else 1.0,
+        submissions=submissions,
+        subtasks=subtasks,
+    )
+
+
+def _sum_of_bests(subtasks: Sequence[BestSubtask]) -> float:
+    # The parts have that many digits already; this only takes away what binary addition adds: 0.1 + 0.2.
+    precision = max(best.score_precision for best in subtasks)
+    return round(math.fsum(best.weighted_score for best in subtasks), precision)
+
+
+def _better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
+    new = BestSubmission(problem_id=result.problem_id, points=result.points, key=result.key)
+    return min(best or new, new, key=lambda submission: (-submission.points, submission.key))
+
+
+def best_submission(results: Iterable[SubmissionResult]) -> dict[str, BestSubmission]:
+    """`max` per problem (IOI 2013 to 2016): the best single submission."""
+    bests: dict[str, BestSubmission] = {}
+    for result in results:
+        bests[result.problem_id] = _better_submission(bests.get(result.problem_id), result)
+    return dict(sorted(bests.items()))
+
+
+def best_tokened_or_last(
+    results: Iterable[SubmissionResult], tokened: Collection[str]
+) -> dict[str, BestSubmission]:
+    """`max_tokened_last` per problem: the best of the last submission and those whose key is in `tokened`.
+
+    `results` must be in the order of submitting.
+    """
+    bests: dict[str, BestSubmission] = {}
+    last: dict[str, SubmissionResult] = {}
+    for result in results:
+        last[result.problem_id] = result
+        if result.key in tokened:
+            bests[result.problem_id] = _better_submission(bests.get(result.problem_id), result)
+    return {problem: _better_submission(bests.get(problem), last[problem]) for problem in sorted(last)}
+
+
+class Mode(StrEnum):
+    """How several submissions make a problem's points."""
+
+    MAX_SUBTASK = "max_subtask"
+    MAX = "max"
+    MAX_TOKENED_LAST = "max_tokened_last"
+
+
+def points(mode: Mode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()) -> float:
+    """A problem's points by its submissions in the order of submitting; 0 where there is none."""
+    bests: Mapping[str, BestOfSubtasks | BestSubmission]
+    match mode:
+        case Mode.MAX_SUBTASK:
+            bests = best_of_subtasks(results)
+        case Mode.MAX:
+            bests = best_submission(results)
+        case Mode.MAX_TOKENED_LAST:
+            bests = best_tokened_or_last(results, tokened)
+    return total(bests.values())
+
+
+def total(bests: Iterable[BestOfSubtasks | BestSubmission]) -> float:
+    """Points over all problems, each problem's as it stands."""
+    return math.fsum(best.points for best in bests)
+
+
+class Counts(Value):
+    """How many submissions there are and what became of them. Unscored ones are in no other number."""
+
+    scored: int
+    unscored: int  # judge failures
+    compiled: int
+    solved: int  # full marks
+    submissions: Mapping[Verdict, int]  # by `submission_status`; worst first, only statuses that occur
+    subtasks: Mapping[Verdict, int]
+    tests: Mapping[Verdict, int]
+
+
+def counts(results: Iterable[SubmissionResult], *, unscored: int = 0) -> Counts:
+    """Counts of verdicts, of submissions, subtasks and tests. Results are looked at one by one and let go."""
+    scored = compiled = solved = 0
+    submissions, subtasks, tests = Counter[Verdict](), Counter[Verdict](), Counter[Verdict]()
+    for result in results:
+        scored += 1
+        compiled += result.compiles
+        solved += _solved(result)
+        submissions[submission_status(result)] += 1
+        subtasks.update(part.status for part in result.subtasks)
+        tests.update(test.status for test in result.tests)
+    return Counts(
+        scored=scored,
+        unscored=unscored,
+        compiled=compiled,
+        solved=solved,
+        submissions=_worst_first(submissions),
+        subtasks=_worst_first(subtasks),
+        tests=_worst_first(tests),
+    )
+
+
+def _solved(result: SubmissionResult) -> bool:
+    if result.subtasks:
+        return all(part.exact_score >= 1 for part in result.subtasks)
+    return pass_rate(result).resolved
+
+
+def _worst_first(counter: Counter[Verdict]) -> dict[Verdict, int]:
+    return {status: counter[status] for status in verdicts.STATUS_ORDER if status in counter}

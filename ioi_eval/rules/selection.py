@@ -1,0 +1,209 @@
+"""Which of a model's submissions for one problem would have been handed in, were there a contest. Pure.
+
+Nothing here knows what a submission scores before it is handed in, but for what a contestant can find out
+alone: whether it compiles, and what it gets on the samples.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import partial
+from itertools import islice
+
+import msgspec
+
+from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value
+
+SUBMISSIONS = 50  # as at the contests of 2024 and 2025
+_NEVER = float("inf")
+_WHOLE = ""
+
+
+class Budget(StrEnum):
+    """How many submissions a model may hand in for a problem."""
+
+    UNLIMITED = "unlimited"
+    LIMITED = "limited"
+    SINGLE = "single"
+
+
+class Candidate(Value):
+    """A scored submission and what is known about it before it is handed in."""
+
+    result: SubmissionResult
+    target: str | None = None  # the subtask that it aims at; None: the whole problem
+    number: float | None = None  # which of its model's solutions it is
+    time: str = ""
+    length: int = 0  # of the reasoning, or of all that was generated
+    tokened: bool = False
+
+    @property
+    def samples(self) -> float:
+        """The score on the samples: the subtask that is worth nothing. 0 where there is none."""
+        return next((part.exact_score for part in self.result.subtasks if not part.points), 0.0)
+
+    @property
+    def order(self) -> tuple[float, str, tuple[tuple[str, int], ...]]:
+        """When it was handed in, as far as rows tell: they are written in order of judging."""
+        number = _NEVER if self.number is None else self.number
+        return number, self.time, _natural(self.result.key)
+
+
+def _natural(key: str) -> tuple[tuple[str, int], ...]:
+    """Keys that end in numbers are in the order of the numbers."""
+    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", key))
+
+
+def bare(result: SubmissionResult) -> SubmissionResult:
+    """A result without its tests: many are held at a time."""
+    parts = tuple(msgspec.structs.replace(part, test_results=()) for part in result.subtasks)
+    return msgspec.structs.replace(result, subtasks=parts, tests=(), compile_output="", confinement={})
+
+
+# --- so many of them ---------------------------------------------------------------------------------
+
+
+def limited(candidates: Iterable[Candidate], submissions: int = SUBMISSIONS) -> list[Candidate]:
+    """The first so many of the rounds."""
+    return list(islice(in_rounds(candidates), submissions))
+
+
+def in_rounds(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """All that would be handed in, in order: round the subtasks from the last to the first, one for each.
+
+    A subtask that was solved is left out from then on, so it uses up nothing more. Of those that aim at the
+    same subtask the first is the one with the most on the samples, then the longest. What does not compile
+    is not handed in, nor what aims at a subtask of no points.
+    """
+    queues = _queues(candidates)
+    solved: set[str] = set()
+    while queues:
+        for target in list(queues):
+            if _is_solved(target, queues[target][-1], solved):
+                del queues[target]
+                continue
+            chosen = queues[target].pop()
+            if not queues[target]:
+                del queues[target]
+            solved.update(_full(chosen.result))
+            yield chosen
+
+
+def _queues(candidates: Iterable[Candidate]) -> dict[str | None, list[Candidate]]:
+    """By target, in the order of a round; the next one of each is the last of its list."""
+    groups: dict[str | None, list[Candidate]] = {}
+    for candidate in candidates:
+        if candidate.result.compiles:
+            groups.setdefault(aim(candidate), []).append(candidate)
+    some = next(iter(groups.values()), [])
+    order = _targets(some[0].result.subtasks) if some else []
+    return {target: sorted(groups[target], key=rank, reverse=True) for target in order if target in groups}
+
+
+def _targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
+    """The whole problem first, then its subtasks from the last to the first."""
+    return [None, *(part.subtask for part in reversed(subtasks) if part.points)]
+
+
+def aim(candidate: Candidate) -> str | None:
+    """The subtask that it aims at, if the problem has that one."""
+    names = {part.subtask for part in candidate.result.subtasks}
+    return candidate.target if candidate.target in names else None
+
+
+def rank(candidate: Candidate) -> tuple[float, int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+    """Lowest first: most on the samples, then longest, then first come."""
+    return -candidate.samples, -candidate.length, candidate.order
+
+
+def _full(result: SubmissionResult) -> list[str]:
+    """The subtasks with full marks; without subtasks the problem itself is one, of no name."""
+    if not result.subtasks:
+        return [_WHOLE] if result.points >= 1 else []
+    return [part.subtask for part in result.subtasks if part.exact_score >= 1]
+
+
+def _is_solved(target: str | None, some: Candidate, solved: set[str]) -> bool:
+    if target is not None:
+        return target in solved
+    parts = [part.subtask for part in some.result.subtasks if part.points]
+    return solved.issuperset(parts or [_WHOLE])
+
+
+# --- one of them -------------------------------------------------------------------------------------
+
+
+def single(candidates: Iterable[Candidate]) -> Candidate | None:
+    """The first solution of those that aim highest: at the whole problem, else at its last subtask.
+
+    Whatever it is worth, also if it does not compile.
+    """
+    return min(candidates, key=_single_rank, default=None)
+
+
+def _single_rank(candidate: Candidate) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+    order = _targets(candidate.result.subtasks)
+    target = aim(candidate)
+    return (order.index(target) if target in order else len(order)), candidate.order
+
+
+# --- one by one --------------------------------------------------------------------------------------
+
+
+class Pool:
+    """A model's submissions for one problem, gone through one by one; keeps only what a selection may need.
+
+    However many there are, at most twice the limit is held for each subtask.
+    """
+
+    def __init__(self, submissions: int = SUBMISSIONS) -> None:
+        self._submissions = submissions
+        self._queues: dict[str | None, list[Candidate]] = {}
+        self._leaders: dict[str, Candidate] = {}
+        self._single: Candidate | None = None
+
+    def add(self, candidate: Candidate) -> None:
+        candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
+        self._lead(candidate)
+        self._single = single([candidate] if self._single is None else [self._single, candidate])
+        if candidate.result.compiles:
+            queue = self._queues.setdefault(aim(candidate), [])
+            queue.append(candidate)
+            if len(queue) >= 2 * self._submissions:
+                queue.sort(key=rank)
+                del queue[self._submissions :]
+
+    def _lead(self, new: Candidate) -> None:
+        """The few that decide in every mode of scoring: the best of each kind, and the last."""
+        self._keep("best", new, _best)
+        if new.tokened:
+            self._keep("tokened", new, _best)
+        last = self._leaders.get("last", new)
+        self._leaders["last"] = max(last, new, key=lambda one: one.order)
+        for place in range(len(new.result.subtasks)):
+            self._keep(f"subtask {place}", new, partial(_best_part, place))
+
+    def _keep(self, name: str, new: Candidate, rank: Callable[[Candidate], tuple[float | str, ...]]) -> None:
+        self._leaders[name] = min(self._leaders.get(name, new), new, key=rank)
+
+    def chosen(self, budget: Budget) -> list[Candidate]:
+        """What would have been handed in, in order; of an unlimited number only those that can decide."""
+        match budget:
+            case Budget.UNLIMITED:
+                distinct = {one.result.key: one for one in self._leaders.values()}
+                return sorted(distinct.values(), key=lambda one: one.order)
+            case Budget.LIMITED:
+                return limited([one for queue in self._queues.values() for one in queue], self._submissions)
+            case Budget.SINGLE:
+                return [self._single] if self._single else []
+
+
+def _best(candidate: Candidate) -> tuple[float | str, ...]:
+    return -candidate.result.points, candidate.result.key
+
+
+def _best_part(place: int, candidate: Candidate) -> tuple[float | str, ...]:
+    part = candidate.result.subtasks[place]
+    return -part.weighted_score, -part.exact_score, candidate.result.key

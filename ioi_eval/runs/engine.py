@@ -1,0 +1,96 @@
+"""The engine of a run: which one and how it is used, as a value, and what makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.registry import EMBEDDED, EngineSetup, find
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import JobShape
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
+from ioi_eval.runs.events import ServersFound
+from ioi_eval.store import Store
+
+if TYPE_CHECKING:
+    from ioi_eval.engines.piston import EndpointReport
+
+
+class EngineChoice(Value):
+    """Which engine, and how it is to be used."""
+
+    text: str = EMBEDDED
+    slots: int | None = None  # None: one per core here; on servers, all they have
+    per_endpoint: int | None = None
+    same_compiler: bool = False
+    job: JobShape = "auto"
+    token: Secret = Secret()
+    allow_unconfined: bool = False
+
+    @property
+    def remote(self) -> bool:
+        return self.text != EMBEDDED
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """For the reader of a report."""
+        return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
+
+
+class Opening(NamedTuple):
+    """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
+
+    engine: Engine | Transport
+    trusted: Engine | Transport | None = None
+
+
+def open_engine(choice: EngineChoice, store: Store) -> Opening:
+    here = EngineSetup(text=EMBEDDED, store=store, allow_unconfined=choice.allow_unconfined)
+    engine = find(choice.text)(
+        msgspec.structs.replace(
+            here,
+            text=choice.text,
+            slots=choice.slots,
+            per_endpoint=choice.per_endpoint,
+            same_compiler=choice.same_compiler,
+            token=choice.token,
+        )
+    )
+    return Opening(engine, find(EMBEDDED)(here) if choice.remote else None)
+
+
+def servers_found(engine: Engine | Transport) -> ServersFound | None:
+    """Return what a user should know of the servers of an engine that was entered; None where it has none."""
+    from ioi_eval.engines.piston import PistonEngine, differences
+
+    if not isinstance(engine, PistonEngine):
+        return None
+    reports = engine.reports
+    used = [report for report in reports if report.reachable and report.url not in engine.left_out]
+    refuse_unfit(used)
+    return ServersFound(
+        servers=len(reports),
+        used=len(used),
+        slots=engine.slots,
+        unreachable=tuple(report.reason for report in reports if not report.reachable),
+        left_out=dict(engine.left_out),
+        differences=tuple(differences(used)),
+    )
+
+
+def refuse_unfit(used: Sequence[EndpointReport]) -> None:
+    """Raise InputError where not one server can judge, as the doctor says: every row would fail there."""
+    lacking = [[line for line in report.findings if line.ok is False] for report in used]
+    if not lacking or not all(lacking):
+        return
+    first = used[0].url if len(used) == 1 else f"{used[0].url} and {len(used) - 1} more"
+    what = "; ".join(f"{line.name} {line.detail}" for line in lacking[0])
+    raise InputError(
+        f"submissions cannot be judged there: {what}",
+        where=first,
+        remedy="; ".join(dict.fromkeys(line.remedy for line in lacking[0] if line.remedy)),
+    )

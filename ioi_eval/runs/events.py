@@ -1,0 +1,109 @@
+"""What a use case reports while it works: small frozen values for bars, logs and metrics to subscribe to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ioi_eval.engines.conditions import Condition
+from ioi_eval.model.values import Value, Verdict
+from ioi_eval.store.limits import MeasuredLimit
+
+
+class RunStarted(Value):
+    total: int | None  # None: the submissions come from a stream of unknown length
+    skipped: int  # of these, how many have their result already
+
+
+class SubmissionJudged(Value):
+    """A result is in the journal."""
+
+    key: str
+    problem_id: str
+    status: Verdict
+    points: float
+    verdicts: Mapping[Verdict, int]  # of its tests
+    tests: int  # that ran for it: none where the result is that of an equal submission
+    repeated: bool = False
+
+
+class SubmissionFailed(Value):
+    """The judge could not say; the reason is in the journal."""
+
+    key: str
+    problem_id: str
+    reason: str
+
+
+class RunSummary(Value):
+    """What one call did. Earlier calls on the same journal are in `skipped` only."""
+
+    skipped: int = 0
+    judged: int = 0  # all that got a result, repeated ones among them
+    repeated: int = 0
+    failed: int = 0
+    tests: int = 0
+    verdicts: Mapping[Verdict, int] = {}  # of submissions
+
+
+class RunFinished(Value):
+    summary: RunSummary
+
+
+class ReferencesStarted(Value):
+    """A benchmark's own solutions are judged next, by a run of its own."""
+
+    most: int  # solutions of a problem
+    problems: int
+
+
+class EngineStarting(Value):
+    """From here to `EngineStopped` the call ends cleanly when it is cancelled; in between it awaits."""
+
+    engine: str
+
+
+class ServersFound(Value):
+    """What the engine's servers said when it was opened."""
+
+    servers: int
+    used: int
+    slots: int
+    unreachable: tuple[str, ...]  # why, of each
+    left_out: Mapping[str, str]  # why, by address
+    differences: tuple[Condition, ...]
+
+
+class LimitMeasured(Value):
+    """A problem's own solutions set its time limit."""
+
+    limit: MeasuredLimit
+
+
+class Overloaded(Value):
+    """Programs have waited longer for processors and disks than they computed. Told once; verdicts hold."""
+
+    waited: float  # seconds, of all tests so far
+    computed: float
+
+
+class EngineStopped(Value):
+    """All that the engine had here is cleaned up."""
+
+
+Event = (
+    RunStarted
+    | SubmissionJudged
+    | SubmissionFailed
+    | RunFinished
+    | ReferencesStarted
+    | EngineStarting
+    | ServersFound
+    | LimitMeasured
+    | Overloaded
+    | EngineStopped
+)
+OnEvent = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """Take an event where nobody listens."""

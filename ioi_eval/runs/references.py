@@ -1,0 +1,327 @@
+"""A dataset's own solutions, judged: whether its tests and its comparison take what it calls right.
+
+Datasets compare outputs word by word or byte by byte where many answers are right, have tests that nothing
+passes, and solutions for a Python of long ago. A problem is reliable where a solution passes and none is
+called wrong. One that crashes or is too slow here says nothing: it may miss its own time's interpreter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.benchmarks.loaded import Loaded
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
+from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.reports.document import counted
+from ioi_eval.rules.scoring import submission_status
+from ioi_eval.runs.events import Event, OnEvent, ReferencesStarted
+from ioi_eval.runs.runner import Judging, run
+from ioi_eval.runs.work import RunOptions, judging
+from ioi_eval.store import Store
+from ioi_eval.store.files import replace
+from ioi_eval.store.rows import bounded, result_of
+
+REFERENCES = "references.json"
+LEFT_OUT = "its own solutions do not pass"
+MOST = 3  # solutions of a problem, where the user does not say
+_RIGHT = "correct"  # as the benchmarks call what their datasets call right
+_WRONG = frozenset({Verdict.WA, Verdict.PA, Verdict.OLE})
+_NONE, _OTHER_LANGUAGES = "the dataset has none", "none is in a language that is known here"
+_VERSION = 1
+_MAX_REASON = 300  # characters
+
+
+class Asked(Value):
+    """What the user wants of a benchmark's own solutions."""
+
+    most: int = 0  # 0: nothing
+    skip: bool = False
+
+    @classmethod
+    def of(cls, validate: bool, most: int | None, skip: bool) -> Asked:
+        wanted = validate or skip or most is not None
+        return cls(most=(most or MOST) if wanted else 0, skip=skip)
+
+    @property
+    def matter(self) -> Mapping[str, Any]:
+        """What of it can change results."""
+        return {"skip_unreliable": self.most} if self.skip else {}
+
+
+class Reliability(StrEnum):
+    RELIABLE = "reliable"
+    UNRELIABLE = "unreliable"
+    UNKNOWN = "unknown"  # the dataset has no solution of it, or none could be judged
+
+
+class Reference(Value, kw_only=True):
+    """What became of one solution."""
+
+    solution: str
+    language: str
+    status: Verdict | None = None  # None: it could not be judged
+    passed: int = 0
+    total: int = 0
+    test: str = ""  # the first that it did not pass
+    reason: str = ""
+
+
+class ProblemReferences(Value, kw_only=True):
+    problem: str
+    reliability: Reliability
+    references: tuple[Reference, ...] = ()
+    others: int = 0  # solutions that are called right and were not judged: too many, or in no known language
+    note: str = ""  # why there are none
+
+
+class References(Value, kw_only=True):
+    """references.json of a run's folder."""
+
+    version: int = _VERSION
+    most: int  # solutions of a problem that were to be judged
+    problems: tuple[ProblemReferences, ...]
+
+    def labels(self, reliability: Reliability) -> tuple[str, ...]:
+        return tuple(one.problem for one in self.problems if one.reliability is reliability)
+
+
+def write_references(folder: Path, found: References) -> Path:
+    replace(folder / REFERENCES, [msgspec.json.format(msgspec.json.encode(found)), b"\n"])
+    return folder / REFERENCES
+
+
+async def judge_references(
+    judge: Judging,
+    problems: Mapping[str, Problem],
+    solutions: Callable[[str], tuple[Solution, ...]],
+    *,
+    store: Store,
+    most: int,
+    workers: int | Callable[[], int],
+    fresh: bool = False,
+    prepare: Callable[[Problem], Awaitable[object]] | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> References:
+    """Judges at most `most` solutions of each problem, given by label, that are called right.
+
+    What became of one is remembered in `store` for as long as its problem stays as it is; `fresh` judges it
+    again.
+    """
+    asked = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
+    submissions = {one.key: one for ask in asked for one in ask.submissions()}
+    memory = _Memory(store, _keys(submissions.values(), fingerprint(problems)), fresh=fresh)
+    if submissions.keys() - memory.done:
+        wanted = list(submissions.values())
+        await run(judge, problems, wanted, memory, workers=workers, prepare=prepare, on_event=on_event)
+    return References(most=most, problems=tuple(ask.outcome(memory) for ask in asked))
+
+
+def with_references(problems: Loaded, most: int) -> tuple[Problems, dict[str, int]]:
+    """The problems with solutions of their dataset, at most `most` of them of each kind.
+
+    Beside them, how many solutions are left out, by reason. Problems that cannot be judged are, too.
+    """
+    left_out = Counter[str]()
+    taken = [
+        msgspec.structs.replace(problem, solutions=tuple(_taken(problems.references(label), most, left_out)))
+        for label, problem in problems.items()
+        if not problem.unusable
+    ]
+    left_out.update(f"problems ({one.unusable})" for one in problems.values() if one.unusable)
+    return Problems(taken), dict(left_out)
+
+
+def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> Iterator[Solution]:
+    kinds = Counter[str]()
+    for one in solutions:
+        if not _is_known(one.language):
+            left_out["solutions in a language that is not known here"] += 1
+        elif kinds[one.expected] == most:
+            left_out[f"solutions beyond the first {most}"] += 1
+        else:
+            kinds[one.expected] += 1
+            yield one
+
+
+async def check_references(
+    problems: Problems, asked: Asked, options: RunOptions, store: Store, tell: OnEvent
+) -> References | None:
+    """None where nobody asked. Cancelled, it leaves what was judged in the store."""
+    if not asked.most:
+        return None
+    if not isinstance(problems, Loaded):
+        raise InputError(
+            "only a benchmark has solutions of its own to check first",
+            field="--validate-references",
+            remedy="Packages are checked with `ioi-eval validate`",
+        )
+    tell(ReferencesStarted(most=asked.most, problems=len(problems)))
+    async with judging(options, store, tell) as (scorer, workers):
+        return await judge_references(
+            scorer.judge,
+            problems,
+            problems.references,
+            store=store,
+            most=asked.most,
+            workers=workers,
+            fresh=options.fresh,
+            prepare=scorer.prepare,
+            on_event=tell,
+        )
+
+
+def reliable(problems: Problems, found: References | None, asked: Asked) -> Problems:
+    """The problems that are to be judged."""
+    if found is None or not asked.skip or not isinstance(problems, Loaded):
+        return problems
+    return problems.without(found.labels(Reliability.UNRELIABLE), LEFT_OUT)
+
+
+def conclusion(found: References, asked: Asked) -> str:
+    numbers = {one: len(found.labels(one)) for one in Reliability}
+    left_out = " (left out)" if asked.skip and numbers[Reliability.UNRELIABLE] else ""
+    return (
+        f"up to {found.most} of each of {counted(len(found.problems), 'problem')} judged: "
+        f"{numbers[Reliability.RELIABLE]} reliable, {numbers[Reliability.UNRELIABLE]} unreliable{left_out}, "
+        f"{numbers[Reliability.UNKNOWN]} unknown"
+    )
+
+
+# --- what is asked -----------------------------------------------------------------------------------
+
+
+class _Solutions(Value):
+    """The solutions of one problem that are to be judged."""
+
+    label: str
+    solutions: tuple[Solution, ...] = ()
+    others: int = 0
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, label: str, problem: Problem, solutions: Callable[[str], tuple[Solution, ...]], most: int
+    ) -> _Solutions:
+        if problem.unusable:
+            return cls(label=label, note=problem.unusable)
+        try:
+            right = [one for one in solutions(label) if one.expected == _RIGHT]
+        except InputError as error:  # of this row alone
+            return cls(label=label, note=str(error))
+        chosen = tuple(one for one in right if _is_known(one.language))[:most]
+        why = _OTHER_LANGUAGES if right else _NONE
+        others = len(right) - len(chosen)
+        return cls(label=label, solutions=chosen, others=others, note="" if chosen else why)
+
+    def submissions(self) -> Iterator[Submission]:
+        for one in self.solutions:
+            key = _key(self.label, one)
+            yield Submission(key=key, problem_id=self.label, code=one.code, language=one.language)
+
+    def outcome(self, memory: _Memory) -> ProblemReferences:
+        found = tuple(memory.reference(_key(self.label, one), one) for one in self.solutions)
+        return ProblemReferences(
+            problem=self.label,
+            reliability=reliability(found),
+            references=found,
+            others=self.others,
+            note=self.note,
+        )
+
+
+def _key(label: str, solution: Solution) -> str:
+    return f"{label}/{solution.expected}/{solution.name}"
+
+
+def _is_known(language: str) -> bool:
+    try:
+        find_language(language)
+    except InputError:
+        return False
+    return True
+
+
+def reliability(references: Iterable[Reference]) -> Reliability:
+    statuses = {one.status for one in references if one.status is not None}
+    if not statuses:
+        return Reliability.UNKNOWN
+    passes = Verdict.AC in statuses and not statuses & _WRONG
+    return Reliability.RELIABLE if passes else Reliability.UNRELIABLE
+
+
+# --- what is known -----------------------------------------------------------------------------------
+
+
+def _keys(submissions: Iterable[Submission], fingerprints: Mapping[str, str]) -> dict[str, str]:
+    """Where in the store it is remembered what became of each submission."""
+    return {one.key: _place(one, fingerprints[one.problem_id]) for one in submissions}
+
+
+def _place(submission: Submission, problem: str) -> str:
+    made_of = ["reference", _VERSION, version("ioi-eval"), problem, submission.language, submission.code]
+    return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
+
+
+class _Memory:
+    """Takes the rows of a run, and keeps in the store what they say. A runner's journal."""
+
+    def __init__(self, store: Store, keys: Mapping[str, str], *, fresh: bool) -> None:
+        self._store, self._keys = store, keys
+        self._known: dict[str, Reference] = {}
+        self._failures: dict[str, str] = {}
+        if not fresh:
+            self._known = {key: found for key, place in keys.items() if (found := self._read(place))}
+
+    @property
+    def done(self) -> Set[str]:
+        return self._known.keys()
+
+    def find(self, identity: str) -> dict[str, Any] | None:
+        return None
+
+    def begin(self) -> None:
+        pass
+
+    def record(self, row: Mapping[str, Any]) -> None:
+        found = _reference(result_of(row))
+        self._known[row["key"]] = found
+        place = self._keys[row["key"]]
+        self._store.remove(place)
+        self._store.put(place, msgspec.json.encode(found))
+
+    def fail(self, row: Mapping[str, Any]) -> None:
+        self._failures[row["key"]] = row["reason"]
+
+    def reference(self, key: str, solution: Solution) -> Reference:
+        unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
+        found = self._known.get(key, unjudged)
+        return msgspec.structs.replace(found, solution=solution.name, language=solution.language)
+
+    def _read(self, place: str) -> Reference | None:
+        path = self._store.get(place)
+        return None if path is None else msgspec.json.decode(path.read_bytes(), type=Reference)
+
+
+def _reference(result: SubmissionResult) -> Reference:
+    """Nameless: equal solutions share it."""
+    missed = next((test for test in result.tests if test.status is not Verdict.AC), None)
+    reason = (missed.feedback if missed else "") if result.compiles else result.compile_output
+    return Reference(
+        solution="",
+        language="",
+        status=submission_status(result),
+        passed=sum(test.status is Verdict.AC for test in result.tests),
+        total=len(result.tests),
+        test=missed.test_name if missed and result.compiles else "",
+        reason=bounded(reason, _MAX_REASON),
+    )

@@ -1,0 +1,318 @@
+"""Many submissions through one judge: so many at a time, equal ones once, every result written at once.
+
+Nothing is kept but keys and what is being judged, so a dump may be of any size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import Counter
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Set, Sized
+from typing import Any, Protocol
+
+import msgspec
+
+from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
+from ioi_eval.rules import scoring
+from ioi_eval.runs.events import (
+    Event,
+    Overloaded,
+    RunFinished,
+    RunStarted,
+    RunSummary,
+    SubmissionFailed,
+    SubmissionJudged,
+)
+from ioi_eval.store import rows
+
+_MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
+_HIRING = 1.0  # seconds between two questions whether more workers are wanted
+_TELLING = 2.0  # seconds of computing before anything is said of crowding: short programs wait by chance
+_NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
+
+
+class Judging(Protocol):
+    """What the runner needs of a judge. It raises JudgeFailure where it cannot say."""
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult: ...
+
+
+class Recording(Protocol):
+    """What the runner needs of a journal."""
+
+    @property
+    def done(self) -> Set[str]: ...
+
+    def find(self, identity: str) -> dict[str, Any] | None: ...
+
+    def begin(self) -> None: ...
+
+    def record(self, row: Mapping[str, Any]) -> None: ...
+
+    def fail(self, row: Mapping[str, Any]) -> None: ...
+
+
+# --- the run -----------------------------------------------------------------------------------------
+
+
+async def run(
+    judge: Judging,
+    problems: Mapping[str, Problem],
+    submissions: Iterable[Submission] | AsyncIterable[Submission],
+    journal: Recording,
+    *,
+    workers: int | Callable[[], int],
+    prepare: Callable[[Problem], Awaitable[object]] | None = None,
+    limited: Callable[[Problem], Awaitable[Problem]] | None = None,
+    expected: int | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> RunSummary:
+    """Judges every submission that the journal has no result of.
+
+    `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
+    that is there twice, or a problem whose sources `prepare` finds unusable then ends the run before it
+    wrote anything. Those that come one by one, from a model that is still writing, are judged as they come;
+    `expected` says how many. Cancelled at any moment, the journal holds whole results and the next run
+    continues. `limited` gives a problem the limits that it is judged with.
+    `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
+    """
+    if isinstance(workers, int) and workers < 1:
+        raise InputError(
+            f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
+        )
+    this = _Run(judge, problems, journal, limited, on_event or (lambda event: None))
+    needed, source = this.survey(submissions, expected), _Source(submissions)
+    try:
+        if prepare is not None:
+            async with asyncio.TaskGroup() as group:
+                for problem in needed:
+                    group.create_task(_prepared(prepare, problem))
+        crew = set[asyncio.Task[None]]()
+        async with asyncio.TaskGroup() as group:
+            while not any(member.done() for member in crew):  # until one finds no work
+                size = workers if isinstance(workers, int) else max(1, workers())
+                crew |= {group.create_task(this.work(source)) for _ in range(size - len(crew))}
+                again = None if isinstance(workers, int) else _HIRING
+                await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
+    except BaseExceptionGroup as errors:
+        if (unusable := _first_input_error(errors)) is not None:
+            raise unusable from None
+        raise
+    return this.finish()
+
+
+class _Source:
+    """Submissions, one at a time, for all workers. At a stream one of them waits, and the others for it."""
+
+    def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
+        self._seen = set[str]()
+        self._rows: Iterator[Submission] | None = None
+        if isinstance(submissions, Iterable):
+            self._rows = iter(submissions)
+        else:
+            self._stream, self._turn = aiter(submissions), asyncio.Lock()
+
+    async def next(self) -> Submission | None:
+        if self._rows is not None:
+            found = next(self._rows, None)
+        else:
+            async with self._turn:
+                found = await anext(self._stream, None)
+        if found is not None:
+            _check_new(found.key, self._seen)
+        return found
+
+
+def _check_new(key: str, seen: set[str]) -> None:
+    if key in seen:
+        raise InputError(
+            f"the key {key!r} is there twice",
+            field="key",
+            remedy="Give every row an id of its own, or leave the id column out",
+        )
+    seen.add(key)
+
+
+class _Claim:
+    """A submission that is being judged, and those that are equal to it and came meanwhile."""
+
+    def __init__(self, problem: Problem, identity: str) -> None:
+        self.problem, self.identity = problem, identity
+        self.waiting: list[Submission] = []
+        self.over = asyncio.Event()
+
+
+class _Run:
+    """The state of one call of `run`."""
+
+    def __init__(
+        self,
+        judge: Judging,
+        problems: Mapping[str, Problem],
+        journal: Recording,
+        limited: Callable[[Problem], Awaitable[Problem]] | None,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._judge, self._problems, self._journal, self._tell = judge, problems, journal, tell
+        self._limited = limited
+        self._claims: dict[str, _Claim] = {}  # by identity
+        self._numbers: Counter[str] = Counter()
+        self._verdicts: Counter[Verdict] = Counter()
+        self._crowding = Crowding()
+
+    # --- before ---
+
+    def survey(
+        self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected: int | None
+    ) -> list[Problem]:
+        """Looks through all that can be looked through twice; returns the problems that have work to do."""
+        if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
+            self._tell(RunStarted(total=expected, skipped=len(self._journal.done)))
+            return []
+        seen = set[str]()
+        skipped = 0
+        needed = dict[str, Problem]()
+        for submission in submissions:
+            _check_new(submission.key, seen)
+            problem = self._problem(submission)
+            if submission.key in self._journal.done:
+                skipped += 1
+            else:
+                needed[submission.problem_id] = problem
+        self._tell(RunStarted(total=len(seen), skipped=skipped))
+        return list(needed.values())
+
+    def _problem(self, submission: Submission) -> Problem:
+        problem = self._problems.get(submission.problem_id)
+        if problem is None:
+            raise InputError(
+                f"unknown problem {submission.problem_id!r}",
+                where=f"submission {submission.key}",
+                field="problem_id",
+                remedy=f"There are: {', '.join(sorted(self._problems)) or 'none'}",
+            )
+        return problem
+
+    # --- meanwhile ---
+
+    async def work(self, source: _Source) -> None:
+        """One worker. All take from one source: no more submissions are in memory than are worked on.
+
+        From an answer to the last row that it goes to nothing is awaited: no cancel comes between.
+        """
+        while (submission := await source.next()) is not None:
+            if (claim := await self._claimed(submission)) is None:
+                continue
+            problem = claim.problem
+            try:
+                judged = problem if self._limited is None else await self._limited(problem)
+                result = await self._judge.judge(judged, submission)
+            except (JudgeFailure, EngineError) as error:
+                for one in (submission, *claim.waiting):
+                    self._fail(problem, one, error)
+            else:
+                self._record(problem, submission, result)
+                for one in claim.waiting:
+                    self._record(problem, one, result, repeated=True)
+            finally:
+                del self._claims[claim.identity]
+                claim.over.set()
+
+    async def _claimed(self, submission: Submission) -> _Claim | None:
+        """Return None where nothing is to be judged: it is done, or an equal one is or will be."""
+        if submission.key in self._journal.done:
+            self._numbers["skipped"] += 1
+            await asyncio.sleep(0)  # a long way through rows that are done can be cancelled
+            return None
+        problem = self._problem(submission)
+        identity = rows.identity(problem, submission)
+        while (other := self._claims.get(identity)) is not None:
+            if len(other.waiting) < _MAX_WAITING:  # they are held in memory
+                other.waiting.append(submission)
+                return None
+            await other.over.wait()
+        if (row := self._journal.find(identity)) is not None:
+            self._record(problem, submission, rows.result_of(row), repeated=True)
+            await asyncio.sleep(0)
+            return None
+        claim = self._claims[identity] = _Claim(problem, identity)
+        return claim
+
+    def _record(
+        self, problem: Problem, submission: Submission, result: SubmissionResult, *, repeated: bool = False
+    ) -> None:
+        # Equal code may come from generations that were not equal, by other repairs.
+        own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
+        self._journal.record(rows.result_row(submission, problem, own))
+        event = _judged(own, repeated)
+        self._numbers.update(judged=1, repeated=int(repeated), tests=event.tests)
+        self._verdicts[event.status] += 1
+        self._tell(event)
+        if not repeated and (overloaded := self._crowding.add(result)) is not None:
+            self._tell(overloaded)
+
+    def _fail(self, problem: Problem, submission: Submission, error: JudgeFailure | EngineError) -> None:
+        failure = error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase="engine")
+        self._journal.fail(rows.failure_row(submission, failure, problem))
+        self._numbers["failed"] += 1
+        self._tell(
+            SubmissionFailed(key=submission.key, problem_id=submission.problem_id, reason=str(failure))
+        )
+
+    # --- after ---
+
+    def finish(self) -> RunSummary:
+        self._journal.begin()  # a run of no rows is a run too
+        summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
+        self._tell(RunFinished(summary=summary))
+        return summary
+
+
+class Crowding:
+    """Adds up what tests waited and computed, and says once that the waiting has become more."""
+
+    def __init__(self) -> None:
+        self._waited = self._computed = 0.0
+        self._told = False
+
+    def add(self, result: SubmissionResult) -> Overloaded | None:
+        self._waited += math.fsum(test.waited_time or 0.0 for test in result.tests)
+        self._computed += math.fsum(test.cpu_time or 0.0 for test in result.tests)
+        if self._told or self._computed < _TELLING or self._waited <= self._computed:
+            return None
+        self._told = True
+        return Overloaded(waited=self._waited, computed=self._computed)
+
+
+def _judged(result: SubmissionResult, repeated: bool) -> SubmissionJudged:
+    verdicts = Counter(test.status for test in result.tests)
+    ran = sum(number for status, number in verdicts.items() if status not in _NOT_RUN)
+    return SubmissionJudged(
+        key=result.key,
+        problem_id=result.problem_id,
+        status=scoring.submission_status(result),
+        points=result.points,
+        verdicts=verdicts,
+        tests=0 if repeated else ran,
+        repeated=repeated,
+    )
+
+
+async def _prepared(prepare: Callable[[Problem], Awaitable[object]], problem: Problem) -> None:
+    # Where the machine is at fault and not the problem, each of its submissions will say so in its row.
+    with contextlib.suppress(JudgeFailure, EngineError):
+        await prepare(problem)
+
+
+def _first_input_error(errors: BaseExceptionGroup[BaseException]) -> InputError | None:
+    """Return unusable input as itself: it is said in one line, not as a group."""
+    matching = errors.subgroup(InputError)
+    while matching is not None:
+        first = matching.exceptions[0]
+        if isinstance(first, InputError):
+            return first
+        matching = first if isinstance(first, BaseExceptionGroup) else None
+    return None

@@ -1,0 +1,95 @@
+"""A source of problems: packages on disk, a benchmark by its name, or a file of a benchmark's rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.benchmarks import (
+    Benchmark,
+    BenchmarkOptions,
+    DumpOptions,
+    Loaded,
+    benchmarks,
+    find_benchmark,
+    load,
+    of_columns,
+)
+from ioi_eval.benchmarks.row_files import column_names
+from ioi_eval.model.errors import InputError
+from ioi_eval.problems import Package, Problems, check_problems, load_problems
+from ioi_eval.problems.fields import nearest
+from ioi_eval.reports.document import counted
+from ioi_eval.store import Store
+
+_FILES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
+
+
+def open_source(
+    source: str, options: BenchmarkOptions, store: Store, mentioned: Callable[[], Collection[str] | None]
+) -> Problems:
+    """The problems of a source. Of a benchmark only those that are mentioned are made; None: all."""
+    benchmark = benchmark_of(source)
+    if benchmark is None:
+        _check_unused(options)
+        return load_problems(source, cache=store.root / "packages", only=options.problems)
+    if Path(source).suffix.lower() in _FILES:
+        options = msgspec.structs.replace(options, dataset=source)
+    return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
+
+
+def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:
+    """Every problem of a source with what is wrong with it. Of a benchmark the first fault is raised."""
+    benchmark = benchmark_of(source)
+    if benchmark is None:
+        _check_unused(options)
+        wanted = options.problems
+        packages = check_problems(source, cache=store.root / "packages")
+        return tuple(one for one in packages if not wanted or one.problem is None or one.problem.id in wanted)
+    with closing(open_source(source, options, store, lambda: None)) as problems:
+        good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
+        left_out = problems.left_out if isinstance(problems, Loaded) else {}
+    broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
+    notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
+    notes += tuple(f"{counted(number, 'problem')} nobody can judge: {why}" for why, number in broken.items())
+    return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
+
+
+def benchmark_of(source: str) -> Benchmark | None:
+    """None where the source is a folder or a zip. A folder of a benchmark's name is written as ./name."""
+    path = Path(source)
+    if source in {benchmark.name for benchmark in benchmarks()}:
+        return find_benchmark(source)
+    if path.is_file() and path.suffix.lower() in _FILES:
+        return of_columns(column_names(path), where=source)
+    if path.exists() or "/" in source or path.suffix:
+        return None
+    try:
+        return find_benchmark(source)
+    except InputError as error:
+        known = tuple(benchmark.name for benchmark in benchmarks())
+        problem = f"no folder or file {source!r}, and no benchmark of that name"
+        raise InputError(problem, remedy=nearest(source, known)) from error
+
+
+def language_of(source: str | None) -> str:
+    """Of rows that do not say: the benchmark's, where the source is one."""
+    benchmark = None if source is None else benchmark_of(source)
+    return DumpOptions().language if benchmark is None else benchmark.language
+
+
+def _check_unused(options: BenchmarkOptions) -> None:
+    """Options of benchmarks say nothing of packages, where they would be passed over in silence."""
+    plain = msgspec.structs.replace(options, problems=frozenset())
+    for field in msgspec.structs.fields(BenchmarkOptions):
+        if getattr(plain, field.name) != field.default:
+            name = {"tags": "tag", "years": "year"}.get(field.name, field.name).replace("_", "-")
+            raise InputError(
+                "only problems of a benchmark can be chosen by it",
+                field=f"--{name}",
+                remedy="Leave it out, or name a benchmark with --problems",
+            )

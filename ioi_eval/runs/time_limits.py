@@ -1,0 +1,112 @@
+"""Time limits of problems that leave them to their solutions: measured at the first submission."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+
+from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
+from ioi_eval.rules.calibration import with_time_factor
+from ioi_eval.rules.expectations import measured_limit
+from ioi_eval.runs.runner import Judging
+from ioi_eval.store.limits import MeasuredLimit, accepted, identity, is_measured, with_limit
+
+_LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
+_PHASE = "measuring the time limit"
+_REMEDY = "Give the package a time limit"
+_ENDED_WELL = frozenset({Verdict.AC, Verdict.PA})
+
+
+class TimeLimits:
+    """Measures the limits of problems that have none, by `judge`, when they are first asked for.
+
+    `known` are measured limits by `identity`, so that a run that is continued goes on with the limits that
+    it began with; `on_measured` is told of each new one. `factor` is for the other problems: a limit that
+    was measured here knows the hardware.
+    """
+
+    def __init__(
+        self,
+        judge: Judging,
+        known: Mapping[str, MeasuredLimit] | None = None,
+        on_measured: Callable[[str, MeasuredLimit], None] | None = None,
+        *,
+        factor: float = 1.0,
+    ) -> None:
+        self._judge, self._known, self._factor = judge, dict(known or {}), factor
+        self._tell = on_measured or (lambda key, found: None)
+        self._failed: dict[str, JudgeFailure] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def limited(self, problem: Problem) -> Problem:
+        """The problem with its time limit. JudgeFailure where its solutions do not give one."""
+        if not is_measured(problem):
+            return problem if self._factor == 1 else with_time_factor(problem, self._factor)
+        key = identity(problem)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if (failure := self._failed.get(key)) is not None:
+                raise JudgeFailure(
+                    failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
+                )
+            if key not in self._known:
+                self._known[key] = await self._measured(key, problem)
+        return with_limit(problem, self._known[key].cpu_time)
+
+    async def _measured(self, key: str, problem: Problem) -> MeasuredLimit:
+        try:
+            found = await self._measure(problem)
+        except JudgeFailure as failure:
+            self._failed[key] = failure
+            raise
+        self._tell(key, found)
+        return found
+
+    async def _measure(self, problem: Problem) -> MeasuredLimit:
+        """One solution after the other: all that wait for the limit are submissions of the same problem."""
+        roomy = with_limit(problem, _LONGEST)
+        times = list[tuple[float, str, str]]()
+        for solution in accepted(problem):
+            result = await self._judge.judge(roomy, _submission(problem, solution))
+            times.extend(_times(solution, result))
+        if not times:
+            raise _no_measure(problem)
+        slowest, solution_name, test = max(times)
+        multiplier = problem.time_from_solutions or 1.0
+        return MeasuredLimit(
+            problem=problem.id,
+            cpu_time=measured_limit(slowest, multiplier),
+            slowest=slowest,
+            solution=solution_name,
+            test=test,
+            multiplier=multiplier,
+        )
+
+
+def _submission(problem: Problem, solution: Solution) -> Submission:
+    return Submission(
+        key=f"limit of {problem.id}: {solution.name}",
+        problem_id=problem.id,
+        code=solution.code or None,  # files alone: no program
+        language=solution.language,
+        outputs=solution.outputs,
+        files=solution.files,
+    )
+
+
+def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
+    """What a solution took on the tests that it got right. A wrong one differs, and is no hindrance here."""
+    for test in result.tests:
+        if test.status is Verdict.TLE:
+            reason = f"the accepted solution {solution.name} takes longer than {_LONGEST:g} s"
+            raise JudgeFailure(reason, phase=_PHASE, test=test.test_name, remedy=_REMEDY)
+        if test.status in _ENDED_WELL:
+            yield test.cpu_time or 0.0, solution.name, test.test_name
+
+
+def _no_measure(problem: Problem) -> JudgeFailure:
+    return JudgeFailure(
+        f"problem {problem.id} has no time limit, and no accepted solution that a limit could be taken from",
+        phase=_PHASE,
+        remedy=_REMEDY,
+    )

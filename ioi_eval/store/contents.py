@@ -1,0 +1,375 @@
+"""A cache of files on disk under content keys, shared by processes.
+
+What `get` returns is whole: entries are made under temporary names and renamed. Entries used longest ago go
+when the store is over its limit, except those that a process has pinned. Locks are the kernel's, so whatever
+a killed process held is free at once. Nothing is synced to the disk: after a power cut, delete the folder.
+
+    objects/ab/abcd...         an entry that is a file
+    objects/ab/abcd.../        an entry that is a folder: `content` and `size`
+    pins/abcd...               a shared lock on it pins the entry
+    parts/RANDOM/              where one process makes or removes one entry, under the lock on `lock` in it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import math
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+import platformdirs
+
+from ioi_eval.model.errors import InputError
+
+Content = bytes | Path | Callable[[Path], None]
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
+_WRITE = 0o022
+_LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
+_ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
+_UNLOCKED_PART_AGE = 3600.0  # seconds until a part without a lock was surely not just begun
+
+
+def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
+    """A folder that only we can enter, made if need be; `parent` may be writable by all, as TMPDIR is."""
+    base = Path(tempfile.gettempdir()) if parent is None else parent
+    folder = base / (name or f"ioi-eval-{os.geteuid()}")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise InputError("it is no folder", where=str(folder), remedy="Remove it or set TMPDIR")
+    _check_ours(folder, found, others=0o077, remedy="Remove it or set TMPDIR")
+    return folder
+
+
+def default_root(named: str | None) -> Path:
+    """The folder that the user names, else the usual one; where HOME cannot be written, a private one."""
+    if named:
+        return Path(named).expanduser().absolute()
+    usual = platformdirs.user_cache_path("ioi-eval")
+    return usual if _writable(usual) else private_folder()
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+
+
+def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str) -> None:
+    """Whoever may write into a folder decides what we find in it: programs that judge."""
+    owner, mode = found.st_uid, stat.S_IMODE(found.st_mode)
+    if owner == os.geteuid() and not mode & others:
+        return
+    what = "is open to others" if owner == os.geteuid() else "belongs to somebody else"
+    raise InputError(f"it {what} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
+
+
+class Pin:
+    """Keeps an entry, present or to come, from eviction until it is released or the process ends."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path, self._descriptor = path, descriptor
+
+    def release(self) -> None:
+        """May be called more than once."""
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(self._path, descriptor):
+            self._path.unlink()
+        os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    path: Path
+    used: int  # ns
+    size: int
+
+
+class Store:
+    """Files and folders by key below `root`, together about `limit` bytes; None is no limit.
+
+    A path that was returned may vanish unless its key is pinned: pin first, then `get` or `put`.
+    """
+
+    def __init__(self, root: Path, limit: int | None = None) -> None:
+        self.root, self.limit = root.absolute(), limit
+        self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))
+        self._unchecked = 0  # bytes put by us since the store was last measured
+        self._slack = 0  # bytes that may be put until it is measured again
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_ours(self.root, self.root.stat(), others=_WRITE, remedy="Use a folder of your own")
+        for folder in (self._objects, self._pins, self._parts):
+            _public_folder(folder)
+
+    @property
+    def largest(self) -> float:
+        """Bytes that an entry should not exceed, or it would cost too many others."""
+        return math.inf if self.limit is None else self.limit // _LARGEST
+
+    def get(self, key: str) -> Path | None:
+        """The entry, marked as just used; None where there is none."""
+        place = self._place(key)
+        try:
+            os.utime(place)
+        except FileNotFoundError:
+            return None
+        return place / "content" if place.is_dir() else place
+
+    def put(self, key: str, content: Content, *, executable: bool = False) -> Path:
+        """Keeps a file: bytes, a copy of a file, or what a function writes at the path that it is given.
+
+        Where the key has an entry already, that is returned and `content` is not looked at.
+        """
+
+        def make(place: Path) -> int:
+            _write(content, place)
+            place.chmod(0o755 if executable else 0o644)
+            return place.stat().st_size
+
+        return self._added(key, make)
+
+    def folder(self, key: str, fill: Callable[[Path], None]) -> Path:
+        """Keeps a folder: `fill` gets an empty one. Of two that do so at once the first to finish wins."""
+
+        def make(place: Path) -> int:
+            _public_folder(place)
+            _public_folder(place / "content")
+            fill(place / "content")
+            size = _settle(place / "content")
+            (place / "size").write_text(str(size))
+            return size
+
+        return self._added(key, make)
+
+    def pin(self, key: str) -> Pin:
+        """Keeps `key` from eviction by any process. Each pin takes one descriptor."""
+        path = self._pins / self._checked(key)
+        return Pin(path, _lock_shared(path))
+
+    def remove(self, key: str) -> None:
+        """Drops an entry that turned out to be bad, pinned or not."""
+        self._discard(self._place(key))
+
+    def size(self) -> int:
+        """Bytes of all entries."""
+        return sum(entry.size for entry in self._entries())
+
+    # --- adding --------------------------------------------------------------------------------------
+
+    def _added(self, key: str, make: Callable[[Path], int]) -> Path:
+        with self.pin(key):  # the eviction below must not take what we are about to return
+            found = self.get(key)
+            if found is None:
+                with self._part() as part:
+                    size = make(part / "entry")
+                    self._publish(part / "entry", self._place(key))
+                self._make_room(size)
+                found = self.get(key)
+        if found is None:
+            raise FileNotFoundError(f"{self._place(key)} was removed while it was being made")
+        return found
+
+    def _publish(self, made: Path, place: Path) -> None:
+        _public_folder(place.parent)
+        try:
+            made.rename(place)
+        except OSError:
+            if not place.is_dir():  # a folder that somebody else put there first is as good as ours
+                raise
+
+    @contextlib.contextmanager
+    def _part(self) -> Iterator[Path]:
+        """A folder for one unfinished entry. We hold its lock; when we are gone, anybody may remove it."""
+        part = self._parts / secrets.token_hex(8)
+        _public_folder(part)
+        descriptor = _opened(part / "unlocked")
+        try:
+            _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (part / "unlocked").rename(part / "lock")  # so that nobody finds it without its lock
+            yield part
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            os.close(descriptor)
+
+    # --- removing ------------------------------------------------------------------------------------
+
+    def _make_room(self, added: int) -> None:
+        """Measures the store now and then: the nearer to the limit, the more often."""
+        self._unchecked += added
+        if self.limit is None or self._unchecked < self._slack:
+            return
+        descriptor = _opened(self.root / "eviction")
+        try:
+            if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                self._remove_dead_parts()
+                self._unchecked, self._slack = 0, (self.limit - self._evict(self.limit)) // 2
+        finally:
+            os.close(descriptor)
+
+    def _evict(self, limit: int) -> int:
+        """Removes what was used longest ago until there is room again; the bytes that are left."""
+        entries = sorted(self._entries(), key=lambda entry: entry.used)
+        left = sum(entry.size for entry in entries)
+        target = int(limit * _ROOM) if left > limit else left
+        for entry in entries:
+            if left <= target:
+                break
+            left -= entry.size if self._evicted(entry) else 0
+        return left
+
+    def _evicted(self, entry: _Entry) -> bool:
+        pin = self._pins / entry.path.name
+        descriptor = _lock_alone(pin)
+        if descriptor is None:
+            return False
+        try:
+            if _used(entry.path) != entry.used:  # since we looked; its turn is not now
+                return False
+            self._discard(entry.path)
+            return True
+        finally:
+            Pin(pin, descriptor).release()
+
+    def _discard(self, place: Path) -> None:
+        """Out of sight in one step, however long it takes to remove."""
+        with self._part() as part, contextlib.suppress(FileNotFoundError):
+            place.rename(part / "entry")
+
+    def _remove_dead_parts(self) -> None:
+        for part in self._parts.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if _is_dead(part):
+                    shutil.rmtree(part, ignore_errors=True)
+
+    # --- looking -------------------------------------------------------------------------------------
+
+    def _entries(self) -> Iterator[_Entry]:
+        for place in self._objects.glob("*/*"):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # gone since it was listed
+                yield _entry(place)
+
+    def _place(self, key: str) -> Path:
+        return self._objects / self._checked(key)[:2] / key
+
+    def _checked(self, key: str) -> str:
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"{key!r} cannot be a key: it must be a plain file name of 4 to 128 characters")
+        return key
+
+
+def _write(content: Content, place: Path) -> None:
+    if isinstance(content, bytes):
+        place.write_bytes(content)
+    elif isinstance(content, Path):
+        shutil.copyfile(content, place)
+    else:
+        content(place)
+
+
+def _public_folder(folder: Path) -> None:
+    """Modes are ours, whatever the umask: the root alone decides who gets in."""
+    folder.mkdir(exist_ok=True)
+    if stat.S_IMODE(folder.stat().st_mode) != 0o755:
+        folder.chmod(0o755)
+
+
+def _settle(folder: Path) -> int:
+    """Gives everything in a folder its mode; the bytes of its files."""
+    size = 0
+    for path, _folders, files in os.walk(folder):
+        Path(path).chmod(0o755)
+        for name in files:
+            found = (Path(path) / name).lstat()
+            if stat.S_ISREG(found.st_mode):
+                (Path(path) / name).chmod(0o755 if found.st_mode & stat.S_IXUSR else 0o644)
+                size += found.st_size
+    return size
+
+
+def _entry(place: Path) -> _Entry:
+    found = place.stat()
+    size = int((place / "size").read_text()) if stat.S_ISDIR(found.st_mode) else found.st_size
+    return _Entry(place, found.st_mtime_ns, size)
+
+
+def _used(place: Path) -> int | None:
+    try:
+        return place.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def _is_dead(part: Path) -> bool:
+    """Whether the process that made a part is gone."""
+    try:
+        descriptor = os.open(part / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return time.time() - part.stat().st_mtime > _UNLOCKED_PART_AGE
+    try:
+        return _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(descriptor)
+
+
+def _flock(descriptor: int, kind: int) -> bool:
+    """False where another's lock forbids it, and on file systems without locks: there nothing is evicted."""
+    try:
+        fcntl.flock(descriptor, kind)
+    except OSError:
+        return False
+    return True
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock_shared(path: Path) -> int:
+    """A descriptor with a shared lock on the lock file at `path`, which is made if need be."""
+    while True:
+        descriptor = _opened(path)
+        _flock(descriptor, fcntl.LOCK_SH)
+        if _is_at(path, descriptor):
+            return descriptor
+        os.close(descriptor)  # its last user removed it between our opening and our lock
+
+
+def _lock_alone(path: Path) -> int | None:
+    """The same with an exclusive lock, without waiting; None where anybody else has one."""
+    descriptor = _opened(path)
+    if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(path, descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)

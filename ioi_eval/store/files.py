@@ -1,0 +1,170 @@
+"""Files that survive a kill: replaced as a whole, appended to by whole lines, locked by one process."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ioi_eval.model.errors import InputError
+
+_ELSEWHERE = "Choose another --out folder"
+
+
+def refused(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot be written: {error.strerror}", where=str(path), remedy=_ELSEWHERE)
+
+
+def make_folder(folder: Path) -> bool:
+    """Whether it had to be made."""
+    if folder.is_dir():
+        return False
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise refused(folder, error) from error
+    return True
+
+
+def replace(path: Path, pieces: Iterable[bytes]) -> None:
+    """Puts a new content in the place of a file: readers see the old one or the new one, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as stream:
+            stream.writelines(pieces)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise refused(path, error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def sweep_drafts(path: Path) -> None:
+    """Takes away what `replace` left when it was killed. Only for the one process that writes the file."""
+    for draft in path.parent.glob(f".{path.name}.*.tmp"):
+        draft.unlink(missing_ok=True)
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Offset and content of every whole line. A last line without its newline was not written to its end."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
+        offset = 0
+        for line in stream:
+            if line.endswith(b"\n"):
+                yield offset, line[:-1]
+            offset += len(line)
+
+
+def cut_torn_line(path: Path) -> None:
+    """Takes away what a writer that was killed left behind the last newline."""
+    size = whole = path.stat().st_size if path.exists() else 0
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
+        while whole > 0:
+            start = max(0, whole - (1 << 16))
+            stream.seek(start)
+            if (found := stream.read(whole - start).rfind(b"\n")) >= 0:
+                whole = start + found + 1
+                break
+            whole = start
+    if whole < size:
+        os.truncate(path, whole)
+
+
+class Lines:
+    """A file that grows by whole lines and gives back any of them by its offset."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise refused(path, error) from error
+        self._end = os.fstat(self._descriptor).st_size
+
+    def append(self, line: bytes) -> int:
+        """One write for one line; returns where it starts. On a full disk the file stays as it was."""
+        start, data = self._end, line + b"\n"
+        try:
+            if os.write(self._descriptor, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            os.ftruncate(self._descriptor, start)
+            raise InputError(
+                f"cannot be written: {error.strerror}",
+                where=str(self._path),
+                remedy="Make room and run again: it goes on where it stopped",
+            ) from error
+        self._end += len(data)
+        return start
+
+    def at(self, offset: int) -> bytes:
+        with open(os.dup(self._descriptor), "rb") as stream:  # noqa: PTH123 - a descriptor, not a path
+            stream.seek(offset)
+            return stream.readline()
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class Lock:
+    """At most one process writes a folder. The kernel gives the lock back however the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        while self._descriptor < 0:
+            self._descriptor = self._take()
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        return self
+
+    def _take(self) -> int:
+        """The locked descriptor, or -1 where the holder before us removed the file in the meantime."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise refused(self._path.parent, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._path.exists() and os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                return descriptor
+        except OSError as error:
+            os.close(descriptor)
+            raise self._refusal(error) from error
+        os.close(descriptor)
+        return -1
+
+    def _refusal(self, error: OSError) -> InputError:
+        where = str(self._path.parent)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            problem = f"its file system cannot lock files: {error.strerror}"
+            return InputError(problem, where=where, remedy="Choose an --out folder on a local disk")
+        holder = self._path.read_text(errors="replace").strip() if self._path.exists() else ""
+        by = f"another process (pid {holder})" if holder.isdigit() else "another process"
+        return InputError(
+            f"{by} is writing this run",
+            where=where,
+            remedy="Wait for it to end, or choose another --out folder",
+        )
+
+    def remove(self) -> None:
+        """Takes the file away too; only for a folder in which nothing was written."""
+        self._path.unlink(missing_ok=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+        self._descriptor = -1

@@ -1,0 +1,228 @@
+"""A run's rows: how a submission and its result become one flat JSON object, and how a result comes back.
+
+A row is the dump's own columns and the result columns. The names in `RESULT_COLUMNS` belong to the result:
+where a dump has a column of such a name (a scored dump that is scored again), the result wins, and a
+column that this result does not fill is left out rather than kept from an earlier scoring.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, SubtaskResult, TestResult
+from ioi_eval.rules import scoring
+
+MAX_COMPILE_OUTPUT = 4096  # characters
+MODEL_COLUMNS = ("model", "model_id", "model_name")
+
+RESULT_COLUMNS = frozenset(
+    {
+        "key",
+        "problem_id",
+        "submission_sha256",
+        "target_subtask",
+        "code_compiles",
+        "target_subtask_score",
+        "target_subtask_status",
+        "all_subtasks_points",
+        "all_subtasks_results",
+        "all_subtasks_exact_scores",
+        "test_results",
+        "resolved",
+        "passed",
+        "total",
+        "pass_rate",
+        "compile_output",
+        "repairs",
+        "checker",
+        "compiler",
+        "confinement",
+    }
+)
+
+
+def identity(problem: Problem, submission: Submission) -> str:
+    """Equal for submissions that must get the same result: same problem, language, code and files."""
+    files = sorted([file.name, file.content.sha256] for file in submission.outputs)
+    sources = sorted([file.name, file.content.sha256] for file in submission.files)
+    more = [files, sources] if sources else [files] if files else []
+    content = [problem.id, problem.year, submission.language, submission.code, *more]
+    return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
+
+
+# --- a result as a row -------------------------------------------------------------------------------
+
+
+def result_row(submission: Submission, problem: Problem, result: SubmissionResult) -> dict[str, Any]:
+    """The row of results.jsonl. What is in it survives JSON unchanged."""
+    own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
+    columns = {
+        **own,
+        "key": submission.key,
+        "problem_id": submission.problem_id,
+        "submission_sha256": identity(problem, submission),
+        **_labels(problem),
+        **_target_columns(submission, result),
+        "all_subtasks_points": result.points,
+        "all_subtasks_results": [_subtask_row(subtask) for subtask in result.subtasks],
+        "all_subtasks_exact_scores": [subtask.exact_score for subtask in result.subtasks],
+        **({} if problem.subtasks else _whole_problem_columns(result)),
+        "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
+        "repairs": result.repairs,
+        "checker": result.checker,
+        "compiler": result.compiler,
+        "confinement": result.confinement,
+    }
+    return {str(name): plain(value) for name, value in columns.items()}
+
+
+def _labels(problem: Problem) -> dict[str, Any]:
+    """What reports tell problems apart by. A dump's own columns stay where the problem does not say."""
+    labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
+    return {name: value for name, value in labels.items() if value}
+
+
+def _target_columns(submission: Submission, result: SubmissionResult) -> dict[str, Any]:
+    """A target that is not one of the problem's subtasks has no score: null, not 0."""
+    target = next((s for s in result.subtasks if s.subtask == submission.target_subtask), None)
+    return {
+        "target_subtask": submission.target_subtask,
+        "code_compiles": result.compiles,
+        "target_subtask_score": target.score if target else None,
+        "target_subtask_status": target.status if target else None,
+    }
+
+
+def _whole_problem_columns(result: SubmissionResult) -> dict[str, Any]:
+    tests = [_test_row(test) for test in result.tests]
+    return {**scoring.pass_rate(result).columns, "test_results": tests}
+
+
+def _subtask_row(result: SubtaskResult) -> dict[str, Any]:
+    """The fields of published result sets and no other, so that sets can be put together."""
+    row = {name: getattr(result, name) for name in SubtaskResult.__struct_fields__ if name != "exact_score"}
+    return {**row, "test_results": [_test_row(test) for test in result.test_results]}
+
+
+def _test_row(result: TestResult) -> dict[str, Any]:
+    """The fields of published result sets. The beginning of an output is for who asks for it."""
+    left_out = {"output"} if result.cpu_times else {"output", "cpu_times"}
+    return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name not in left_out}
+
+
+def failure_row(
+    submission: Submission, failure: JudgeFailure, problem: Problem | None = None
+) -> dict[str, Any]:
+    """The row of failures.jsonl: which submission, why, and the columns that say whose it is and of what."""
+    own = {name: submission.row[name] for name in (*MODEL_COLUMNS, "model_kwargs") if name in submission.row}
+    columns = {
+        **own,
+        **({} if problem is None else _labels(problem)),
+        "key": submission.key,
+        "problem_id": submission.problem_id,
+        "reason": failure.reason,
+        "phase": failure.phase,
+        "test": failure.test,
+        "remedy": failure.remedy,
+    }
+    return {name: plain(value) for name, value in columns.items()}
+
+
+# --- a row as a result -------------------------------------------------------------------------------
+
+
+def result_of(row: Mapping[str, Any]) -> SubmissionResult:
+    """The result that a row was made of. Tests come in the order in which the subtasks name them."""
+    pairs = zip(row["all_subtasks_results"], row["all_subtasks_exact_scores"], strict=True)
+    subtasks = msgspec.convert(
+        [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]
+    )
+    tests = (
+        msgspec.convert(row["test_results"], tuple[TestResult, ...])
+        if "test_results" in row
+        else tuple({test.test_name: test for subtask in subtasks for test in subtask.test_results}.values())
+    )
+    return SubmissionResult(
+        key=row["key"],
+        problem_id=row["problem_id"],
+        compiles=row["code_compiles"],
+        compile_output=row["compile_output"],
+        points=row["all_subtasks_points"],
+        subtasks=subtasks,
+        tests=tests,
+        repairs=tuple(row["repairs"]),
+        checker=row["checker"],
+        compiler=row["compiler"],
+        confinement=row["confinement"],
+    )
+
+
+def model_of(row: Mapping[str, Any]) -> str:
+    """The name of the model that wrote the submission; empty where the dump does not say."""
+    kwargs = row.get("model_kwargs")
+    for columns in (row, kwargs if isinstance(kwargs, Mapping) else {}):
+        for name in MODEL_COLUMNS:
+            if isinstance(value := columns.get(name), str) and value:
+                return value
+    return ""
+
+
+# --- values that JSON can hold -----------------------------------------------------------------------
+
+
+def bounded(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def plain(value: Any) -> Any:
+    """What a value is after a way through JSON, so that a row read back equals the row that was written.
+
+    Columns of tables hold more than JSON can: dates, bytes, arrays, numbers that are not numbers. Halves of
+    surrogate pairs, which models do write, become U+FFFD: most readers refuse them.
+    """
+    if isinstance(value, str):
+        return (
+            str(value)
+            if value.isascii()
+            else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        )
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {plain(str(name)): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, int):
+        return int(value) if -(2**63) <= value < 2**64 else str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if (to_list := getattr(value, "tolist", None)) is not None:  # arrays and their scalars
+        return plain(to_list())
+    return plain(str(value))
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, also one that a table holds as a text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,30 @@
+"""State between the tests of one job: what one program leaves in the kernel, and another one finds there."""
+
+from __future__ import annotations
+
+from attack import KEY, RE, WA, Attack, Win
+
+
+def _left(name: str, layers: str, body: str) -> Attack:
+    return Attack(
+        name=name,
+        heading="forging",
+        body=body,
+        verdicts=(WA, RE),
+        layers=tuple(layers.split()),
+        win=Win.NEXT,
+    )
+
+
+# What finds them stands in the program itself, see `attack.py`.
+NEXT = (
+    _left("shared-memory-for-the-next", "seccomp", f"syscall(SYS_shmget, {KEY}, 4096, 01600);"),
+    _left("a-message-for-the-next", "seccomp", f"syscall(SYS_msgget, {KEY}, 01600);"),
+    _left("a-semaphore-for-the-next", "seccomp", f"syscall(SYS_semget, {KEY}, 1, 01600);"),
+    _left("a-key-for-the-next", "seccomp", 'syscall(SYS_add_key, "user", "PLANTED", "x", 1, -4);'),
+    _left(
+        "a-queue-for-the-next",
+        "seccomp rlimit-msgqueue",
+        'mq_attr small = {}; small.mq_maxmsg = 1; small.mq_msgsize = 8; mq_open("/PLANTED", O_CREAT | O_RDWR, 0600, &small);',
+    ),
+)

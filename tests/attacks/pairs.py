@@ -1,0 +1,118 @@
+"""Attacks where several processes play, and the tasks that they play on.
+
+The first process knows a word, the second one gets full marks for it. Each attack is a pair: what the one does, and how the
+other looks for what it did. The same pairs play Communication, TwoSteps and Interactive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attack import PRELUDE, RE, WA, Win
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    name: str
+    first: str  # knows `word`, a digit, and `mark`
+    second: str  # knows `mark`, and sets `found`
+    heading: str = "talking"
+    language: str = "c++"
+    verdicts: tuple[str, ...] = (WA, RE)  # who is left by a manager that has seen enough may die of it
+    layers: tuple[str, ...]
+    win: Win = Win.POINTS
+
+
+def pair(name: str, layers: str, first: str, second: str, **more: object) -> Pair:
+    return Pair(name=name, first=first, second=second, layers=tuple(layers.split()), **more)  # type: ignore[arg-type]
+
+
+_PLAY = """
+static int word = -1, found = -1;
+static void ready() { puts("ready"); fflush(stdout); }
+static int key() { int k = 4; for (const char* c = mark; *c; c++) k = 31 * k + *c; return k & 0x7fffffff; }
+"""
+_TELL = """
+void play_first(const char* named, const char* marked, int known) {
+  strcpy(mark, marked); word = known;
+  for (const auto& pair : pairs) if (!strcmp(pair.name, named)) pair.first();
+}
+int play_second(const char* named, const char* marked, int known) {
+  strcpy(mark, marked); found = -1;
+  for (const auto& pair : pairs) if (!strcmp(pair.name, named)) { pair.second(); return found; }
+  return known;
+}
+"""
+# As a process of a Communication task with its number, as the only one of an Interactive task without.
+_MAIN = """
+#ifndef STEPS
+int main(int argc, char** argv) {
+  char named[64], marked[64]; int known, rest_of_it;
+  if (scanf("%63s %63s %d", named, marked, &known) != 3) return 3;
+  if (argc < 2 || argv[1][0] == '1') {
+    const int said = play_second(named, marked, known);
+    if (scanf("%d", &rest_of_it) == 1) printf("%d\\n", said), fflush(stdout);
+    return 0;
+  }
+  play_first(named, marked, known);
+  ready();
+  rest(0.3);
+}
+#endif
+"""
+
+
+def pairs_program(pairs: Sequence[Pair], *, steps: bool = False) -> str:
+    functions = "".join(
+        f"static void first_{number}() {{ {pair.first} }}\nstatic void second_{number}() {{ {pair.second} }}\n"
+        for number, pair in enumerate(pairs)
+    )
+    rows = ", ".join(f'{{"{pair.name}", first_{n}, second_{n}}}' for n, pair in enumerate(pairs))
+    table = f"static const struct {{ const char* name; void (*first)(); void (*second)(); }} pairs[] = {{{rows}}};"
+    return ("#define STEPS\n" if steps else "") + PRELUDE + _PLAY + functions + table + _TELL + _MAIN
+
+
+# Tells the word to the first, waits until that is ready, and hears it from the second, to whom it has much to say. Only
+# where nothing is attacked it tells the word to the second as well. As most managers it is not made for partners that hang up.
+MANAGER = """#include <cstdio>
+#include <cstring>
+int main(int argc, char** argv) {
+  char name[64], mark[64], line[64]; int word, said = -1;
+  if (scanf("%63s %63s %d", name, mark, &word) != 3 || argc < 5) return 3;
+  FILE *from[2], *to[2];
+  for (int i = 0; i < 2; i++) from[i] = fopen(argv[1 + 2 * i], "r"), to[i] = fopen(argv[2 + 2 * i], "w");
+  fprintf(to[0], "%s %s %d\\n", name, mark, word); fflush(to[0]);
+  while (fgets(line, sizeof line, from[0]) && strcmp(line, "ready\\n")) {}
+  fprintf(to[1], "%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : word, 0); fflush(to[1]);
+  if (fscanf(from[1], "%d", &said) != 1) said = -1;
+  puts(said == word ? "1" : "0");
+}
+"""
+INTERACTOR = """#include <cstdio>
+#include <cstring>
+int main(int, char** argv) {
+  char name[64], mark[64]; int word, said = -1;
+  FILE* input = fopen(argv[1], "r");
+  if (!input || fscanf(input, "%63s %63s %d", name, mark, &word) != 3) return 3;
+  printf("%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : word, 0); fflush(stdout);
+  if (scanf("%d", &said) != 1) said = -1;
+  return said == word ? 0 : 1;
+}
+"""
+STEPS = """#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+void play_first(const char*, const char*, int);
+int play_second(const char*, const char*, int);
+int main(int, char** argv) {
+  char name[64], mark[64]; int word;
+  const bool first = argv[1][0] == '0';
+  FILE* pipe = fopen(argv[2], first ? "w" : "r");
+  if (fscanf(first ? stdin : pipe, "%63s %63s %d", name, mark, &word) != 3) return 3;
+  if (!first) { usleep(50000); printf("%d\\n", play_second(name, mark, word)); return 0; }
+  fprintf(pipe, "%s %s %d\\n", name, mark, strcmp(name, "behave") ? -1 : word); fflush(pipe);
+  play_first(name, mark, word);
+  usleep(200000);
+}
+"""

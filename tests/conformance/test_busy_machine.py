@@ -1,0 +1,54 @@
+"""A busy machine gives the verdicts of a quiet one. scripts/bench/load has more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from crowd import crowd
+from lent import judge_on
+
+from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
+from ioi_eval.models import Problem, Solution, Submission, Verdict
+from ioi_eval.store.resources import examples
+
+pytestmark = pytest.mark.once
+
+# The task types in which programs wait for each other.
+SOLUTIONS: Mapping[str, tuple[str, ...]] = {
+    "cairn": ("thirds.cpp",),
+    "flock": ("sum.cpp",),
+    "compass": ("halves.py",),
+}
+Rows = list[tuple[float, list[tuple[str, float, Verdict]]]]
+
+
+def submission(problem: Problem, own: Solution) -> Submission:
+    language = own.language or "c++"
+    return Submission(key=own.name, problem_id=problem.id, code=own.code, language=language)
+
+
+async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Problem]) -> Rows:
+    async with judge_on(engine, store, JudgeOptions()) as judge:
+        todo = [
+            (problem, submission(problem, each))
+            for problem in problems.values()
+            for each in problem.solutions
+            if each.name in SOLUTIONS[problem.id]
+        ]
+        results = await asyncio.gather(*(judge.judge(*each) for each in todo))
+    return [
+        (each.points, [(test.test_name, test.score, test.status) for test in each.tests]) for each in results
+    ]
+
+
+async def test_verdicts_are_those_of_a_quiet_machine(
+    engine: EmbeddedEngine, store: Store, cache: Path
+) -> None:
+    problems = load_problems(examples() / "problems", cache=cache, only=set(SOLUTIONS))
+    quiet = await rows(engine, store, problems)
+    assert len(quiet) == 3 and any(points for points, _ in quiet)
+    with crowd(20):
+        assert await rows(engine, store, problems) == quiet

@@ -1,0 +1,67 @@
+"""Judging on a transport that its owner has opened, and closes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from ioi_eval import BuildOptions, JudgeOptions, Store
+from ioi_eval.engines import Transport
+from ioi_eval.engines.transport.engine import JobEngine
+from ioi_eval.judge import Judge
+from ioi_eval.judge.artifacts import Artifacts
+from ioi_eval.models import Job, JobResult, Profile
+
+
+class Lent:
+    """Another's transport: entering and leaving it changes nothing."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def slots(self) -> int:
+        return self._transport.slots
+
+    async def profile(self) -> Profile:
+        return await self._transport.profile()
+
+    async def execute(self, job: Job) -> JobResult:
+        return await self._transport.execute(job)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@asynccontextmanager
+async def artifacts_on(
+    transport: Transport,
+    store: Store,
+    builds: BuildOptions | None = None,
+    *,
+    trusted: Transport | None = None,
+) -> AsyncIterator[Artifacts]:
+    async with JobEngine(Lent(transport), store, builds) as engine:
+        if trusted is None:
+            yield Artifacts(engine)
+        else:
+            async with JobEngine(Lent(trusted), store, builds) as other:
+                yield Artifacts(engine, trusted=other)
+
+
+@asynccontextmanager
+async def judge_on(
+    transport: Transport,
+    store: Store,
+    options: JudgeOptions | None = None,
+    *,
+    trusted: Transport | None = None,
+) -> AsyncIterator[Judge]:
+    async with artifacts_on(transport, store, trusted=trusted) as artifacts:
+        yield Judge(artifacts.engine, artifacts, options)

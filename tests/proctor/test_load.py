@@ -1,0 +1,194 @@
+"""The load of a machine is never a verdict: what ends a program is its own CPU time, or that nobody of its test did anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from crowd import crowd, one_processor
+from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
+
+from ioi_eval.model.protocol import Line, PlanLimits, PlanManager
+
+
+@pytest.fixture(params=[EVERYTHING, LANDLOCK_ALONE], ids=["own numbers", "the host's numbers"])
+def bench(
+    request: pytest.FixtureRequest, workshop: Path, proctor: Path, compiled: Callable[[str], Path]
+) -> Bench:
+    """Supervisors find their programs in a /proc of their own, or in the machine's."""
+    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=request.param)
+
+
+# Next to no time to idle, and as much as it takes to compute.
+SHORT = PlanLimits(cpu_ms=1000, wall_ms=400, hard_ms=600_000)
+MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=2000, hard_ms=600_000))
+
+HEAD = "#include <cstdio>\n#include <cstdlib>\n#include <ctime>\n#include <unistd.h>\n"
+BURN = "while (clock() < 0.6 * CLOCKS_PER_SEC);"
+ANSWER = 'int x; if (scanf("%d", &x) != 1) return 3; printf("%d\\n", 2 * x);'
+# Asks each process in turn, so that there is always one that works and others that wait.
+ASKING = (
+    HEAD
+    + """int main(int argc, char** argv) {
+  int sum = 0, n = (argc - 1) / 2;
+  for (int i = 0; i < n; i++) {
+    FILE *in = fopen(argv[1 + 2 * i], "r"), *out = fopen(argv[2 + 2 * i], "w");
+    int answer = 0;
+    %s
+    fprintf(out, "21\\n"); fflush(out);
+    fscanf(in, "%%d", &answer);
+    sum += answer;
+  }
+  puts(sum == 42 * n ? "1" : "0");
+}
+"""
+)
+
+
+def talk(
+    bench: Bench, source: str, *, manager: str = "", limits: PlanLimits = SHORT, processes: int = 1
+) -> Line:
+    judged: Judged = bench.judge(
+        HEAD + source, [("", None)], task_type="Communication", limits=limits, processes=processes,
+        manager=MANAGER, manager_source=ASKING % manager,
+    )  # fmt: skip
+    return judged.tests[0]
+
+
+def test_a_manager_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
+    line = talk(bench, f"int main() {{ {ANSWER} }}", manager=BURN)
+    assert (line.end, line.score) == ("ok", 1), line
+    assert line.wall_us > SHORT.wall_ms * 1000
+
+
+def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> None:
+    """Nor of the manager, which may not be ended before those that it waits for."""
+    limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
+    line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=limits, processes=4)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None:
+    with one_processor(), crowd(6):
+        line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
+    assert (line.end, line.score) == ("ok", 1), line
+    assert line.waited_us > SHORT.wall_ms * 1000
+
+
+def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Bench) -> None:
+    source = (
+        HEAD
+        + f"""int main(int, char** argv) {{
+      if (argv[1][0] == '0') {{ {BURN} fputs("7", fopen(argv[2], "w")); }}
+      else putchar(getc(fopen(argv[2], "r")));
+    }}"""
+    )
+    with one_processor(), crowd(6):
+        line = bench.one(source, answer="7", task_type="TwoSteps", limits=SHORT)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_an_interactor_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
+    asks = (
+        HEAD
+        + f'int main() {{ {BURN} puts("21"); fflush(stdout); int x = 0; scanf("%d", &x); return x != 42; }}'
+    )
+    manager = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
+    with one_processor(), crowd(3):
+        line = bench.one(
+            HEAD + f"int main() {{ {ANSWER} }}", answer=None, task_type="Interactive", limits=SHORT,
+            manager=manager, manager_source=asks,
+        )  # fmt: skip
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+@pytest.mark.parametrize("busy", [0, 6])
+def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
+    with one_processor(), crowd(busy):
+        line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=SLEEPER)
+    assert (line.end, line.signal) == ("wall", 9)
+
+
+def test_who_has_computed_and_sleeps_then_is_ended(bench: Bench) -> None:
+    limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
+    line = bench.one(HEAD + f"int main() {{ {BURN} for (;;) sleep(9); }}", limits=limits)
+    assert line.end == "wall"
+    assert line.wall_us > line.cpu_us + 400_000
+
+
+def test_who_waits_for_a_dead_sibling_is_ended(bench: Bench) -> None:
+    """The first process is dead, the manager waits for it for ever, and the second one for the manager."""
+    waits = "for (;;) sleep(9);"
+    line = talk(bench, "int main(int, char** argv) { if (atoi(argv[1]) == 0) abort(); getchar(); }", manager=waits, processes=2)  # fmt: skip
+    assert (line.end, line.score) == ("wall", 0), line
+
+
+def test_threads_that_wait_for_each_other_are_no_way_to_stay(bench: Bench) -> None:
+    """They wake together to seem busy, and are ended at the hard stop at the latest, twice."""
+    source = """
+import threading, time
+def blink():
+    while True:
+        time.sleep(0.001)
+for _ in range(3): threading.Thread(target=blink).start()
+blink()
+"""
+    limits = PlanLimits(cpu_ms=60_000, wall_ms=300, hard_ms=2000)
+    line = bench.one(source, language="python", limits=limits)
+    assert (line.end, line.score) == ("wall", 0)
+
+
+def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
+    """A parent whose vfork is under way is in the state of those who wait for a disk."""
+    program = HEAD + 'int main() { if (vfork() == 0) { usleep(1500000); _exit(0); } puts("done"); }'
+    limits = {"cpu_ms": 5000, "wall_ms": 400, "hard_ms": 60_000}
+    boxed = bench.box("exec ./program", files={"program": bench.compiled(program)}, limits=limits)
+    assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")
+    assert boxed.report["waited_us"] > 400_000
+
+
+# --- the hard stop ---
+
+LATE = (
+    HEAD
+    + 'int main() { timespec now; do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec < %d); puts("1"); }'
+)
+STALLING = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=2000)
+
+
+def test_at_the_hard_stop_a_test_runs_once_more(bench: Bench) -> None:
+    source = LATE % (time.monotonic() + 4)
+    line = bench.one(source, answer="1", limits=STALLING)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_who_gets_to_the_hard_stop_twice_is_too_slow(bench: Bench) -> None:
+    judged = bench.judge(LATE % (1 << 30), [("", "1"), ("", "1")], limits=STALLING, groups=[], members=[])
+    assert [judged.tests[i].end for i in range(2)] == ["wall", "wall"]
+    # Each test had two runs, and in each of them all the time until the stop.
+    assert judged.boxed.report["wall_us"] > 4 * STALLING.hard_ms * 1000
+
+
+def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Bench) -> None:
+    limits = {"cpu_ms": 300, "wall_ms": 200, "hard_ms": 60_000}
+    assert bench.box("while :; do :; done", limits=limits).report["killed"] == "cpu"
+
+
+def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
+    limits = {"cpu_ms": 5000, "wall_ms": 500, "hard_ms": 600_000}
+    with one_processor(), crowd(6):
+        boxed = bench.box("for i in 1 2 3 4 5 6 7 8 9; do /bin/sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
+    assert (boxed.report["killed"], boxed.report["code"]) == ("", 0)
+    assert boxed.report["wall_us"] > 500_000
+
+
+def test_a_box_that_sleeps_is_ended(bench: Bench) -> None:
+    limits = {"cpu_ms": 5000, "wall_ms": 300, "hard_ms": 600_000}
+    assert bench.box("sleep 60", limits=limits).report["killed"] == "wall"
+
+
+def test_a_box_ends_at_its_hard_stop(bench: Bench) -> None:
+    limits = {"cpu_ms": 60_000, "wall_ms": 300, "hard_ms": 600}
+    assert bench.box("while :; do :; done", limits=limits).report["killed"] == "hard"

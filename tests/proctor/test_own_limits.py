@@ -1,0 +1,61 @@
+"""Which limits a submission may set for itself, and which advice it may give: what is its own, and nothing that is counted per user."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Bench
+
+# Prints what could be set. The names are those of Python's `resource`.
+SETS = """#include <cstdio>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main() {
+  const struct { const char* name; int number; } all[] = {{"AS", RLIMIT_AS}, {"CORE", RLIMIT_CORE}, {"CPU", RLIMIT_CPU}, {"DATA", RLIMIT_DATA},
+    {"FSIZE", RLIMIT_FSIZE}, {"MEMLOCK", RLIMIT_MEMLOCK}, {"MSGQUEUE", RLIMIT_MSGQUEUE}, {"NOFILE", RLIMIT_NOFILE}, {"NPROC", RLIMIT_NPROC},
+    {"SIGPENDING", RLIMIT_SIGPENDING}, {"STACK", RLIMIT_STACK}};
+  for (const auto& one : all) {
+    rlimit old;
+    if (getrlimit((__rlimit_resource)one.number, &old) != 0 || syscall(SYS_prlimit64, getpid(), one.number, nullptr, &old) != 0) return 1;
+    const bool by_one = setrlimit((__rlimit_resource)one.number, &old) == 0, by_other = syscall(SYS_setrlimit, one.number, &old) == 0;
+    if (by_one != by_other) return 2;
+    if (by_one) printf("%s ", one.name);
+  }
+}
+"""
+IN_PYTHON = """import resource
+for name in ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "STACK"):
+    limit = getattr(resource, "RLIMIT_" + name)
+    soft, hard = resource.getrlimit(limit)
+    resource.setrlimit(limit, (soft if hard == resource.RLIM_INFINITY else hard, hard))
+for name in ("NPROC", "SIGPENDING"):
+    try:
+        resource.setrlimit(getattr(resource, "RLIMIT_" + name), (1, 1))
+    except (OSError, ValueError):
+        print(name)
+"""
+ADVICE = """#include <fcntl.h>
+#include <initializer_list>
+#include <sys/mman.h>
+int main() {
+  char* p = (char*)mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (int advice : {MADV_NORMAL, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_FREE, MADV_DONTNEED})
+    if (madvise(p, 1 << 16, advice) != 0) return 1;
+  return posix_fadvise(0, 0, 0, POSIX_FADV_SEQUENTIAL);  // heard, if not followed
+}
+"""
+
+
+def test_limits_that_count_for_the_process_can_be_set(bench: Bench) -> None:
+    line = bench.one(SETS, answer="AS CORE CPU DATA FSIZE NOFILE STACK")
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+@pytest.mark.once
+def test_python_sets_limits_as_harmless_programs_do(bench: Bench) -> None:
+    line = bench.one(IN_PYTHON, answer="NPROC\nSIGPENDING", language="python")
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_harmless_advice_is_taken(bench: Bench) -> None:
+    assert bench.one(ADVICE, answer="").end == "ok"

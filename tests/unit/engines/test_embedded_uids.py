@@ -1,0 +1,82 @@
+"""Each slot of root's has a uid that nobody else uses, and no other user can take it away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ioi_eval.engines.embedded.uids import Uids
+
+pytestmark = [pytest.mark.once, pytest.mark.skipif(os.geteuid() != 0, reason="only root has uids to give")]
+
+# All that another user can do to what a uid is reserved by: take the names, open the files, lock the folders.
+HOSTILE = """
+import contextlib, fcntl, os, socket
+os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+held = []
+for uid in range(60578, 61184):
+    held.append(socket.socket(socket.AF_UNIX))
+    with contextlib.suppress(OSError):
+        held[-1].bind(f"\\0ioi-eval-uid-{uid}")
+    for place in ("/run", "/var/lib", "/tmp", "/dev/shm"):
+        try:
+            lock = os.open(f"{place}/ioi-eval-uids/{uid}", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pass
+for place in ("/run", "/run/ioi-eval-uids", "/var/lib", "/var/lib/ioi-eval-uids", "/tmp", "/dev/shm"):
+    try:
+        fcntl.flock(os.open(place, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        pass
+print("ready", flush=True)
+input()
+"""
+RESERVING = """
+from ioi_eval.engines.embedded.uids import Uids
+uids = Uids()
+print(*uids.reserve(2), flush=True)
+input()
+"""
+
+
+@contextmanager
+def running(program: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that waits, and the line that it said."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_another_user_cannot_stop_root() -> None:
+    Uids().reserve(0)  # so that there is something to lock
+    with running(HOSTILE) as (_, said):
+        assert said == "ready"
+        uids = Uids()
+        assert len(set(uids.reserve(3))) == 3
+        uids.release()
+
+
+def test_no_uid_is_given_twice_while_somebody_has_it() -> None:
+    with running(RESERVING) as (other, said):
+        theirs = set(map(int, said.split()))
+        one, two = Uids(), Uids()
+        ours = [*one.reserve(2), *two.reserve(2)]
+        assert len(theirs.union(filter(None, ours))) == 6
+        other.kill()
+        other.wait()
+        three = Uids()
+        assert theirs <= set(three.reserve(2 + len(theirs))), "the kernel gives back what the dead held"
+        for uids in (one, two, three):
+            uids.release()

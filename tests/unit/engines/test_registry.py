@@ -1,0 +1,56 @@
+"""`--engine NAME` finds what another package brings: the engine of docs/extending.md, as it stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ioi_eval import Scorer, Store, Submission, load_problems
+from ioi_eval.cli.engines import choose_engine
+from ioi_eval.engines import Engine
+from ioi_eval.engines.registry import find
+from ioi_eval.model.errors import InputError
+from ioi_eval.runs.engine import EngineChoice, open_engine
+from ioi_eval.store.resources import examples
+
+DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution with the module and the entry that the page shows."""
+    text = DOCS.read_text().partition("## An engine")[2]
+    code, entry = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)[0] for kind in ("python", "toml"))
+    (tmp_path / "coin_engine.py").write_text(code)
+    told = tmp_path / "coin_engine-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: coin-engine\nVersion: 1.0\n")
+    lines = entry.replace('[project.entry-points."ioi_eval.engines"]', "[ioi_eval.engines]")
+    (told / "entry_points.txt").write_text(lines.replace('"', ""))
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+async def test_an_engine_is_one_file_and_one_entry(installed: None, tmp_path: Path) -> None:
+    store, choice = Store(tmp_path / "store"), choose_engine("coin:7")
+    engine, trusted = open_engine(choice, store)
+    assert isinstance(engine, Engine) and trusted is not None
+    problem = load_problems(examples() / "problems", cache=tmp_path / "cache", only={"lanterns"})["lanterns"]
+    async with Scorer(engine, store=store) as scorer:
+        sent = Submission(key="1", problem_id="lanterns", code="nothing that compiles")
+        results = [json.dumps((await scorer.score(problem, sent)).points) for _ in range(20)]
+    assert len(set(results)) > 1, "it is a coin"
+
+
+def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="or embedded, slurm"):
+        find("coin:heads")
+    with pytest.raises(InputError, match="Ray is not there yet"):
+        open_engine(EngineChoice(text="ray"), Store(tmp_path))
+
+
+def test_what_is_installed_is_named_where_another_is_asked_for(installed: None) -> None:
+    with pytest.raises(InputError, match="or coin, embedded"):
+        find("dice:six")

@@ -1,0 +1,118 @@
+"""The factor between right solutions and those that are meant to be too slow, by real programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
+from ioi_eval.models import Blob, Solution
+from ioi_eval.rules.calibration import Distance, Kind, calibration, with_time_factor
+from ioi_eval.runs.calibrate import calibrate
+
+LIMIT = 0.3  # seconds
+# Works for a share of the limit by its own clock of CPU time, so that the machine's speed does not matter.
+WORKS = """
+#include <ctime>
+#include <iostream>
+int main() {{
+    while (std::clock() < {seconds} * CLOCKS_PER_SEC) {{}}
+    std::cout << "done" << std::endl;
+}}
+"""
+SLEEPS = "#include <unistd.h>\nint main() { sleep(60); }\n"
+
+
+def works(share: float) -> str:
+    return WORKS.format(seconds=share * LIMIT)
+
+
+def package(solutions: Mapping[str, tuple[str, str]]) -> dict[str, Problem]:
+    problem = Problem(
+        id="work",
+        limits=Limits.contest(LIMIT, 256 << 20),
+        tests=(Test(name="1", input=Blob.of(""), answer=Blob.of("done\n")),),
+        solutions=tuple(
+            Solution(name=name, language="c++", code=code, expected=word)
+            for name, (word, code) in solutions.items()
+        ),
+    )
+    return {"work": problem}
+
+
+async def factor_of(solutions: Mapping[str, tuple[str, str]], cache: Path) -> float | None:
+    store = Store(cache)
+    async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
+        found = await calibrate(package(solutions), scorer.judge)
+    assert len(found.distances) + len(found.unclear) == len(solutions)
+    return found.factor
+
+
+async def test_a_slow_solution_of_three_times_the_limit_needs_no_factor(shared_cache: Path) -> None:
+    solutions = {"quick": ("correct", works(0.2)), "slow": ("time_limit", works(3.0))}
+    assert await factor_of(solutions, shared_cache) == 1
+
+
+async def test_slower_hardware_gets_a_factor_between_the_two(shared_cache: Path) -> None:
+    solutions = {"right": ("correct", works(1.2)), "slow": ("time_limit", works(3.6))}
+    factor = await factor_of(solutions, shared_cache)
+    assert factor is not None and 1.3 < factor < 3.5
+
+
+async def test_where_nothing_separates_them_none_is_proposed(shared_cache: Path) -> None:
+    solutions = {"right": ("correct", works(1.5)), "slow": ("time_limit", works(0.5))}
+    assert await factor_of(solutions, shared_cache) is None
+
+
+async def test_solutions_that_say_nothing_of_time_are_left_out(shared_cache: Path) -> None:
+    store = Store(shared_cache)
+    solutions = {
+        "right": ("correct", works(0.1)),
+        "sleeper": ("time_limit", SLEEPS),
+        "wrong here": ("correct", "int main() {}"),
+    }
+    async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
+        found = await calibrate(package(solutions), scorer.judge, reach=1.1)
+    assert [one.solution for one in found.distances] == ["right"]
+    assert sorted(found.unclear) == [
+        "work/correct/wrong here: it is not right here",
+        "work/time_limit/sleeper: it idles, which no factor changes",
+    ]
+
+
+def at(kind: Kind, ratio: float, *, at_least: bool = False) -> Distance:
+    return Distance(
+        problem="p", solution=f"{kind} {ratio}", kind=kind, ratio=ratio, test="1", at_least=at_least
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "slow", "factor"),
+    [(0.5, 3.0, 1.0), (0.9, 3.0, 1.6), (2.0, 8.0, 4.0), (2.0, None, 3.0), (0.1, None, 1.0), (3.0, 2.0, None)],
+)
+def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor: float | None) -> None:
+    distances = [at(Kind.RIGHT, 0.01), at(Kind.RIGHT, right)]
+    if slow is not None:
+        distances += [at(Kind.SLOW, slow), at(Kind.SLOW, 9.0, at_least=True)]
+    found = calibration(distances)
+    assert found.factor == factor
+    if factor is not None:
+        assert found.margins == (factor / right, slow / factor if slow is not None else None)
+
+
+def test_a_right_solution_that_was_ended_leaves_it_open() -> None:
+    assert calibration([at(Kind.RIGHT, 5.0, at_least=True), at(Kind.SLOW, 9.0)]).factor is None
+
+
+def test_nothing_is_proposed_without_right_solutions() -> None:
+    assert calibration([at(Kind.SLOW, 9.0)]).factor is None
+
+
+def test_a_factor_changes_times_and_nothing_else() -> None:
+    (problem,) = package({}).values()
+    limits = with_time_factor(problem, 2.0).limits
+    assert (limits.cpu_time, limits.wall_time) == (2 * LIMIT, 2 * (problem.limits.wall_time or 0))
+    assert limits.memory == problem.limits.memory
+    assert with_time_factor(problem, 1.0) == problem

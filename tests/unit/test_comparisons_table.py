@@ -1,0 +1,15 @@
+"""Every comparison that is built in has its name in Python and its row in the proctor, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from ioi_eval.models import CheckerKind
+from ioi_eval.store.resources import graders
+
+
+def test_names_and_rows_are_the_same() -> None:
+    source = (graders() / "proctor" / "compare.cpp").read_text()
+    table = source.partition("Comparison named(")[2].partition("};")[0]
+    rows = re.findall(r'^ +\{"([\w-]+)",', table, re.MULTILINE)
+    assert sorted(rows) == sorted(kind.value for kind in CheckerKind if not kind.is_program)

@@ -1,0 +1,30 @@
+"""A run says once that programs wait longer than they compute."""
+
+from __future__ import annotations
+
+from ioi_eval.cli.progress import crowded
+from ioi_eval.models import SubmissionResult, TestResult, Verdict
+from ioi_eval.runs import Overloaded
+from ioi_eval.runs.runner import Crowding
+
+
+def result(computed: float | None, waited: float | None) -> SubmissionResult:
+    test = TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=computed, waited_time=waited)
+    return SubmissionResult(key="a", problem_id="p", compiles=True, tests=(test,))
+
+
+def test_it_is_told_once_and_of_all_so_far() -> None:
+    crowding = Crowding()
+    assert crowding.add(result(1.0, 3.0)) is None  # too little to say anything of
+    assert crowding.add(result(3.0, 4.0)) == Overloaded(waited=7.0, computed=4.0)
+    assert crowding.add(result(1.0, 30.0)) is None
+
+
+def test_a_quiet_machine_says_nothing() -> None:
+    crowding = Crowding()
+    assert [crowding.add(result(3.0, 0.1)), crowding.add(result(None, None))] == [None, None]
+
+
+def test_the_words_say_that_verdicts_hold() -> None:
+    words = crowded(Overloaded(waited=61.4, computed=12.0))
+    assert words.startswith("Programs waited 61 s") and "Verdicts hold" in words

@@ -1,0 +1,75 @@
+"""The benchmark and the package format of docs/extending.md, installed as they stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder with a distribution: the modules and the entries that the page shows."""
+    page, folder, entries = (ROOT / "docs" / "extending.md").read_text(), tmp_path / "installed", ""
+    told = folder / "extras-1.0.dist-info"
+    told.mkdir(parents=True)
+    for title in ("## A benchmark", "## A package format"):
+        section = page.partition(title)[2]
+        code, entry = (re.findall(rf"```{kind}\n(.*?)```", section, re.S)[0] for kind in ("python", "toml"))
+        module = re.findall(r'= "(\w+)', entry)[0]
+        (folder / f"{module}.py").write_text(code)
+        entries += re.sub(r'\[project\.entry-points\."(.*)"\]', r"[\1]", entry)
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: extras\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text(entries.replace('"', ""))
+    return folder
+
+
+def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """What `ioi-eval problems` says where the distribution is installed."""
+    cache = str(installed.parent / "cache")
+    return subprocess.run(
+        [sys.executable, "-m", "ioi_eval.cli", "problems", *map(str, arguments), "--json"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(installed), "IOI_EVAL_CACHE": cache},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps({"id": "two", "inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}) + "\n")
+    done = told(installed, "sums", "--dataset", rows)
+    assert done.returncode == 0, done.stderr
+    [problem] = json.loads(done.stdout)
+    assert "two" in json.dumps(problem) and "sums" in json.dumps(problem)
+    [guessed] = json.loads(told(installed, rows).stdout)
+    assert guessed["format"] == "sums", "its columns tell"
+
+
+def test_a_package_format_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "packages" / "pair"
+    folder.mkdir(parents=True)
+    (folder / "tests.tsv").write_text("1 2\t3\n3 4\t7\n")
+    done = told(installed, tmp_path / "packages")
+    assert done.returncode == 0, done.stderr
+    [problem] = json.loads(done.stdout)
+    assert "pair" in json.dumps(problem) and "TSV" in json.dumps(problem)
+    (folder / "tests.tsv").write_text("1 2\t3\n3 4\n")
+    broken = told(installed, folder)
+    assert broken.returncode == 2 and "pair/tests.tsv, line 2: not an input and an output" in broken.stderr
+
+
+def test_what_is_installed_and_broken_is_bad_input(installed: Path) -> None:
+    (installed / "sums_benchmark.py").write_text("import nothing_of_that_name\n")
+    done = told(installed, "sums")
+    assert done.returncode == 2 and "'sums' (ioi_eval.benchmarks) cannot be loaded" in done.stderr
+    assert "Traceback" not in done.stderr

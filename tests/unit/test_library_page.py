@@ -1,0 +1,38 @@
+"""docs/library.md shows every public name, and its blocks are one program that runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ioi_eval
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "library.md").read_text()
+PROGRAM = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S))
+
+
+@pytest.mark.parametrize("name", ioi_eval.__all__)
+def test_every_public_name_has_an_example(name: str) -> None:
+    imported = re.findall(r"^from ioi_eval import (.*)$", PROGRAM, re.M)
+    used = re.sub(r"^from .*$", "", PROGRAM, flags=re.M)
+    assert name in ", ".join(imported).split(", ") and re.search(rf"\b{name}\b", used)
+
+
+def test_the_page_is_a_program_that_runs(shared_cache: Path) -> None:
+    env = {**os.environ, "TMPDIR": str(shared_cache)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", PROGRAM],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("100.0\n1 100.0\n2 0.0\n")

@@ -1,0 +1,120 @@
+"""How deep JSON is nested is found out before anything follows it, whatever its strings hold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, Nesting, shallow
+
+TRICKY = st.text(alphabet='[]{}"\\,:x\n\ud800é', max_size=8)
+LEAVES = st.none() | st.integers() | TRICKY
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TRICKY, inner), max_leaves=30)
+
+
+def around(value: Any, levels: int) -> str:
+    """JSON with so many lists and objects, one in the other, around a value."""
+    opening = ["[", '{"\\\\\\"]": '] * levels
+    closing = ["]", "}"] * levels
+    return "".join(opening[:levels]) + json.dumps(value) + "".join(closing[:levels][::-1])
+
+
+def depth_of(value: Any) -> int:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
+
+
+@given(value=VALUES, other=VALUES)
+def test_exactly_as_deep_as_is_allowed(value: Any, other: Any) -> None:
+    left = DEEPEST - 1 - depth_of(value)
+    for beside in ("[{][" * DEEPEST, other):
+        text = f"[{json.dumps(beside)}, {around(value, left)}]"
+        assert depth_of(json.loads(text)) == max(DEEPEST, 1 + depth_of(beside))
+        assert shallow(text) is text
+        assert shallow(text.encode())
+    for deeper in (f"[{text}]", f'{{"]": {text}}}'):
+        with pytest.raises(NestedTooDeep):
+            shallow(deeper)
+        with pytest.raises(NestedTooDeep):
+            shallow(deeper.encode())
+
+
+@given(value=VALUES, cuts=st.lists(st.integers(0, 5), min_size=1))
+def test_pieces_may_end_anywhere(value: Any, cuts: list[int]) -> None:
+    for levels, refused in ((DEEPEST - depth_of(value), False), (DEEPEST - depth_of(value) + 1, True)):
+        left, nesting, found = json.dumps([value]) + around(value, levels), Nesting(), False
+        while left and not found:
+            for cut in cuts:
+                piece, left = left[: cut + 1], left[cut + 1 :]
+                try:
+                    nesting.feed(piece)
+                except NestedTooDeep:
+                    found = True
+                    break
+        assert found is refused
+
+
+@pytest.mark.parametrize("text", ["", "[", '"', "\\", '{"a": "\\', "]" * 2000, "[" * DEEPEST])
+def test_what_is_no_json_is_the_decoders_affair(text: str) -> None:
+    assert shallow(text) is text
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, "[1,[2]," * 100_000, '["\\"' + '",["' * 600]
+)
+def test_a_tower_is_refused(text: str) -> None:
+    with pytest.raises(NestedTooDeep, match="nested deeper than 500"):
+        shallow(text)
+
+
+HOSTILE = """
+import sys
+sys.setrecursionlimit(500_000)
+from ioi_eval.benchmarks.row_files import read_rows
+from ioi_eval.engines.transport.replies import decode_reply
+from ioi_eval.engines.transport.requests import decode_request
+from ioi_eval.engines.transport.refusals import words_of
+from ioi_eval.generate.replies import read_reply
+from ioi_eval.model.protocol import decode_lines
+from pathlib import Path
+
+tower = b"[" * 3_000_000
+line = '{"nonce":"n","x":' + tower.decode() + chr(10)
+dump = Path(sys.argv[1])
+dump.with_suffix(".jsonl").write_bytes(b'{"a":' + tower)
+dump.with_suffix(".json").write_bytes(b'[{"a":' + tower)
+for attempt in (
+    lambda: decode_reply(200, b'{"run":{"x":' + tower),
+    lambda: decode_request(tower),
+    lambda: list(decode_lines(line, "n")),
+    lambda: read_reply(200, {}, tower, now=0),
+    lambda: read_reply(200, {"content-type": "text/event-stream"}, b"data: " + tower, now=0),
+    lambda: list(read_rows(dump.with_suffix(".jsonl"))),
+    lambda: list(read_rows(dump.with_suffix(".json"))),
+):
+    try:
+        attempt()
+    except Exception as error:
+        print(type(error).__name__)
+print(words_of(tower)[:3])
+"""
+
+
+def test_a_tower_does_no_harm_whatever_the_limit_of_recursion_is(tmp_path: Path) -> None:
+    """In a process of its own, which a decoder without the check would end with a signal."""
+    done = subprocess.run([sys.executable, "-c", HOSTILE, tmp_path / "dump"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    replies, rows = ["BrokenReply", "Refused", "BrokenReply", "Fault", "Fault"], ["InputError", "InputError"]
+    assert done.stdout.split() == [*replies, *rows, "[[["]
+
+
+def test_it_is_what_decoders_raise() -> None:
+    assert issubclass(NestedTooDeep, msgspec.DecodeError) and issubclass(NestedTooDeep, ValueError)
