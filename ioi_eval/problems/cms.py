@@ -11,7 +11,7 @@ names, a regular expression or a count; without subtasks' files `score_type_para
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,7 +29,7 @@ from ioi_eval.model.values import (
     TaskType,
 )
 from ioi_eval.problems.cms_fields import (
-    OutputEval,
+    COMPARATOR,
     read_options,
     read_output_eval,
     read_params,
@@ -37,16 +37,16 @@ from ioi_eval.problems.cms_fields import (
 )
 from ioi_eval.problems.fields import Faults, Fields, nearest
 from ioi_eval.problems.package import (
-    Layout,
     Package,
     files_below,
     first_named,
     id_of,
+    is_plain,
     language_of,
     led_by,
     outputs_of,
     read_with,
-    source_text,
+    solution,
     tests_of,
     visible,
 )
@@ -72,7 +72,7 @@ def package_id(folder: Path, where: str = "") -> str | None:
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(Layout(FORMAT, HEADER, _problem), folder, where)
+    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
@@ -102,7 +102,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         subtasks=read_subtasks(folder, header, names, faults),
         score_precision=header.whole("score_precision", 2, most=9),
         cpp_standard=cpp_standard(header, year),
-        solutions=_solutions(folder, task, names),
+        solutions=tuple(_solutions(folder, task, names)),
     )
 
 
@@ -111,7 +111,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
 
 def problem_id(header: Fields, field: str) -> str:
     code = header.text(field)
-    if code and not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", code):
+    if code and not is_plain(code):
         header.fault(field, f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files")
     return code
 
@@ -152,8 +152,9 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
 
 
 def manager_of(
-    header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults
+    header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
 ) -> Manager | None:
+    """`folder` is what the package calls that of its graders."""
     names = _ON_THE_OTHER_SIDE.get(task)
     if names is None:
         return None
@@ -163,7 +164,8 @@ def manager_of(
         header.fault("manager", f"{kind} is not how a manager speaks", "Set it to cms, testlib or icpc")
     source = first_named(graders, names)
     if source is None:
-        faults.add("missing file", f"{names[0]}.cpp", remedy=f"A task of type {task} needs it")
+        missing = f"{folder}/{Path(names[0]).name}.cpp"
+        faults.add("missing file", missing, remedy=f"A task of type {task} needs it")
         return None
     return Manager(sources=led_by(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
@@ -207,7 +209,7 @@ def _checker_kind(
     if header.has("checker"):
         return header.word("checker", CheckerKind, CheckerKind.CMS)
     if wanted is not None:
-        return CheckerKind.CMS if wanted is OutputEval.COMPARATOR else CheckerKind.WHITE_DIFF
+        return CheckerKind.CMS if wanted == COMPARATOR else CheckerKind.WHITE_DIFF
     if has_sources:
         return CheckerKind.CMS
     return CheckerKind.JSON if task is TaskType.FUNCTION else CheckerKind.WHITE_DIFF
@@ -228,40 +230,17 @@ def _check_output_tests(options: TaskOptions, names: Sequence[str], params: Fiel
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> tuple[Solution, ...]:
+def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> Iterator[Solution]:
     """The sources in the verdicts' folders. Read-mes, archives and binaries there are no solutions.
 
     Where files are handed in, a solution is a folder of output_<test>.txt, with a source if it has a program.
     """
-    paths = visible((folder / "solutions").glob("*/*"))
-    if task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT):
-        found = [solution for path in paths if (solution := _of_files(path, tests)) is not None]
-    else:
-        found = []
-    return (
-        *(
-            Solution(
-                name=path.name,
-                language=language_of(path.name) or "",
-                code=source_text(path),
-                expected=path.parent.name,
-            )
-            for path in paths
-            if path.is_file() and language_of(path.name)
-        ),
-        *found,
-    )
-
-
-def _of_files(path: Path, tests: Sequence[str]) -> Solution | None:
-    if not path.is_dir():
-        return None
-    files = (file for file in visible(path.iterdir()) if file.is_file())
-    source = next((file for file in files if language_of(file.name)), None)
-    return Solution(
-        name=path.name,
-        language=(language_of(source.name) or "") if source else "",
-        code=source_text(source) if source else "",
-        expected=path.parent.name,
-        outputs=outputs_of(path, tests),
-    )
+    handed_in = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
+    for path in visible((folder / "solutions").glob("*/*")):
+        name, expected = path.name, path.parent.name
+        if path.is_file() and language_of(name):
+            yield solution(path, name=name, expected=expected)
+        elif path.is_dir() and handed_in:
+            files = (file for file in visible(path.iterdir()) if file.is_file())
+            source = next((file for file in files if language_of(file.name)), None)
+            yield solution(source, name=name, expected=expected, outputs=outputs_of(path, tests))

@@ -5,16 +5,17 @@ Parameters are an object, a list, or either of them as a text. Subtasks have poi
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import ScoreType, Subtask, TaskOptions, TaskType
-from ioi_eval.problems.fields import Faults, Fields, nearest, parse_json, read_object
+from ioi_eval.problems.fields import Faults, Fields, nearest, parse_json, read_mapping
+from ioi_eval.problems.package import is_plain, visible
 from ioi_eval.rules.plan import Selector, group_tests
 
 _FIELD = "task_type_params"
@@ -31,36 +32,27 @@ _PLACES: Mapping[TaskType, tuple[str, ...]] = {
 }
 
 
-class Compilation(StrEnum):
-    ALONE = "alone"
-    GRADER = "grader"
-
-
-class StubCompilation(StrEnum):
-    ALONE = "alone"
-    STUB = "stub"
-
-
-class UserIo(StrEnum):
-    STD_IO = "std_io"
-    FIFO_IO = "fifo_io"
-
-
-class OutputEval(StrEnum):
-    DIFF = "diff"
-    COMPARATOR = "comparator"
+STD_IO, FIFO_IO = USER_IO = ("std_io", "fifo_io")
+DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
 
 
 def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FIELD) -> Fields:
     """The parameters under their plain names: compilation, inputfile, output_eval, num_processes, ..."""
     value = _parsed(header, field)
+    named: dict[str, Any] = {}
     if isinstance(value, list):
-        named = _from_list(value, task)
+        named = dict(zip(_PLACES.get(task, ()), value, strict=False))
+        files = named.pop("io", None)
+        if isinstance(files, list) and len(files) == 2:
+            named["inputfile"], named["outputfile"] = files
+        elif files is not None:
+            named["inputfile"] = files  # of a wrong type: noted where it is read
     elif isinstance(value, dict):
-        named = _from_object(value, task)
-    else:
+        prefix = f"task_type_parameters_{task}_"
+        plain = {name.removeprefix(prefix): said for name, said in value.items()}
+        named = {_ALIASES.get(name, name): said for name, said in plain.items()}
+    elif value is not None:
         header.fault(field, "neither an object nor a list", "Give it as the contest system exports it")
-        named = {}
     return Fields(named, header.file, faults, prefix=f"{field}.")
 
 
@@ -68,68 +60,55 @@ def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOption
     """The options of a task type. Where nothing is said, a grader that is there is meant to be used."""
     match task:
         case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
-            usual = Compilation.GRADER if has_grader else Compilation.ALONE
+            by_file = task is TaskType.BATCH_AND_OUTPUT
             return TaskOptions(
-                with_grader=params.word("compilation", Compilation, usual) is Compilation.GRADER,
+                with_grader=_compilation(params, "grader", has_grader),
                 input_file=_file_name(params, "inputfile"),
                 output_file=_file_name(params, "outputfile"),
-                output_tests=_output_tests(params) if task is TaskType.BATCH_AND_OUTPUT else (),
+                output_tests=_list(params, "output_only_testcases", _at_commas) if by_file else (),
             )
         case TaskType.COMMUNICATION:
-            return _communication_options(params, has_grader)
+            return TaskOptions(
+                with_grader=_compilation(params, "stub", has_grader),
+                processes=params.whole("num_processes", 1, least=1, most=100),
+                user_io=params.choice("user_io", USER_IO, STD_IO),
+                manager_args=_list(params, "manager_args", shlex.split),
+            )
         case TaskType.TWO_STEPS:
             return TaskOptions(with_grader=True)
         case TaskType.INTERACTIVE:
-            return TaskOptions(with_grader=has_grader, manager_args=_arguments(params))
+            return TaskOptions(
+                with_grader=has_grader, manager_args=_list(params, "manager_args", shlex.split)
+            )
         case TaskType.FUNCTION:
             return TaskOptions(function=_function(params))
     return TaskOptions()
 
 
-def _communication_options(params: Fields, has_stub: bool) -> TaskOptions:
-    usual = StubCompilation.STUB if has_stub else StubCompilation.ALONE
-    return TaskOptions(
-        with_grader=params.word("compilation", StubCompilation, usual) is StubCompilation.STUB,
-        processes=params.whole("num_processes", 1, least=1, most=100),
-        user_io=params.word("user_io", UserIo, UserIo.STD_IO).value,
-        manager_args=_arguments(params),
-    )
+def read_output_eval(params: Fields) -> str | None:
+    return params.choice("output_eval", _OUTPUT_EVALS) if params.has("output_eval") else None
 
 
-def read_output_eval(params: Fields) -> OutputEval | None:
-    return params.word("output_eval", OutputEval) if params.has("output_eval") else None
+def _compilation(params: Fields, together: str, has_grader: bool) -> bool:
+    usual = together if has_grader else "alone"
+    return params.choice("compilation", ("alone", together), usual) == together
 
 
 def _parsed(header: Fields, field: str) -> Any:
+    """Its value, also where it is written as a text; None where there is none, or none that can be read."""
     value = header.values.get(field)
     if not isinstance(value, str):
-        return {} if value is None else value
+        return value
     try:
-        return parse_json(value) if value.strip() else {}
+        return parse_json(value) if value.strip() else None
     except ValueError as error:
         header.fault(field, f"broken JSON in the text: {error}", "Correct it in the file")
-        return {}
-
-
-def _from_list(values: list[Any], task: TaskType) -> dict[str, Any]:
-    named = dict(zip(_PLACES.get(task, ()), values, strict=False))
-    files = named.pop("io", None)
-    if isinstance(files, list) and len(files) == 2:
-        named["inputfile"], named["outputfile"] = files
-    elif files is not None:
-        named["inputfile"] = files  # of a wrong type: noted where it is read
-    return named
-
-
-def _from_object(values: dict[str, Any], task: TaskType) -> dict[str, Any]:
-    prefix = f"task_type_parameters_{task}_"
-    plain = {name.removeprefix(prefix): value for name, value in values.items()}
-    return {_ALIASES.get(name, name): value for name, value in plain.items()}
+        return None
 
 
 def _file_name(params: Fields, name: str) -> str:
     value = params.text(name, "")
-    if value and not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", value):
+    if value and not is_plain(value):
         params.fault(
             name, f"{value!r} is not a plain file name", "Give a name such as input.txt, or leave it empty"
         )
@@ -137,12 +116,20 @@ def _file_name(params: Fields, name: str) -> str:
     return value
 
 
-def _output_tests(params: Fields) -> tuple[str, ...]:
-    """Names with commas between them, or a list of names."""
-    if isinstance(params.values.get("output_only_testcases"), list):
-        return params.texts("output_only_testcases")
-    names = params.text("output_only_testcases", "").split(",")
-    return tuple(name.strip() for name in names if name.strip())
+def _list(params: Fields, name: str, split: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """A list of texts, or one text that is split."""
+    if isinstance(params.values.get(name), list):
+        return params.texts(name)
+    text = params.text(name, "")
+    try:
+        return tuple(split(text))
+    except ValueError as error:
+        params.fault(name, f"{text!r} is not a list of arguments ({error})", "Close the quotes")
+        return ()
+
+
+def _at_commas(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _function(params: Fields) -> str:
@@ -152,128 +139,82 @@ def _function(params: Fields) -> str:
     return name
 
 
-def _arguments(params: Fields) -> tuple[str, ...]:
-    if isinstance(params.values.get("manager_args"), list):
-        return params.texts("manager_args")
-    text = params.text("manager_args", "")
-    try:
-        return split_arguments(text)
-    except ValueError as error:
-        params.fault("manager_args", f"{text!r} is not a list of arguments ({error})", "Close the quotes")
-        return ()
-
-
-def split_arguments(text: str) -> tuple[str, ...]:
-    """As a shell would split them; ValueError where quotes are left open."""
-    return tuple(shlex.split(text))
-
-
 _PARAMETERS = "score_type_parameters"
 _MISSING = "Give a list of names, a regular expression or a count"
 
 
 class _Group(NamedTuple):
-    """A group as it was written, with the place where its tests stand."""
+    """A subtask whose tests are not chosen yet, and the field that says which they are."""
 
-    name: str
+    subtask: Subtask
     fields: Fields
     tests_field: str
-    points: float
-    score_type: ScoreType
-    threshold: float
-    tests: Any
+
+    @property
+    def tests(self) -> Any:
+        return self.fields.values.get(self.tests_field)
 
 
 def read_subtasks(
     folder: Path, header: Fields, tests: tuple[str, ...], faults: Faults
 ) -> tuple[Subtask, ...]:
     """The subtasks' files in their order, or the score type's parameters where there are none."""
-    usual = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
+    score_type = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
     threshold = header.number("threshold", 1.0, above=0)
-    groups = _from_files(folder, usual, threshold, faults)
+    usual = Subtask(name="all", points=0.0, tests=(), score_type=score_type, threshold=threshold)
+    groups = _from_files(folder, usual, faults)
     if header.has(_PARAMETERS):
         if groups:
             header.fault(_PARAMETERS, "there are subtasks in files as well", "Keep one of the two")
-        groups = _from_parameters(header, usual, threshold, tests)
+        groups = _from_parameters(header, usual, len(tests))
     chosen = _chosen(groups, tests)
-    return tuple(
-        Subtask(
-            name=group.name,
-            points=group.points,
-            tests=names,
-            score_type=group.score_type,
-            threshold=group.threshold,
-        )
-        for group, names in zip(groups, chosen, strict=True)
-    )
+    return tuple(replace(group.subtask, tests=names) for group, names in zip(groups, chosen, strict=True))
 
 
 # --- as written --------------------------------------------------------------------------------------
 
 
-def _from_files(folder: Path, usual: ScoreType, threshold: float, faults: Faults) -> list[_Group]:
+def _from_files(folder: Path, usual: Subtask, faults: Faults) -> list[_Group]:
     groups = []
-    for path in sorted((folder / "subtasks").glob("*.json")):
+    for path in visible((folder / "subtasks").glob("*.json")):
         file = f"subtasks/{path.name}"
-        values = None if path.name.startswith(".") else read_object(folder, file, faults)
+        values = read_mapping(folder, file, faults)
         if values is not None:
-            groups.append(_from_file(path.stem, Fields(values, file, faults), usual, threshold))
+            fields = Fields(values, file, faults)
+            groups.append(_group(path.stem, fields, usual, "score", "testcases"))
     return groups
 
 
-def _from_file(name: str, fields: Fields, usual: ScoreType, threshold: float) -> _Group:
-    if fields.values.get("testcases") is None:
-        fields.fault("testcases", "missing", _MISSING)
-    return _Group(
-        name=name,
-        fields=fields,
-        tests_field="testcases",
-        points=fields.number("score"),
-        score_type=fields.word("score_type", ScoreType, usual),
-        threshold=fields.number("threshold", threshold, above=0),
-        tests=fields.values.get("testcases"),
-    )
-
-
-def _from_parameters(
-    header: Fields, usual: ScoreType, threshold: float, tests: tuple[str, ...]
-) -> list[_Group]:
+def _from_parameters(header: Fields, usual: Subtask, tests: int) -> list[_Group]:
     """[[points, tests], ...], with a threshold as a third; or a number, what each test of a sum is worth."""
-    value = _parameters(header)
-    if usual is ScoreType.SUM and isinstance(value, int | float):
-        points = header.number(_PARAMETERS) * len(tests)
-        return [_Group("all", header, _PARAMETERS, points, usual, threshold, ".*" if tests else None)]
+    value = _parsed(header, _PARAMETERS)
+    if usual.score_type is ScoreType.SUM and isinstance(value, int | float):
+        every = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
+        return [_Group(replace(usual, points=header.number(_PARAMETERS) * tests), every, "tests")]
+    if value is None:
+        return []
     if not isinstance(value, list) or not all(isinstance(row, list) and len(row) in (2, 3) for row in value):
         header.fault(_PARAMETERS, "not a list of [points, tests]", "Give it as the contest system has it")
         return []
-    return [_from_row(index, row, header, usual, threshold) for index, row in enumerate(value, 1)]
-
-
-def _parameters(header: Fields) -> Any:
-    value = header.values[_PARAMETERS]
-    if not isinstance(value, str):
-        return value
-    try:
-        return parse_json(value)
-    except ValueError:
-        return None
-
-
-def _from_row(index: int, row: list[Any], header: Fields, usual: ScoreType, threshold: float) -> _Group:
-    place = f"{_PARAMETERS}.{index}"
     names = ("points", "tests", "threshold")
-    fields = header.under(place, dict(zip(names, row, strict=False)))
-    if row[1] is None:
-        fields.fault("tests", "missing", _MISSING)
-    return _Group(
-        name=str(index),
-        fields=fields,
-        tests_field="tests",
-        points=fields.number("points"),
-        score_type=usual,
-        threshold=fields.number("threshold", threshold, above=0),
-        tests=row[1],
+    rows = (dict(zip(names, row, strict=False)) for row in value)
+    return [
+        _group(str(index), header.under(f"{_PARAMETERS}.{index}", row), usual, "points", "tests")
+        for index, row in enumerate(rows, 1)
+    ]
+
+
+def _group(name: str, fields: Fields, usual: Subtask, points: str, tests: str) -> _Group:
+    if fields.values.get(tests) is None:
+        fields.fault(tests, "missing", _MISSING)
+    subtask = replace(
+        usual,
+        name=name,
+        points=fields.number(points),
+        score_type=fields.word("score_type", ScoreType, usual.score_type),
+        threshold=fields.number("threshold", usual.threshold, above=0),
     )
+    return _Group(subtask, fields, tests)
 
 
 # --- which tests -------------------------------------------------------------------------------------

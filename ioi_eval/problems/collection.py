@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache as once
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Problem, Value
+from ioi_eval.problems import cms, kattis, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.fields import nearest
-from ioi_eval.problems.formats import format_of
 from ioi_eval.problems.package import Package
 from ioi_eval.store import private_folder
+from ioi_eval.store.resources import installed
 
 # What cannot change a score: labels, what is asked, and the solutions that a package brings.
 _NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
@@ -122,6 +124,42 @@ def _identity(value: Any) -> Any:
 def _fields(value: Value) -> Iterator[tuple[str, Any]]:
     return ((field.name, getattr(value, field.name)) for field in msgspec.structs.fields(value))
 
+
+# --- formats ----------------------------------------------------------------------------------------
+
+GROUP = "ioi_eval.formats"
+
+
+class Format(Protocol):
+    """A module that reads packages of one format. `where` is what messages call the package.
+
+    A new one is a module with these functions, and one entry: in the table below, or in the entry point group
+    of any installed package. docs/extending.md shows one.
+    """
+
+    def looks_like_package(self, folder: Path) -> bool: ...
+
+    def package_id(self, folder: Path, where: str) -> str | None:
+        """The problem's id; None where the package is not sound enough to say it."""
+
+    def read_package(self, folder: Path, where: str) -> Package: ...
+
+
+# The first that fits: a package for the preparation system also has what the contest system's has.
+_BUILT_IN: tuple[Format, ...] = (kattis, tps, cms)
+
+
+@once
+def formats() -> tuple[Format, ...]:
+    """What somebody installed comes first: its packages may look like others in part."""
+    return (*installed(GROUP).values(), *_BUILT_IN)
+
+
+def format_of(folder: Path) -> Format | None:
+    return next((found for found in formats() if found.looks_like_package(folder)), None)
+
+
+# --- loading -----------------------------------------------------------------------------------------
 
 _HEADERS = "problem.json or problem.yaml"
 _ARCHIVES = frozenset({".zip", ".kpp"})

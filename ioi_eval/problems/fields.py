@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
+import msgspec
 import yaml
+from msgspec import Meta
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 
+T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
+_LARGEST = sys.float_info.max
+_MOST_NAMED = 8
 
 
 class Faults:
@@ -51,102 +56,91 @@ class Fields:
         self._faults.add(problem, self.file, field=self._prefix + name, remedy=remedy)
 
     def text(self, name: str, default: str | None = None) -> str:
-        value = self._value(name, default, "a text")
-        if isinstance(value, str):
-            return value
-        self._wrong(name, value, "a text")
-        return default or ""
+        return self._read(name, str, "a text", default, "")
 
     def number(self, name: str, default: float | None = None, *, above: float | None = None) -> float:
         """A finite number: more than `above`, or at least 0 where that is not given."""
+        bounds = Meta(ge=0, le=_LARGEST) if above is None else Meta(gt=above, le=_LARGEST)
         expected = "a number of at least 0" if above is None else f"a number above {above:g}"
-        value = self._value(name, default, expected)
-        if _is_number(value) and (value >= 0 if above is None else value > above):
-            return float(value)
-        self._wrong(name, value, expected)
-        return default or 0.0
+        return self._read(name, Annotated[float, bounds], expected, default, 0.0)
 
     def whole(self, name: str, default: int | None = None, *, least: int = 0, most: int = 2**62) -> int:
         expected = f"a whole number from {least}" + (f" to {most}" if most < 2**62 else "")
-        value = self._value(name, default, expected)
-        if _is_number(value) and value == int(value) and least <= value <= most:
-            return int(value)
-        self._wrong(name, value, expected)
-        return default or 0
+        return self._read(name, Annotated[int, Meta(ge=least, le=most)], expected, default, 0)
 
     def word(self, name: str, words: type[Word], default: Word | None = None) -> Word:
         """One of a fixed set of words."""
-        known = ", ".join(words)
-        value = self._value(name, default, f"one of {known}")
-        if value in tuple(words):
-            return words(value)
-        self._wrong(name, value, f"one of {known}")
-        return default or next(iter(words))
+        return words(self.choice(name, [word.value for word in words], default))
+
+    def choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
+        return self._read(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
 
     def flag(self, name: str, default: bool) -> bool:
-        value = self._value(name, default, "true or false")
-        if isinstance(value, bool):
-            return value
-        self._wrong(name, value, "true or false")
-        return default
+        return self._read(name, bool, "true or false", default, default)
 
     def optional_number(self, name: str, *, above: float | None = None) -> float | None:
         """As `number`; None where the field is missing or null."""
         return None if self.values.get(name) is None else self.number(name, above=above)
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        return self._read(name, tuple[str, ...], "a list of texts", None, ())
+
     def inner(self, name: str) -> Fields:
         """The object in a field, empty where it is missing or null."""
-        value = self.values.get(name)
-        if value is not None and not isinstance(value, dict):
-            self._wrong(name, value, "an object")
-        return self.under(name, value if isinstance(value, dict) else {})
+        values: dict[str, Any] = {}
+        if self.values.get(name) is not None:
+            values = self._read(name, dict, "an object", None, values)
+        return self.under(name, values)
 
     def under(self, name: str, values: Mapping[str, Any]) -> Fields:
         """Values that stand, or would stand, in the object of this name."""
         return Fields(values, self.file, self._faults, prefix=f"{self._prefix}{name}.")
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self._value(name, None, "a list of texts")
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        self._wrong(name, value, "a list of texts")
-        return ()
-
-    def _value(self, name: str, default: Any, expected: str) -> Any:
-        if name in self.values:
-            return self.values[name]
-        if default is None:
+    def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
+        """The field as a value of a type. `empty` where a fault was noted and there is no default."""
+        if name not in self.values and default is not None:
+            return default
+        if name not in self.values:
             self.fault(name, "missing", f"Add it: {expected}")
-            return _MISSING
-        return default
+            return empty
+        value = self.values[name]
+        if isinstance(value, float) and value.is_integer() and getattr(kind, "__origin__", None) is int:
+            value = int(value)
+        try:
+            read: T = msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            self.fault(name, f"{shown(value)} is not {expected}", "Correct it in the file")
+            return empty if default is None else default
+        return read
 
-    def _wrong(self, name: str, value: Any, expected: str) -> None:
-        if value is not _MISSING:
-            self.fault(name, f"{_shown(value)} is not {expected}", "Correct it in the file")
 
-
-_MISSING = object()  # noted already
-_HUGE = 1 << 1000  # whole numbers from here on may be no float
-
-
-def read_object(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
-    """The JSON object in a file, or None once it is noted why there is none."""
+def read_mapping(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
+    """The object in a file of JSON or YAML, or None once it is noted why there is none."""
+    remedy = "Correct it in the file"
+    is_json = file.endswith(".json")
     try:
-        value = parse_json((folder / file).read_text(encoding="utf-8-sig"))
+        text = (folder / file).read_text(encoding="utf-8-sig")
+        value = parse_json(text) if is_json else _parsed(text)
     except FileNotFoundError:
-        faults.add("missing file", file, remedy="A CMS export has it; is this the package's folder?")
+        faults.add("missing file", file, remedy="Add it; is this the package's folder?")
     except UnicodeDecodeError as error:
-        faults.add(
-            "not UTF-8", file, row=error.object.count(b"\n", 0, error.start) + 1, remedy="Save it as UTF-8"
-        )
+        row = error.object.count(b"\n", 0, error.start) + 1
+        faults.add("not UTF-8", file, row=row, remedy="Save it as UTF-8")
     except json.JSONDecodeError as error:
-        faults.add(f"broken JSON: {error.msg}", file, row=error.lineno, remedy="Correct it in the file")
-    except ValueError as error:
-        faults.add(f"broken JSON: {error}", file, remedy="Correct it in the file")
+        faults.add(f"broken JSON: {error.msg}", file, row=error.lineno, remedy=remedy)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        faults.add(f"broken YAML: {error.problem}", file, row=line, remedy=remedy)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        words = " ".join(str(error).split())
+        faults.add(f"broken {'JSON' if is_json else 'YAML'}: {words}", file, remedy=remedy)
     else:
         if isinstance(value, dict):
             return value
-        faults.add(f"{_shown(value)} is not a JSON object", file, remedy="Expected fields in braces")
+        kind, form = (
+            ("a JSON object", "fields in braces") if is_json else ("a YAML mapping", "lines `key: value`")
+        )
+        faults.add(f"{shown(value)} is not {kind}", file, remedy=f"Expected {form}")
     return None
 
 
@@ -159,61 +153,23 @@ def nearest(name: str, known: tuple[str, ...]) -> str:
     close = get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(repr(word) for word in close)}?"
-    return f"There are: {_listed(known)}" if known else "There are none"
-
-
-def _listed(known: tuple[str, ...], most: int = 8) -> str:
-    rest = len(known) - most
-    return ", ".join(known[:most]) + (f" and {rest} more" if rest > 0 else "")
+    rest = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    return f"There are: {', '.join(known[:_MOST_NAMED])}{rest}" if known else "There are none"
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < _HUGE if isinstance(value, int) else math.isfinite(value)
-
-
-def _shown(value: Any) -> str:
-    text = _written(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _written(value: Any) -> str:
-    """As JSON; YAML has dates, and keys that are no texts, which are shown as Python does."""
+def shown(value: Any) -> str:
+    """As JSON, cut short; YAML has dates, and keys that are no texts, which are shown as Python does."""
     try:
-        return json.dumps(value)
+        text = json.dumps(value)
     except TypeError:
-        return str(value)
+        text = str(value)
     except ValueError:  # a number with more digits than Python is ready to write
-        return "a very long number"
-
-
-def read_yaml(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
-    """The mapping in a file, empty for an empty file; None once it is noted why there is none."""
-    try:
-        value = _parsed((folder / file).read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        faults.add("missing file", file, remedy="Add it; is this the package's folder?")
-    except UnicodeDecodeError as error:
-        row = error.object.count(b"\n", 0, error.start) + 1
-        faults.add("not UTF-8", file, row=row, remedy="Save it as UTF-8")
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        faults.add(f"broken YAML: {error.problem}", file, row=line, remedy="Correct it in the file")
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        words = " ".join(str(error).split())
-        faults.add(f"broken YAML: {words}", file, remedy="Correct it in the file")
-    else:
-        if isinstance(value, dict):
-            return value
-        if value is None:
-            return {}
-        faults.add("not a YAML mapping", file, remedy="Expected lines `key: value`")
-    return None
+        text = "a very long number"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
@@ -231,4 +187,4 @@ def _parsed(text: str) -> Any:
         if isinstance(token, yaml.AliasToken):
             raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=token.start_mark)
     value = yaml.safe_load(text)
-    return _without_blanks(value) if isinstance(value, dict) else value
+    return _without_blanks(value) if isinstance(value, dict) else {} if value is None else value

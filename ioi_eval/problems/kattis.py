@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, Problem, TaskOptions, TaskType, Test
-from ioi_eval.problems.fields import Faults, Fields, read_yaml
+from ioi_eval.problems.fields import Faults, Fields
 from ioi_eval.problems.kattis_files import (
     Group,
     Program,
@@ -25,7 +25,7 @@ from ioi_eval.problems.kattis_files import (
     read_validator,
 )
 from ioi_eval.problems.kattis_scoring import Scoring, read_acceptance, read_scoring
-from ioi_eval.problems.package import Layout, Package, files_below, read_with
+from ioi_eval.problems.package import Package, files_below, is_plain, read_with
 
 FORMAT = "Kattis"
 HEADER = "problem.yaml"
@@ -55,7 +55,7 @@ def package_id(folder: Path, where: str) -> str:
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(Layout(FORMAT, HEADER, _problem, read_yaml), folder, where)
+    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
@@ -116,7 +116,7 @@ def _check_version(folder: Path, header: Fields, faults: Faults) -> None:
 
 def _id(folder: Path, where: str, faults: Faults) -> str:
     name = package_id(folder, where)
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+    if not is_plain(name):
         faults.add(
             f"{name!r} is not an id", "", remedy="Name the package with letters, digits, '_', '-', '.'"
         )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import Blob, NamedBlob, Solution, Test
-from ioi_eval.problems.fields import Faults, Fields, read_yaml
+from ioi_eval.problems.fields import Faults, Fields, read_mapping
 from ioi_eval.problems.package import language_of, named, source_text, test_of, visible
 
 _VALIDATORS = "output_validators"
@@ -115,7 +115,9 @@ class _Reader:
 
     def own(self, place: str) -> dict[str, Any]:
         file = f"{place}/{SETTINGS}"
-        return (read_yaml(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
+        return (
+            (read_mapping(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
+        )
 
     def group(self, name: str, above: Mapping[str, Any]) -> Group:
         place = f"data/{name}"

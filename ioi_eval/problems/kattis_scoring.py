@@ -16,7 +16,6 @@ import msgspec
 from ioi_eval.model.values import Acceptance, Grading, Points, ScoreType, Subtask, Value
 from ioi_eval.problems.fields import Faults, Fields
 from ioi_eval.problems.kattis_files import SAMPLE, SECRET, Group
-from ioi_eval.problems.kattis_shapes import adds_up, all_or_nothing, is_plain, is_sum, may_exceed
 from ioi_eval.rules.grading import most, tests_of
 
 _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
@@ -60,7 +59,7 @@ def read_scoring(root: Group, faults: Faults, *, by_validator: bool) -> Scoring:
 def read_acceptance(root: Group, faults: Faults) -> Scoring:
     """Of a problem without points: one subtask, and none where simply all tests must be passed."""
     top = _Reader(faults, scoring=False, by_validator=False).node(root)
-    if not top.inner or is_plain(top.grading):
+    if not top.inner or _is_strict(top.grading):
         return Scoring()
     tree = msgspec.structs.replace(top.grading, points=Points.ACCEPTED)
     return Scoring(subtasks=(_subtask(_WHOLE, tree, graded=True),))
@@ -95,7 +94,7 @@ class _Reader:
             accept_score=self._accept_score(group, points) if scored else 1.0,
             reject_score=_number(group.fields, "reject_score", 0.0) if scored else 0.0,
         )
-        if self._scoring and may_exceed(grading):
+        if self._scoring and _may_exceed(grading):
             words = f"{points.value} of unequal parts, where judging stops at one that is rejected"
             group.fields.fault("on_reject", words, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
@@ -187,7 +186,7 @@ class _Splitter:
 
     def _parts(self, node: _Node, *, earns: bool) -> Iterator[Subtask]:
         """`earns`: its points count even where it is rejected."""
-        if not node.inner or not adds_up(node.grading, earns=earns):
+        if not node.inner or not _adds_up(node.grading, earns=earns):
             yield self._one(node, earns=earns)
             return
         tests = tuple(part for part in node.grading.parts if isinstance(part, str))
@@ -199,9 +198,9 @@ class _Splitter:
 
     def _one(self, node: _Node, *, earns: bool) -> Subtask:
         tree = msgspec.structs.replace(node.grading, rejected_earns=earns)
-        if all_or_nothing(tree, graded_tests=self._by_validator):
+        if _all_or_nothing(tree, graded_tests=self._by_validator):
             return _subtask(node.name, tree, ScoreType.GROUP_MIN)
-        return _subtask(node.name, tree, ScoreType.SUM, graded=not is_sum(tree))
+        return _subtask(node.name, tree, ScoreType.SUM, graded=not _is_sum(tree))
 
 
 def _subtask(
@@ -214,3 +213,84 @@ def _subtask(
         score_type=score_type,
         grading=tree if graded else None,
     )
+
+
+# --- which trees are worth the same as something simpler, that can stop early or be shown in parts ----
+# All of these say no where they are not sure: a tree is right for every group.
+
+
+def _adds_up(group: Grading, *, earns: bool) -> bool:
+    """Whether a group's points are those of its parts, added up. `earns`: also where it is rejected."""
+    if group.points is not Points.SUM or group.last_counts or not _judges_all(group):
+        return False
+    accepted = group.acceptance is Acceptance.ALWAYS
+    some = group.any_accepted and all(_nothing_unless_accepted(group, part) for part in group.parts)
+    return earns or accepted or some
+
+
+def _judges_all(group: Grading) -> bool:
+    return not group.stops or all(_never_rejected(part) for part in group.parts[:-1])
+
+
+def _never_rejected(part: str | Grading) -> bool:
+    return isinstance(part, Grading) and part.acceptance is Acceptance.ALWAYS
+
+
+def _nothing_unless_accepted(group: Grading, part: str | Grading) -> bool:
+    """Whether a part that is rejected has no points."""
+    if not isinstance(part, Grading):
+        return group.reject_score == 0
+    inner = all(_nothing_unless_accepted(part, one) for one in part.parts)
+    if _never_rejected(part):
+        return True
+    return inner and (part.points is Points.LEAST or part.any_accepted or len(part.parts) == 1)
+
+
+def _all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
+    """Whether a group is worth what its worst test is. `graded_tests`: tests may earn a part of theirs."""
+    if graded_tests:
+        return _is_least(group) and len(_worths(group)) == 1
+    return _is_least(group) or (not group.rejected_earns and _is_strict(group) and _no_consolation(group))
+
+
+def _is_least(group: Grading) -> bool:
+    """The least of its parts, so that one test that is rejected leaves nothing, whatever the verdicts."""
+    inner = (part for part in group.parts if isinstance(part, Grading))
+    least = group.points is Points.LEAST or len(group.parts) == 1
+    return least and group.reject_score == 0 and not group.last_counts and all(map(_is_least, inner))
+
+
+def _worths(group: Grading) -> set[float]:
+    own = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
+    return own.union(*(_worths(part) for part in group.parts if isinstance(part, Grading)))
+
+
+def _is_strict(group: Grading) -> bool:
+    """Rejected with any of its tests."""
+    strict = group.acceptance is not Acceptance.ALWAYS and not group.any_accepted and not group.last_counts
+    return strict and all(_is_strict(part) for part in group.parts if isinstance(part, Grading))
+
+
+def _no_consolation(group: Grading) -> bool:
+    """Nothing earns more by being rejected than by being accepted."""
+    inner = (part for part in group.parts if isinstance(part, Grading))
+    return group.reject_score <= group.accept_score and all(map(_no_consolation, inner))
+
+
+def _is_sum(group: Grading) -> bool:
+    """Whether a group without others in it is simply the mean of its tests."""
+    tests_only = all(isinstance(part, str) for part in group.parts)
+    adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
+    earns = group.rejected_earns or _never_rejected(group) or group.any_accepted or len(group.parts) == 1
+    return tests_only and adds and earns and group.reject_score == 0 and _judges_all(group)
+
+
+def _may_exceed(group: Grading) -> bool:
+    """Whether being wrong early may be worth more than being right: what was not judged is in no average."""
+    if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
+        return False
+    alike = (
+        len({most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}) == 1
+    )
+    nothing = all(_nothing_unless_accepted(group, part) for part in group.parts)
+    return not alike and not (group.points is Points.LEAST and nothing)

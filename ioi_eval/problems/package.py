@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import of_suffix
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Test, Value
-from ioi_eval.problems.fields import Faults, Fields, read_object
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Solution, Test, Value
+from ioi_eval.problems.fields import Faults, Fields, read_mapping
 
 # Sources in languages that the language table may have no row for: loaded, so that none seems absent.
 _OTHER_LANGUAGES: Mapping[str, str] = {
@@ -32,33 +33,35 @@ class Package(Value):
     notes: tuple[str, ...] = ()  # what was left out or understood in one of several ways
 
 
-class Layout(NamedTuple):
-    """How a package of one layout is read: first its header, and then all by what the header says."""
-
-    name: str
-    header: str  # the file
-    build: Callable[[Path, str, Fields, Faults], Problem]
-    read: Callable[[Path, str, Faults], dict[str, Any] | None] = read_object
+Build = Callable[[Path, str, Fields, Faults], Problem]
 
 
-def read_with(layout: Layout, folder: Path, where: str) -> Package:
-    """Reads all of a package and notes all that is wrong. `where` is what messages call the package."""
+def read_with(build: Build, folder: Path, where: str, *, name: str, header: str) -> Package:
+    """Read all of a package: its header, and then all by what that says. Note all that is wrong.
+
+    `where` is what messages call the package, `name` is that of the format.
+    """
     faults = Faults(where)
     problem = None
     try:
-        if (header := layout.read(folder, layout.header, faults)) is not None:
-            problem = layout.build(folder, where, Fields(header, layout.header, faults), faults)
+        if (values := read_mapping(folder, header, faults)) is not None:
+            problem = build(folder, where, Fields(values, header, faults), faults)
     except OSError as error:
         faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
     if faults.errors:
-        return Package(where=where, format=layout.name, errors=tuple(faults.errors))
-    return Package(where=where, format=layout.name, problem=problem, notes=tuple(faults.notes))
+        return Package(where=where, format=name, errors=tuple(faults.errors))
+    return Package(where=where, format=name, problem=problem, notes=tuple(faults.notes))
 
 
 def id_of(folder: Path, header: str, field: str) -> str | None:
     """The problem's id, if the header is sound enough to say it."""
-    found = (read_object(folder, header, Faults("")) or {}).get(field)
+    found = (read_mapping(folder, header, Faults("")) or {}).get(field)
     return found if isinstance(found, str) else None
+
+
+def is_plain(name: str) -> bool:
+    """Whether it names a file anywhere, and no folder: ids and files' names are so."""
+    return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
 
 
 # --- files -------------------------------------------------------------------------------------------
@@ -107,6 +110,12 @@ def source_text(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode("latin-1")
+
+
+def solution(source: Path | None, **said: Any) -> Solution:
+    """A solution with the language and the code of its source, if it has one."""
+    language = (language_of(source.name) or "") if source else ""
+    return Solution(language=language, code=source_text(source) if source else "", **said)
 
 
 def visible(paths: Iterable[Path]) -> list[Path]:

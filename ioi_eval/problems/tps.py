@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
     Limits,
-    Manager,
     NamedBlob,
     Problem,
     Solution,
@@ -24,20 +22,18 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms import needs_answers, problem_id, with_sources
-from ioi_eval.problems.cms_fields import UserIo, read_options, read_params
-from ioi_eval.problems.fields import Faults, Fields, nearest, read_object
+from ioi_eval.problems.cms import grader_of, manager_of, needs_answers, problem_id, with_sources
+from ioi_eval.problems.cms_fields import USER_IO, read_options, read_params
+from ioi_eval.problems.fields import Faults, Fields, nearest, read_mapping
 from ioi_eval.problems.package import (
-    Layout,
     Package,
     files_below,
     first_named,
     id_of,
     language_of,
-    led_by,
     outputs_of,
     read_with,
-    source_text,
+    solution,
     tests_of,
 )
 
@@ -48,8 +44,6 @@ _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapp
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 20  # above it the number is not meant in MB
 _TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
-# What a submission of a task type is compiled with, as the contest system calls it.
-_COMPILED_WITH = {TaskType.COMMUNICATION: "stub", TaskType.TWO_STEPS: "manager"}
 _NO_GRADER = frozenset({TaskType.OUTPUT_ONLY})
 _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 
@@ -57,7 +51,7 @@ _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 def looks_like_package(folder: Path) -> bool:
     if (folder / _SUBTASKS).exists():
         return True
-    header = read_object(folder, HEADER, Faults("")) if (folder / HEADER).exists() else None
+    header = read_mapping(folder, HEADER, Faults("")) if (folder / HEADER).exists() else None
     return header is not None and "type" in header and "task_type" not in header
 
 
@@ -66,7 +60,7 @@ def package_id(folder: Path, where: str = "") -> str | None:
 
 
 def read_package(folder: Path, where: str) -> Package:
-    return read_with(Layout(FORMAT, HEADER, _problem), folder, where)
+    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
@@ -89,7 +83,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         limits=_limits(header, task),
         grader_files=graders,
         checker=checker,
-        manager=_manager(header, task, graders, faults),
+        manager=manager_of(header, task, graders, faults, "grader"),
         tests=tests,
         subtasks=subtasks,
         score_precision=header.whole("score_precision", 2, most=9),
@@ -111,23 +105,19 @@ def _limits(header: Fields, task: TaskType) -> Limits:
 
 def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
     with_grader = header.flag("has_grader", task not in _NO_GRADER)
-    name = _COMPILED_WITH.get(task, "grader")
-    if with_grader and first_named(graders, [f"graders/{name}"]) is None:
+    if with_grader and first_named(graders, [grader_of(task)]) is None:
         missing = f"grader/cpp/{header.text('grader_name', 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     if task not in _TASK_TYPES:
         return TaskOptions(with_grader=with_grader)  # it is noted
     options = read_options(read_params(header, task, faults, _PARAMS), task, with_grader)
-    options = msgspec.structs.replace(options, with_grader=with_grader)
-    return _with_own_fields(options, header) if task is TaskType.COMMUNICATION else options
-
-
-def _with_own_fields(options: TaskOptions, header: Fields) -> TaskOptions:
-    """What problem.json says itself wins over the parameters, as in the export."""
-    return msgspec.structs.replace(
+    options = replace(options, with_grader=with_grader)
+    if task is not TaskType.COMMUNICATION:
+        return options
+    return replace(  # what problem.json says itself wins over the parameters, as in the export
         options,
         processes=header.whole("num_processes", options.processes, least=1, most=100),
-        user_io=header.word("user_io", UserIo, UserIo(options.user_io)).value,
+        user_io=header.choice("user_io", USER_IO, options.user_io),
     )
 
 
@@ -143,30 +133,17 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
         for file in files
         if file.name.startswith(place) and (place != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
+    has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
+    own = header.text("grader_name", "stub" if has_stub else "grader")
     for suffix in (".cpp", ".c"):
         # The grader that the package names gets the name by which submissions are compiled with it.
-        grader = inside.pop(f"graders/{_grader_name(folder, header, task)}{suffix}", None)
-        known_as = f"graders/{_COMPILED_WITH.get(task, 'grader')}{suffix}"
+        grader = inside.pop(f"graders/{own}{suffix}", None)
+        known_as = f"{grader_of(task)}{suffix}"
         if grader is not None:
             inside[known_as] = grader
         elif header.has("grader_name"):
             inside.pop(known_as, None)  # another one than the package asks for
     return tuple(NamedBlob(name=name, content=inside[name]) for name in sorted(inside))
-
-
-def _grader_name(folder: Path, header: Fields, task: TaskType) -> str:
-    has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
-    return header.text("grader_name", "stub" if has_stub else "grader")
-
-
-def _manager(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> Manager | None:
-    if task is not TaskType.COMMUNICATION:
-        return None
-    source = first_named(graders, ["graders/manager"])
-    if source is None:
-        faults.add("missing file", "grader/manager.cpp", remedy="A Communication task needs its manager")
-        return None
-    return Manager(sources=led_by(source, graders), language=language_of(source.name) or "c++")
 
 
 def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
@@ -183,7 +160,7 @@ def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
 
 
 def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
-    values = read_object(folder, _SUBTASKS, faults)
+    values = read_mapping(folder, _SUBTASKS, faults)
     if values is None:
         return ()
     listed = Fields(values, _SUBTASKS, faults).inner("subtasks")
@@ -247,14 +224,14 @@ def _solutions(
     if not (folder / _SOLUTIONS).exists():
         faults.note("missing: nothing is known of what its solutions should score", _SOLUTIONS)
         return ()
-    values = read_object(folder, _SOLUTIONS, faults)
+    values = read_mapping(folder, _SOLUTIONS, faults)
     listed = Fields(values or {}, _SOLUTIONS, faults)
     found = (_solution(folder, name, listed, task, tests, faults) for name in listed.values)
-    read = [solution for solution in found if solution is not None]
-    for solution in read:
-        for subtask in solution.exceptions:
+    read = [one for one in found if one is not None]
+    for one in read:
+        for subtask in one.exceptions:
             if subtask not in subtasks:
-                exceptions = listed.inner(solution.name).inner("except")
+                exceptions = listed.inner(one.name).inner("except")
                 exceptions.fault(subtask, "there is no such subtask", nearest(subtask, subtasks))
     return tuple(read)
 
@@ -271,23 +248,21 @@ def _solution(
         return None
     path = folder / "solution" / plain
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
-        return _expected(name, fields, outputs=outputs_of(path, tests))
-    if not path.is_file():
+        source, outputs = None, outputs_of(path, tests)
+    elif not path.is_file():
         faults.add("missing file", f"solution/{name}", remedy=f"Add it or take it out of {_SOLUTIONS}")
         return None
-    language = language_of(name)
-    if language is None or task is TaskType.OUTPUT_ONLY:
+    elif language_of(name) is None or task is TaskType.OUTPUT_ONLY:
         faults.note("left out: not a source in a known language, nor a folder of outputs", f"solution/{name}")
         return None
-    return _expected(name, fields, language=language, code=source_text(path))
-
-
-def _expected(name: str, fields: Fields, **content: Any) -> Solution:
+    else:
+        source, outputs = path, ()
     exceptions = fields.inner("except")
-    return Solution(
+    return solution(
+        source,
         name=name,
         expected=fields.text("verdict"),
         exceptions={subtask: exceptions.text(subtask) for subtask in exceptions.values},
         each_subtask=True,
-        **content,
+        outputs=outputs,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
-from ioi_eval.problems.formats import format_of
+from ioi_eval.problems.collection import format_of
 from ioi_eval.problems.package import Package
 
 HEADER: Mapping[str, Any] = {
