@@ -20,7 +20,7 @@ from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.store.reading import RESULTS, read_rows
+from ioi_eval.store.folder import RESULTS, read_rows
 
 SUFFIXES = (".parquet", ".jsonl")
 _BATCH = 500  # rows in memory, and in a row group

@@ -16,7 +16,7 @@ from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.options import Quiet
 from ioi_eval.cli.sources import SOURCE_HELP, chooses_problems
 from ioi_eval.problems import Problems
-from ioi_eval.rules.calibration import Calibration, Distance
+from ioi_eval.rules.expectations import Calibration, Distance
 from ioi_eval.runs.calibrate import REACH
 from ioi_eval.runs.calibrate import calibrate as measure
 from ioi_eval.runs.engine import EngineChoice

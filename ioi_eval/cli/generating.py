@@ -53,7 +53,7 @@ from ioi_eval.runs.timing import Timing
 from ioi_eval.runs.work import RunOptions, Work, fingerprint_of, judge_work
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
-from ioi_eval.store.reading import check_folder, read_failures, read_rows
+from ioi_eval.store.folder import check_folder, read_failures, read_rows
 from ioi_eval.store.rows import result_of
 
 INSTANCES = "instances.jsonl"

@@ -23,7 +23,7 @@ from ioi_eval.runs.events import (
     SubmissionFailed,
     SubmissionJudged,
 )
-from ioi_eval.store.limits import MeasuredLimit
+from ioi_eval.store.folder import MeasuredLimit
 
 _TICK = 0.5  # seconds; the clock goes on while nothing is finished
 _TOLD = 3  # servers of which something is said in a line each; of the others, how many they are

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli.injecting import takes
-from ioi_eval.rules.borderline import read_borderline
+from ioi_eval.rules.limits import read_borderline
 from ioi_eval.runs.timing import USUAL, Timing
 
 Factor = Annotated[

@@ -7,10 +7,9 @@ judging (`judge`), what the command line says of either (`cli`).
 from __future__ import annotations
 
 from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
-from ioi_eval.generate.asks import Ask, Author, Budget, BudgetOptions, asks_of, fingerprint, key_of
+from ioi_eval.generate.asks import Ask, Author, Budget, BudgetOptions, Prompts, asks_of, fingerprint, key_of
 from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling, check_model
 from ioi_eval.generate.generations import Failed, Generations, Producing, Written
-from ioi_eval.generate.prompts import Prompts
 
 __all__ = [
     "SOLUTIONS",

@@ -17,7 +17,7 @@ from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TestResult
-from ioi_eval.rules.borderline import RUNS, is_open, settled, stretched
+from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import not_submitted

@@ -15,7 +15,7 @@ from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
 from ioi_eval.store.files import replace
-from ioi_eval.store.limits import MeasuredLimit
+from ioi_eval.store.folder import MeasuredLimit
 
 
 class ReportOptions(Value):

@@ -10,7 +10,7 @@ from ioi_eval.model.values import SubmissionResult
 from ioi_eval.reports.records import ReportOptions, Summary
 from ioi_eval.reports.summary import check_run, result_of_row, summary
 from ioi_eval.rules.scoring import submission_status
-from ioi_eval.store.reading import read_failures, read_rows
+from ioi_eval.store.folder import read_failures, read_rows
 from ioi_eval.store.rows import model_of
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from ioi_eval.rules.metrics import Trials, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import Budget, Candidate
 from ioi_eval.store.files import replace
-from ioi_eval.store.reading import RunInfo, read_failures, read_info, read_rows
+from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows
 from ioi_eval.store.rows import model_of, result_of
 
 _Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in

@@ -21,7 +21,7 @@ from ioi_eval.rules.expectations import (
 )
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
-from ioi_eval.store.limits import MeasuredLimit
+from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
 _SHOWN = 3  # tests that are evidence of a difference

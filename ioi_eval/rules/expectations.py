@@ -1,4 +1,4 @@
-"""What the author of a package expects of a solution, and whether a judgement agrees with it. Pure.
+"""What the author of a package expects of a solution, whether a judgement agrees, and how far off limits are.
 
 An expectation is one word about one scope: a subtask, or all that counts together. Its score is the minimum
 over the scope's tests. The words are the packages' own:
@@ -11,16 +11,29 @@ over the scope's tests. The words are the packages' own:
     CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
 
 A solution that does not compile agrees with nothing but a compilation error: it says nothing of what its
-author had in mind.
+author had in mind. Pure.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
 from types import MappingProxyType
 
-from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestResult, Value, Verdict
+import msgspec
+
+from ioi_eval.model.values import (
+    Grading,
+    Problem,
+    Solution,
+    Submission,
+    SubmissionResult,
+    TestResult,
+    Value,
+    Verdict,
+)
 from ioi_eval.rules.grading import grade
 
 _ACCEPTED_GROUP = "ac"
@@ -48,8 +61,6 @@ _SHOWN: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     }
 )
 _NOT_COMPILED = frozenset({"compile_error", "compiler_error", "compilation_error", "ce"})
-# Not full marks, whatever the reason.
-_NOT_RIGHT = frozenset({"rejected"})
 
 
 class Expectation(Value, kw_only=True):
@@ -66,11 +77,10 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
 
     A word for all together is left out where words for single subtasks speak for each of them.
     """
-    if solution.each_subtask and problem.subtasks:
-        words = {subtask.name: solution.expected for subtask in problem.subtasks}
-    else:
-        words = {}
-    words |= solution.exceptions
+    each = solution.each_subtask and bool(problem.subtasks)
+    words = {subtask.name: solution.expected for subtask in problem.subtasks if each} | dict(
+        solution.exceptions
+    )
     found = [
         Expectation(
             subtask=subtask.name, word=words[subtask.name], tests=subtask.tests, grading=subtask.grading
@@ -78,7 +88,7 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
         for subtask in problem.subtasks
         if words.get(subtask.name) and subtask.tests
     ]
-    if solution.expected and not (solution.each_subtask and problem.subtasks):
+    if solution.expected and not each:
         found.append(Expectation(subtask="", word=solution.expected, tests=counting_tests(problem)))
     return tuple(found)
 
@@ -96,28 +106,23 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
     inside = [results[name] for name in expectation.tests]
     score = min((result.score for result in inside), default=0.0)
     statuses = {result.status for result in inside}
-    if expectation.grading is not None and _is_grade(expectation.word) and Verdict.CE not in statuses:
+    if (
+        expectation.grading is not None
+        and expectation.word.strip().lower() == _ACCEPTED_GROUP
+        and Verdict.CE not in statuses
+    ):
         return grade(expectation.grading, results).accepted
     return agrees(expectation.word, score, statuses)
 
 
-def _is_grade(word: str) -> bool:
-    """Whether a word says that a group is accepted, which is for its grader to say."""
-    return word.strip().lower() == _ACCEPTED_GROUP
-
-
 def agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
     """Whether a scope's minimum score and the statuses of its tests agree with an author's word."""
-    return not word.strip() or any(_agrees(one, score, statuses) for one in _alternatives(word))
+    # `WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word.
+    either = (one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip())
+    return not word.strip() or any(_agrees(one, score, frozenset(statuses)) for one in either)
 
 
-def _alternatives(word: str) -> Iterable[str]:
-    """`WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word."""
-    return (one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip())
-
-
-def _agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
-    seen = frozenset(statuses)
+def _agrees(word: str, score: float, seen: frozenset[Verdict]) -> bool:
     if word in _NOT_COMPILED or Verdict.CE in seen:
         return word in _NOT_COMPILED and seen == {Verdict.CE}
     if word in _RIGHT:
@@ -128,7 +133,7 @@ def _agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
         return 0 < score < 1
     if word == "partially_accepted":  # some of it, not all of it
         return score < 1 and bool(seen & _PASSED)
-    if word in _NOT_RIGHT:
+    if word == "rejected":  # not full marks, whatever the reason
         return score < 1
     shown = _SHOWN.get(word)
     return score <= 0 if shown is None else score < 1 and bool(seen & shown)
@@ -173,39 +178,28 @@ def max_points(problem: Problem) -> float:
 
 def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list[Case]]:
     """The solutions that packages bring, each under the key problem/expected/name."""
-    submissions, cases = list[Submission](), list[Case]()
+    submissions, cases, seen = list[Submission](), list[Case](), Counter[str]()
     for label, problem in problems.items():
-        for key, solution in _keyed(label, problem):
-            submissions.append(_submission(key, label, problem, solution))
-            cases.append(_case(key, label, problem, solution))
+        for solution in problem.solutions:
+            key = "/".join(part for part in (label, solution.expected, solution.name) if part)
+            seen[key] += 1
+            key = key if seen[key] == 1 else f"{key} ({seen[key]})"
+            submissions.append(
+                Submission(
+                    key=key,
+                    problem_id=label,
+                    code=solution.code or None,  # files alone: no program
+                    language=solution.language,
+                    outputs=solution.outputs,
+                    files=solution.files,
+                    year=problem.year,
+                    row={"solution": solution.name, "expected": solution.expected},
+                )
+            )
+            words = expectations(problem, solution)
+            whole = next((word.word for word in words if not word.subtask), "")
+            cases.append(Case(key=key, problem=label, solution=solution.name, expected=whole, words=words))
     return submissions, cases
-
-
-def _keyed(label: str, problem: Problem) -> Iterator[tuple[str, Solution]]:
-    seen = Counter[str]()
-    for solution in problem.solutions:
-        key = "/".join(part for part in (label, solution.expected, solution.name) if part)
-        seen[key] += 1
-        yield key if seen[key] == 1 else f"{key} ({seen[key]})", solution
-
-
-def _submission(key: str, label: str, problem: Problem, solution: Solution) -> Submission:
-    return Submission(
-        key=key,
-        problem_id=label,
-        code=solution.code or None,  # files alone: no program
-        language=solution.language,
-        outputs=solution.outputs,
-        files=solution.files,
-        year=problem.year,
-        row={"solution": solution.name, "expected": solution.expected},
-    )
-
-
-def _case(key: str, label: str, problem: Problem, solution: Solution) -> Case:
-    words = expectations(problem, solution)
-    whole = next((word.word for word in words if not word.subtask), "")
-    return Case(key=key, problem=label, solution=solution.name, expected=whole, words=words)
 
 
 def score_class(case: Case, problem: Problem) -> str:
@@ -215,3 +209,118 @@ def score_class(case: Case, problem: Problem) -> str:
     if case.score.value <= 0:
         return "no points"
     return "full marks" if case.score.value >= whole else "part of it"
+
+
+# --- solutions around the time limit -----------------------------------------------------------------
+
+# How a package's own solutions lie around its time limits here, and the factor that separates them.
+_SLOW = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle"})
+_ENOUGH = 1.2  # both margins of a factor of 1 that needs no change
+_ENDED = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
+_SPARE = 1.5  # over the slowest right solution, where nothing bounds a factor from above
+
+
+class Kind(StrEnum):
+    RIGHT = "right"
+    SLOW = "slow"  # meant to be too slow
+
+
+class Distance(Value):
+    """A solution's slowest test as a share of the limit."""
+
+    problem: str
+    solution: str
+    kind: Kind
+    ratio: float
+    test: str
+    at_least: bool = False  # it was ended before it said how long it takes
+
+
+class Calibration(Value):
+    """What lies between the right solutions and those that are meant to be too slow."""
+
+    distances: tuple[Distance, ...]
+    unclear: tuple[str, ...] = ()  # solutions that say nothing of time, and why
+    factor: float | None = None  # None: none separates them
+
+    @property
+    def slowest_right(self) -> Distance | None:
+        right = [one for one in self.distances if one.kind is Kind.RIGHT]
+        return max(right, key=lambda one: one.ratio, default=None)
+
+    @property
+    def fastest_slow(self) -> Distance | None:
+        slow = [one for one in self.distances if one.kind is Kind.SLOW]
+        return min(slow, key=lambda one: one.ratio, default=None)
+
+    @property
+    def margins(self) -> tuple[float, float | None] | None:
+        """How many times as long the slowest right one might take, and how much faster the slow ones be."""
+        right, slow = self.slowest_right, self.fastest_slow
+        if self.factor is None or right is None:
+            return None
+        below = self.factor / right.ratio if right.ratio else math.inf
+        return below, slow.ratio / self.factor if slow is not None else None
+
+
+def with_time_factor(problem: Problem, factor: float) -> Problem:
+    """The problem with its time limits times a factor."""
+    limits = problem.limits
+    scaled = msgspec.structs.replace(
+        limits,
+        cpu_time=limits.cpu_time and limits.cpu_time * factor,
+        wall_time=limits.wall_time and limits.wall_time * factor,
+    )
+    return msgspec.structs.replace(problem, limits=scaled)
+
+
+def kind_of(problem: Problem, solution: Solution) -> Kind | None:
+    """What a solution's author says of its speed; None where that is nothing."""
+    words = [word.word.strip().lower().replace("-", "_") for word in expectations(problem, solution)]
+    if any(word in _SLOW for word in words):
+        return Kind.SLOW
+    return Kind.RIGHT if words and all(map(must_be_right, words)) else None
+
+
+def distance(problem: Problem, solution: Solution, kind: Kind, result: SubmissionResult) -> Distance | str:
+    """Return the distance to `problem`'s limit, by a result under a raised one; or why there is none."""
+    limit, tests = problem.limits.cpu_time, [test for test in result.tests if test.cpu_time is not None]
+    if limit is None or not tests:
+        return "no test of it ran"
+    if kind is Kind.RIGHT and any(test.status not in _ENDED for test in result.tests):
+        return "it is not right here"
+    slowest = max(tests, key=lambda test: test.cpu_time or 0.0)
+    ratio = (slowest.cpu_time or 0.0) / limit
+    if ratio < 1 and any(test.status is Verdict.TLE for test in tests):
+        return "it idles, which no factor changes"
+    return Distance(
+        problem=problem.id,
+        solution=solution.name,
+        kind=kind,
+        ratio=ratio,
+        test=slowest.test_name,
+        at_least=slowest.status is Verdict.TLE,
+    )
+
+
+def calibration(distances: Iterable[Distance], unclear: Iterable[str] = ()) -> Calibration:
+    """Propose the factor in the middle of the gap; 1 where that has room on both sides."""
+    found = Calibration(distances=tuple(distances), unclear=tuple(unclear))
+    right, slow = found.slowest_right, found.fastest_slow
+    if right is None or right.at_least or (slow is not None and slow.ratio <= right.ratio):
+        return found
+    return msgspec.structs.replace(found, factor=_factor(right.ratio, slow.ratio if slow else None))
+
+
+def _factor(right: float, slow: float | None) -> float:
+    if right * _ENOUGH <= 1 and (slow is None or slow >= _ENOUGH):
+        return 1.0
+    if slow is None:
+        return _two_digits(right * _SPARE)
+    middle = math.sqrt(right * slow)
+    rounded = _two_digits(middle)
+    return rounded if right < rounded < slow else middle
+
+
+def _two_digits(number: float) -> float:
+    return float(f"{number:.2g}")

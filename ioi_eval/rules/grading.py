@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -74,12 +75,8 @@ def _verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
             return min(verdicts, key=_WORST.index)
 
 
-def _average(points: Sequence[float]) -> float:
-    return math.fsum(points) / len(points)
-
-
 _TOGETHER: Mapping[Points, Callable[[Sequence[float]], float]] = MappingProxyType(
-    {Points.SUM: math.fsum, Points.AVERAGE: _average, Points.LEAST: min, Points.MOST: max}
+    {Points.SUM: math.fsum, Points.AVERAGE: statistics.fmean, Points.LEAST: min, Points.MOST: max}
 )
 
 

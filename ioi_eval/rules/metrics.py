@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Iterable, Sequence
 
 from ioi_eval.model.errors import InputError
@@ -57,32 +58,22 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
     of_problems: dict[str, list[Trials]] = {}
     for one in trials:
         of_problems.setdefault(one.problem, []).append(one)
-    return tuple(_estimate(list(of_problems.values()), k) for k in sorted({_checked(k) for k in ks}))
-
-
-def _checked(k: int) -> int:
-    if k < 1:
-        raise InputError(f"pass@{k} means nothing", field="k", remedy="Give whole numbers from 1 on")
-    return k
-
-
-def _estimate(problems: Sequence[Sequence[Trials]], k: int) -> PassAtK:
-    # Sorted, because the order in which problems came must not show in what is drawn.
-    values = sorted(value for questions in problems if (value := _of_problem(questions, k)) is not None)
-    low, high = interval(values)
-    return PassAtK(
-        k=k,
-        value=mean(values),
-        low=low,
-        high=high,
-        problems=len(values),
-        left_out=len(problems) - len(values),
-    )
-
-
-def _of_problem(questions: Iterable[Trials], k: int) -> float | None:
-    found = (pass_at_k(one.scored, one.passed, k) for one in questions)
-    return mean([value for value in found if value is not None])
+    estimates = list[PassAtK]()
+    for k in sorted(set(ks)):
+        if k < 1:
+            raise InputError(f"pass@{k} means nothing", field="k", remedy="Give whole numbers from 1 on")
+        shares = (
+            [pass_at_k(one.scored, one.passed, k) for one in questions] for questions in of_problems.values()
+        )
+        means = (mean([share for share in several if share is not None]) for several in shares)
+        # Sorted, because the order in which problems came must not show in what is drawn.
+        values = sorted(value for value in means if value is not None)
+        low, high = interval(values)
+        left_out = len(of_problems) - len(values)
+        estimates.append(
+            PassAtK(k=k, value=mean(values), low=low, high=high, problems=len(values), left_out=left_out)
+        )
+    return tuple(estimates)
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -102,12 +93,6 @@ def interval(
         resamples = max(_LEAST, min(RESAMPLES, _DRAWS // number))
     dice = random.Random(_SEED)
     means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
-    return _quantile(means, (1 - level) / 2), _quantile(means, (1 + level) / 2)
-
-
-def _quantile(ranked: Sequence[float], share: float) -> float:
-    """Between the two nearest values, in proportion."""
-    place = share * (len(ranked) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ranked) - 1)
-    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
+    # Between the two nearest means, in proportion.
+    low, *_, high = statistics.quantiles(means, n=round(2 / (1 - level)), method="inclusive")
+    return low, high

@@ -60,19 +60,21 @@ def settles(subtask: Subtask, score: float) -> bool:
 
 def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...]:
     """The proctor's stop rules, one per subtask, in the problem's order. With `all_tests` nothing stops."""
-    if all_tests:
-        return tuple(PlanGroup(rule="never") for _ in problem.subtasks)
-    return tuple(_group(subtask) for subtask in problem.subtasks)
-
-
-def _group(subtask: Subtask) -> PlanGroup:
-    match subtask.score_type:
-        case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
-            return PlanGroup(rule="zero")
-        case ScoreType.GROUP_THRESHOLD:
-            return PlanGroup(rule="threshold", threshold=subtask.threshold)
-        case ScoreType.SUM:
-            return PlanGroup(rule="never")
+    rules = {
+        ScoreType.GROUP_MIN: "zero",
+        ScoreType.GROUP_MUL: "zero",
+        ScoreType.GROUP_THRESHOLD: "threshold",
+        ScoreType.SUM: "never",
+    }
+    return tuple(
+        PlanGroup(rule="never")
+        if all_tests
+        else PlanGroup(
+            rule=rules[subtask.score_type],
+            threshold=subtask.threshold if subtask.score_type is ScoreType.GROUP_THRESHOLD else None,
+        )
+        for subtask in problem.subtasks
+    )
 
 
 # --- which tests -------------------------------------------------------------------------------------
@@ -87,15 +89,19 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     waiting = _waiting(problem)
     twins: dict[object, list[Test]] = {}
     for test in problem.tests:
-        twins.setdefault(_content(problem, test), []).append(test)
-    planned = (_planned(tests, waiting) for tests in twins.values())
+        by_name = problem.task_type in _ANSWERED_BY_NAME
+        content = (test.input.sha256, test.answer and test.answer.sha256, test.full)
+        twins.setdefault(test.name if by_name else content, []).append(test)
+    found = ((tests, tuple(dict.fromkeys(test.name for test in tests))) for tests in twins.values())
+    planned = (
+        PlannedTest(
+            test=tests[0],
+            names=names,
+            groups=tuple(sorted({index for name in names for index in waiting[name]})),
+        )
+        for tests, names in found
+    )
     return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
-
-
-def _content(problem: Problem, test: Test) -> object:
-    if problem.task_type in _ANSWERED_BY_NAME:
-        return test.name
-    return test.input.sha256, test.answer and test.answer.sha256, test.full
 
 
 def _waiting(problem: Problem) -> dict[str, list[int]]:
@@ -104,24 +110,14 @@ def _waiting(problem: Problem) -> dict[str, list[int]]:
     for index, subtask in enumerate(problem.subtasks):
         for name in subtask.tests:
             if name not in waiting:
-                raise _unknown_test(problem, subtask, name)
+                raise InputError(
+                    f"subtask {subtask.name!r} names a test {name!r} that is not there",
+                    where=problem.source or problem.id,
+                    field=subtask.name,
+                    remedy="Add the test or take its name out of the subtask",
+                )
             waiting[name].append(index)
     return waiting
-
-
-def _unknown_test(problem: Problem, subtask: Subtask, name: str) -> InputError:
-    return InputError(
-        f"subtask {subtask.name!r} names a test {name!r} that is not there",
-        where=problem.source or problem.id,
-        field=subtask.name,
-        remedy="Add the test or take its name out of the subtask",
-    )
-
-
-def _planned(twins: Sequence[Test], waiting: Mapping[str, Sequence[int]]) -> PlannedTest:
-    names = tuple(dict.fromkeys(test.name for test in twins))
-    indices = {index for name in names for index in waiting[name]}
-    return PlannedTest(test=twins[0], names=names, groups=tuple(sorted(indices)))
 
 
 def live(
@@ -133,40 +129,28 @@ def live(
     so that a next job, which does not know of them, stops as early as it can.
     """
     tests = distinct_tests(problem, all_tests=all_tests)
+    found = [(test, outcome(test, results)) for test in tests]
+    waiting = [test for test, result in found if result is None]
     if not problem.subtasks or all_tests:
-        return order(problem, _without_result(tests, results), all_tests=all_tests)
-    settled_groups = _settled_groups(problem, tests, results)
-    waiting = (_leave_out(test, settled_groups) for test in _without_result(tests, results))
-    return order(problem, [test for test in waiting if test.groups])
-
-
-def _without_result(
-    tests: Iterable[PlannedTest], results: Mapping[str, TestResult]
-) -> tuple[PlannedTest, ...]:
-    return tuple(test for test in tests if outcome(test, results) is None)
+        return order(problem, waiting, all_tests=all_tests)
+    settled_groups = {
+        index
+        for test, result in found
+        if result is not None
+        for index in test.groups
+        if settles(problem.subtasks[index], result.score)
+    }
+    left = (
+        msgspec.structs.replace(test, groups=tuple(one for one in test.groups if one not in settled_groups))
+        for test in waiting
+    )
+    return order(problem, [test for test in left if test.groups])
 
 
 def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
     """The result of a test or of any of its twins; None if it did not run."""
     found = (results[name] for name in planned.names if name in results)
     return next((result for result in found if result.status is not Verdict.SKIPPED), None)
-
-
-def _settled_groups(
-    problem: Problem, tests: Iterable[PlannedTest], results: Mapping[str, TestResult]
-) -> set[int]:
-    settled_groups: set[int] = set()
-    for test in tests:
-        if (result := outcome(test, results)) is not None:
-            settled_groups.update(
-                index for index in test.groups if settles(problem.subtasks[index], result.score)
-            )
-    return settled_groups
-
-
-def _leave_out(planned: PlannedTest, settled_groups: set[int]) -> PlannedTest:
-    left = tuple(index for index in planned.groups if index not in settled_groups)
-    return msgspec.structs.replace(planned, groups=left)
 
 
 def settled(
@@ -194,24 +178,15 @@ def order(
     A test that many live subtasks share comes before one that few wait for, a small one before a large one.
     Tests that settle nothing come last. Equal ones keep the problem's order; with `all_tests` all do.
     """
-    if all_tests:
-        return tuple(tests)
-    return tuple(sorted(tests, key=lambda planned: _rank(problem, planned)))
 
+    def rank(planned: PlannedTest) -> tuple[float, int]:
+        test = planned.test
+        cost = _START_COST + test.input.size + (test.answer.size if test.answer else 0)
+        # The points that a score of 0 would settle; each subtask adds one, for some are worth no points.
+        subtasks = (problem.subtasks[index] for index in planned.groups)
+        return -sum(part.points + 1 for part in subtasks if settles(part, 0.0)) / cost, cost
 
-def _rank(problem: Problem, planned: PlannedTest) -> tuple[float, int]:
-    cost = _cost(planned.test)
-    return -_at_stake(problem, planned) / cost, cost
-
-
-def _at_stake(problem: Problem, planned: PlannedTest) -> float:
-    """The points that a score of 0 would settle; each subtask adds one, for some are worth no points."""
-    subtasks = (problem.subtasks[index] for index in planned.groups)
-    return sum(subtask.points + 1 for subtask in subtasks if settles(subtask, 0.0))
-
-
-def _cost(test: Test) -> int:
-    return _START_COST + test.input.size + (test.answer.size if test.answer else 0)
+    return tuple(tests) if all_tests else tuple(sorted(tests, key=rank))
 
 
 def batches(tests: Sequence[PlannedTest], max_tests: int) -> tuple[tuple[PlannedTest, ...], ...]:
@@ -231,15 +206,11 @@ def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
 
 def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """The results that there are, with those of twins filled in, in the problem's order."""
-    shared = dict(_spread(problem, results))
-    return {test.name: shared[test.name] for test in problem.tests if test.name in shared}
-
-
-def _spread(problem: Problem, results: Mapping[str, TestResult]) -> Iterator[tuple[str, TestResult]]:
+    shared = dict[str, TestResult]()
     for planned in distinct_tests(problem, all_tests=True):
-        found = outcome(planned, results)
-        if found is not None:
-            yield from share(planned, found).items()
+        if (found := outcome(planned, results)) is not None:
+            shared.update(share(planned, found))
+    return {test.name: shared[test.name] for test in problem.tests if test.name in shared}
 
 
 # --- which tests a group has -------------------------------------------------------------------------

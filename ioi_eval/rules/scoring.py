@@ -40,7 +40,10 @@ def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
     are costs: there, and only there, a lower score above 0 may earn more.
     """
     if not scores:
-        return _nothing_to_score(subtask)
+        # Samples that a package announces and does not bring do no harm; points that nobody can earn do.
+        if subtask.points:
+            raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
+        return 0.0
     match subtask.score_type:
         case ScoreType.SUM:
             return math.fsum(scores) / len(scores)
@@ -52,13 +55,6 @@ def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
             return float(all(0 < score <= subtask.threshold for score in scores))
 
 
-def _nothing_to_score(subtask: Subtask) -> float:
-    """Samples that a package announces and does not bring do no harm; points that nobody can earn do."""
-    if subtask.points:
-        raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
-    return 0.0
-
-
 def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestResult]) -> SubtaskResult:
     """What a subtask is worth. A test without a result is SKIPPED and counts as 0.
 
@@ -66,7 +62,10 @@ def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestR
     """
     results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
     _check_settled(problem, subtask, results)
-    exact = _exact_score(subtask, results)
+    if subtask.grading is None:
+        exact = subtask_score(subtask, [result.score for result in results])
+    else:
+        exact = grading.share(subtask.grading, {result.test_name: result for result in results})
     return SubtaskResult(
         problem=problem.id,
         subtask=subtask.name,
@@ -78,12 +77,6 @@ def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestR
         status=_subtask_status(subtask, exact, results),
         test_results=results,
     )
-
-
-def _exact_score(subtask: Subtask, results: Sequence[TestResult]) -> float:
-    if subtask.grading is None:
-        return subtask_score(subtask, [result.score for result in results])
-    return grading.share(subtask.grading, {result.test_name: result for result in results})
 
 
 def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestResult]) -> None:
@@ -132,7 +125,14 @@ def submission_result(
 
     Where the submission does not compile, `tests` is not looked at and every test is a CE.
     """
-    complete = _complete(problem, tests) if compiles else _no_program(problem, submission)
+    feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
+    shared = plan.spread(problem, tests) if compiles else {}
+    complete = {
+        test.name: (shared.get(test.name) or verdicts.skipped(test.name))
+        if compiles
+        else verdicts.not_compiled(test.name, feedback)
+        for test in problem.tests
+    }
     judged = problem.subtasks
     if not compiles:  # groups may accept what was rejected, but nothing was judged
         judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
@@ -150,17 +150,6 @@ def submission_result(
         compiler=compiler,
         confinement=confinement or {},
     )
-
-
-def _complete(problem: Problem, tests: Mapping[str, TestResult]) -> dict[str, TestResult]:
-    """A result for every test of the problem, in its order."""
-    shared = plan.spread(problem, tests)
-    return {test.name: shared.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
-
-
-def _no_program(problem: Problem, submission: Submission) -> dict[str, TestResult]:
-    feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
-    return {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
 
 
 def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[str, TestResult]) -> float:
@@ -254,41 +243,33 @@ def best_of_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSub
         problem = result.problem_id
         numbers[problem] += 1
         wholes[problem] = _better_submission(wholes.get(problem), result)
-        _add_subtasks(columns.setdefault(problem, {}), result)
+        bests = columns.setdefault(problem, {})
+        for part in result.subtasks:
+            shared = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
+            new = BestSubtask(**shared, key=result.key)
+            bests[part.subtask] = min(bests.get(part.subtask, new), new, key=_best_first)
     return {
-        problem: _best_of_subtasks(wholes[problem], tuple(columns[problem].values()), numbers[problem])
+        problem: _summed(wholes[problem], tuple(columns[problem].values()), numbers[problem])
         for problem in sorted(wholes)
     }
 
 
-def _add_subtasks(bests: dict[str, BestSubtask], result: SubmissionResult) -> None:
-    for part in result.subtasks:
-        shared = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
-        new = BestSubtask(**shared, key=result.key)
-        bests[part.subtask] = min(bests.get(part.subtask, new), new, key=_rank)
-
-
-def _rank(best: BestSubtask) -> tuple[float, float, str]:
-    """Best first. The points alone would not do: subtasks of no points have a best submission too."""
+def _best_first(best: BestSubtask) -> tuple[float, float, str]:
+    """The points alone would not do: subtasks of no points have a best submission too."""
     return -best.weighted_score, -best.exact_score, best.key
 
 
-def _best_of_subtasks(
-    whole: BestSubmission, subtasks: tuple[BestSubtask, ...], submissions: int
-) -> BestOfSubtasks:
+def _summed(whole: BestSubmission, subtasks: tuple[BestSubtask, ...], submissions: int) -> BestOfSubtasks:
+    # The parts have that many digits already; this only takes away what binary addition adds: 0.1 + 0.2.
+    precision = max((best.score_precision for best in subtasks), default=0)
+    points = round(math.fsum(best.weighted_score for best in subtasks), precision)
     return BestOfSubtasks(
         problem_id=whole.problem_id,
-        points=_sum_of_bests(subtasks) if subtasks else whole.points,
+        points=points if subtasks else whole.points,
         max_points=math.fsum(best.points for best in subtasks) if subtasks else 1.0,
         submissions=submissions,
         subtasks=subtasks,
     )
-
-
-def _sum_of_bests(subtasks: Sequence[BestSubtask]) -> float:
-    # The parts have that many digits already; this only takes away what binary addition adds: 0.1 + 0.2.
-    precision = max(best.score_precision for best in subtasks)
-    return round(math.fsum(best.weighted_score for best in subtasks), precision)
 
 
 def _better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
@@ -365,7 +346,8 @@ def counts(results: Iterable[SubmissionResult], *, unscored: int = 0) -> Counts:
     for result in results:
         scored += 1
         compiled += result.compiles
-        solved += _solved(result)
+        full = (part.exact_score >= 1 for part in result.subtasks)
+        solved += all(full) if result.subtasks else pass_rate(result).resolved
         submissions[submission_status(result)] += 1
         subtasks.update(part.status for part in result.subtasks)
         tests.update(test.status for test in result.tests)
@@ -378,12 +360,6 @@ def counts(results: Iterable[SubmissionResult], *, unscored: int = 0) -> Counts:
         subtasks=_worst_first(subtasks),
         tests=_worst_first(tests),
     )
-
-
-def _solved(result: SubmissionResult) -> bool:
-    if result.subtasks:
-        return all(part.exact_score >= 1 for part in result.subtasks)
-    return pass_rate(result).resolved
 
 
 def _worst_first(counter: Counter[Verdict]) -> dict[Verdict, int]:

@@ -6,6 +6,7 @@ alone: whether it compiles, and what it gets on the samples.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -17,7 +18,6 @@ import msgspec
 from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value
 
 SUBMISSIONS = 50  # as at the contests of 2024 and 2025
-_NEVER = float("inf")
 _WHOLE = ""
 
 
@@ -47,13 +47,10 @@ class Candidate(Value):
     @property
     def order(self) -> tuple[float, str, tuple[tuple[str, int], ...]]:
         """When it was handed in, as far as rows tell: they are written in order of judging."""
-        number = _NEVER if self.number is None else self.number
-        return number, self.time, _natural(self.result.key)
-
-
-def _natural(key: str) -> tuple[tuple[str, int], ...]:
-    """Keys that end in numbers are in the order of the numbers."""
-    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", key))
+        number = math.inf if self.number is None else self.number
+        # Keys that end in numbers are in the order of the numbers.
+        parts = re.findall(r"(\D*)(\d{0,18})", self.result.key)
+        return number, self.time, tuple((text, int(digits or 0)) for text, digits in parts)
 
 
 def bare(result: SubmissionResult) -> SubmissionResult:
@@ -77,7 +74,14 @@ def in_rounds(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     same subtask the first is the one with the most on the samples, then the longest. What does not compile
     is not handed in, nor what aims at a subtask of no points.
     """
-    queues = _queues(candidates)
+    groups: dict[str | None, list[Candidate]] = {}
+    for candidate in candidates:
+        if candidate.result.compiles:
+            groups.setdefault(aim(candidate), []).append(candidate)
+    some = next(iter(groups.values()), [])
+    order = _targets(some[0].result.subtasks) if some else []
+    # In the order of a round; the next one of each is the last of its list.
+    queues = {target: sorted(groups[target], key=rank, reverse=True) for target in order if target in groups}
     solved: set[str] = set()
     while queues:
         for target in list(queues):
@@ -87,19 +91,12 @@ def in_rounds(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
             chosen = queues[target].pop()
             if not queues[target]:
                 del queues[target]
-            solved.update(_full(chosen.result))
+            # Those with full marks; without subtasks the problem itself is one, of no name.
+            parts = chosen.result.subtasks
+            solved.update(part.subtask for part in parts if part.exact_score >= 1)
+            if not parts and chosen.result.points >= 1:
+                solved.add(_WHOLE)
             yield chosen
-
-
-def _queues(candidates: Iterable[Candidate]) -> dict[str | None, list[Candidate]]:
-    """By target, in the order of a round; the next one of each is the last of its list."""
-    groups: dict[str | None, list[Candidate]] = {}
-    for candidate in candidates:
-        if candidate.result.compiles:
-            groups.setdefault(aim(candidate), []).append(candidate)
-    some = next(iter(groups.values()), [])
-    order = _targets(some[0].result.subtasks) if some else []
-    return {target: sorted(groups[target], key=rank, reverse=True) for target in order if target in groups}
 
 
 def _targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
@@ -118,13 +115,6 @@ def rank(candidate: Candidate) -> tuple[float, int, tuple[float, str, tuple[tupl
     return -candidate.samples, -candidate.length, candidate.order
 
 
-def _full(result: SubmissionResult) -> list[str]:
-    """The subtasks with full marks; without subtasks the problem itself is one, of no name."""
-    if not result.subtasks:
-        return [_WHOLE] if result.points >= 1 else []
-    return [part.subtask for part in result.subtasks if part.exact_score >= 1]
-
-
 def _is_solved(target: str | None, some: Candidate, solved: set[str]) -> bool:
     if target is not None:
         return target in solved
@@ -140,13 +130,12 @@ def single(candidates: Iterable[Candidate]) -> Candidate | None:
 
     Whatever it is worth, also if it does not compile.
     """
-    return min(candidates, key=_single_rank, default=None)
 
+    def rank(candidate: Candidate) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+        order, target = _targets(candidate.result.subtasks), aim(candidate)
+        return (order.index(target) if target in order else len(order)), candidate.order
 
-def _single_rank(candidate: Candidate) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
-    order = _targets(candidate.result.subtasks)
-    target = aim(candidate)
-    return (order.index(target) if target in order else len(order)), candidate.order
+    return min(candidates, key=rank, default=None)
 
 
 # --- one by one --------------------------------------------------------------------------------------
@@ -166,7 +155,14 @@ class Pool:
 
     def add(self, candidate: Candidate) -> None:
         candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
-        self._lead(candidate)
+        # The few that decide in every mode of scoring: the best of each kind, and the last.
+        self._keep("best", candidate, _best)
+        if candidate.tokened:
+            self._keep("tokened", candidate, _best)
+        last = self._leaders.get("last", candidate)
+        self._leaders["last"] = max(last, candidate, key=lambda one: one.order)
+        for place in range(len(candidate.result.subtasks)):
+            self._keep(f"subtask {place}", candidate, partial(_best_part, place))
         self._single = single([candidate] if self._single is None else [self._single, candidate])
         if candidate.result.compiles:
             queue = self._queues.setdefault(aim(candidate), [])
@@ -174,16 +170,6 @@ class Pool:
             if len(queue) >= 2 * self._submissions:
                 queue.sort(key=rank)
                 del queue[self._submissions :]
-
-    def _lead(self, new: Candidate) -> None:
-        """The few that decide in every mode of scoring: the best of each kind, and the last."""
-        self._keep("best", new, _best)
-        if new.tokened:
-            self._keep("tokened", new, _best)
-        last = self._leaders.get("last", new)
-        self._leaders["last"] = max(last, new, key=lambda one: one.order)
-        for place in range(len(new.result.subtasks)):
-            self._keep(f"subtask {place}", new, partial(_best_part, place))
 
     def _keep(self, name: str, new: Candidate, rank: Callable[[Candidate], tuple[float | str, ...]]) -> None:
         self._leaders[name] = min(self._leaders.get(name, new), new, key=rank)

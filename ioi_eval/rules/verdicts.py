@@ -7,14 +7,14 @@ enough, a `JudgeFailure` is raised: never a score of 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import JobResult, Limits, Stage, StageStatus, TestResult, Value, Verdict
+from ioi_eval.model.values import JobResult, Limits, StageStatus, TestResult, Value, Verdict
 
 STATUS_ORDER: tuple[Verdict, ...] = (
     Verdict.CE,
@@ -101,11 +101,6 @@ class Company(Value):
 ALONE = Company()
 
 
-class _Terms(Value):
-    limits: Limits
-    company: Company
-
-
 def test_result(test_name: str, line: Line, *, limits: Limits, company: Company = ALONE) -> TestResult:
     """The result that a proctor's line about a test stands for.
 
@@ -115,7 +110,11 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
         raise JudgeFailure(line.failure, phase="judging", test=test_name)
     if line.skipped:
         return skipped(test_name)
-    score, status, feedback = _outcome(test_name, line, _Terms(limits=limits, company=company))
+    if line.end == "ok":
+        score = _in_range(test_name, line.score)
+        status, feedback = of_score(score), _standard(line.feedback)
+    else:
+        score, (status, feedback) = 0.0, _end(test_name, line, limits, company)
     return TestResult(
         test_name=test_name,
         score=score,
@@ -129,82 +128,41 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
     )
 
 
-def _outcome(test_name: str, line: Line, terms: _Terms) -> tuple[float, Verdict, str]:
-    if line.end == "ok":
-        score = _in_range(test_name, line.score)
-        return score, of_score(score), _standard(line.feedback)
-    if line.end is None or line.end not in _ENDS:
-        raise JudgeFailure(f"the proctor reports no known end: {line.end!r}", phase="judging", test=test_name)
-    status, describe = _ENDS[line.end]
-    return 0.0, status, describe(line, terms)
+def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[Verdict, str]:
+    """What ended the program, and the limit that it exceeded."""
+    said = f": {line.feedback}" if line.feedback else ""  # before it failed, such as the name of an exception
+    several = company.processes > 1
+    match line.end:
+        case "cpu" if company.each:
+            of = "" if limits.cpu_time is None else f" more than {limits.cpu_time:.3f} s"
+            return Verdict.TLE, f"Time limit exceeded (CPU time of one of {company.processes} processes{of})"
+        case "cpu":
+            what = f"CPU time of {company.processes} processes" if several else "CPU time"
+            return Verdict.TLE, _too_long(what, line.cpu_us, limits.cpu_time)
+        case "wall":
+            return Verdict.TLE, _too_long("wall time", line.wall_us, limits.wall_time)
+        case "memory":
+            most = "" if limits.memory is None else _mebibytes(limits.memory)
+            used = f"{_mebibytes(line.memory)}{most and f' of {most}'}"
+            # The line has what they used together, the limit is for each.
+            used = f"of one of {company.processes} processes more than {most}" if several else used
+            return Verdict.MLE, f"Memory limit exceeded (resident memory {used})"
+        case "output":
+            most = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
+            return Verdict.OLE, f"Output limit exceeded{most}"
+        case "exit":
+            return Verdict.RE, f"Runtime error (exit code {line.code}){said}"
+        case "signal":
+            name = f", {_SIGNALS[line.signal]}" if line.signal in _SIGNALS else ""
+            return Verdict.RE, f"Runtime error (signal {line.signal}{name}){said}"
+        case "threads":
+            return Verdict.RE, "Runtime error (too many threads)"
+    raise JudgeFailure(f"the proctor reports no known end: {line.end!r}", phase="judging", test=test_name)
 
 
-def _cpu(line: Line, terms: _Terms) -> str:
-    limit, company = terms.limits.cpu_time, terms.company
-    if company.each:
-        return f"Time limit exceeded (CPU time of one of {company.processes} processes{_over(limit)})"
-    of_all = f" of {company.processes} processes" if company.processes > 1 else ""
-    return f"Time limit exceeded (CPU time{of_all} {_seconds(line.cpu_us)}{_of_seconds(limit)})"
-
-
-def _wall(line: Line, terms: _Terms) -> str:
-    return f"Time limit exceeded (wall time {_seconds(line.wall_us)}{_of_seconds(terms.limits.wall_time)})"
-
-
-def _memory(line: Line, terms: _Terms) -> str:
-    exceeded = "Memory limit exceeded (resident memory"
-    limit = "" if terms.limits.memory is None else _mebibytes(terms.limits.memory)
-    if terms.company.processes > 1:  # the line has what they used together, the limit is for each
-        return f"{exceeded} of one of {terms.company.processes} processes more than {limit})"
-    return f"{exceeded} {_mebibytes(line.memory)}{limit and f' of {limit}'})"
-
-
-def _output(line: Line, terms: _Terms) -> str:
-    limit = "" if terms.limits.output is None else f" (more than {_mebibytes(terms.limits.output)})"
-    return f"Output limit exceeded{limit}"
-
-
-def _exit(line: Line, terms: _Terms) -> str:
-    return f"Runtime error (exit code {line.code}){_last_words(line)}"
-
-
-def _signal(line: Line, terms: _Terms) -> str:
-    name = _SIGNALS.get(line.signal)
-    return f"Runtime error (signal {line.signal}{f', {name}' if name else ''}){_last_words(line)}"
-
-
-def _last_words(line: Line) -> str:
-    """What the program itself said before it failed, such as the name of an exception."""
-    return f": {line.feedback}" if line.feedback else ""
-
-
-def _threads(line: Line, terms: _Terms) -> str:
-    return "Runtime error (too many threads)"
-
-
-_ENDS: Mapping[str, tuple[Verdict, Callable[[Line, _Terms], str]]] = MappingProxyType(
-    {
-        "cpu": (Verdict.TLE, _cpu),
-        "wall": (Verdict.TLE, _wall),
-        "memory": (Verdict.MLE, _memory),
-        "output": (Verdict.OLE, _output),
-        "exit": (Verdict.RE, _exit),
-        "signal": (Verdict.RE, _signal),
-        "threads": (Verdict.RE, _threads),
-    }
-)
-
-
-def _seconds(microseconds: int) -> str:
-    return f"{microseconds / _MICROSECONDS:.3f} s"
-
-
-def _of_seconds(limit: float | None) -> str:
-    return "" if limit is None else f" of {limit:.3f} s"
-
-
-def _over(limit: float | None) -> str:
-    return "" if limit is None else f" more than {limit:.3f} s"
+def _too_long(what: str, microseconds: int, limit: float | None) -> str:
+    of = "" if limit is None else f" of {limit:.3f} s"
+    return f"Time limit exceeded ({what} {microseconds / _MICROSECONDS:.3f} s{of})"
 
 
 def _mebibytes(size: int) -> str:
@@ -223,12 +181,9 @@ def rescaled(result: TestResult, full: float, own: float) -> TestResult:
         raise JudgeFailure(reason, phase="checking", test=result.test_name)
     if result.status is not Verdict.PA or points < own * (1 - _TOLERANCE):
         return msgspec.structs.replace(result, score=min(points / own, 1.0))
-    feedback = _STANDARD_TEXTS["translate:success"] if _is_standard(result.feedback) else result.feedback
+    standard = result.feedback in _STANDARD_TEXTS.values()
+    feedback = _STANDARD_TEXTS["translate:success"] if standard else result.feedback
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
-
-
-def _is_standard(feedback: str) -> bool:
-    return feedback in _STANDARD_TEXTS.values()
 
 
 def _in_range(test_name: str, score: float) -> float:
@@ -264,7 +219,8 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
     One thing they do not look at comes first: a box that failed is no answer about the submission.
     """
     for phase, stage in (("compiling", result.compile), ("running", result.run)):
-        _check_box(phase, stage)
+        if stage is not None and stage.status is StageStatus.XX:
+            raise JudgeFailure(stage.message or "the box failed", phase=phase)
     if result.compile is not None and result.compile.code != 0:
         return "0", f"{COMPILATION_ERROR} exit code {result.compile.code}\n{result.compile.stderr}"
     if result.run.code == 1 and "MemoryError" in result.run.stderr:
@@ -276,28 +232,15 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
     return "0", "Unknown error"
 
 
-def _check_box(phase: str, stage: Stage | None) -> None:
-    if stage is not None and stage.status is StageStatus.XX:
-        raise JudgeFailure(stage.message or "the box failed", phase=phase)
-
-
 def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
     """The result that a classic job's score and feedback stand for.
 
     The score is the first line and must be a plain number in [0, 1]; anything else is the judge's fault.
     """
-    number = _parse_score(test_name, score)
-    text = _standard(feedback)
-    status = of_score(number) if number > 0 else _classic_zero(text)
-    return TestResult(test_name=test_name, score=number, status=status, feedback=text)
-
-
-def _parse_score(test_name: str, text: str) -> float:
-    first = text.partition("\n")[0].strip()
+    first, text = score.partition("\n")[0].strip(), _standard(feedback)
     if not _NUMBER.fullmatch(first):
         raise JudgeFailure(f"the score {first[:80]!r} is not a number", phase="checking", test=test_name)
-    return _in_range(test_name, float(first))
-
-
-def _classic_zero(feedback: str) -> Verdict:
-    return next((status for words, status in _CLASSIC_TEXTS if words in feedback), Verdict.RE)
+    number = _in_range(test_name, float(first))
+    zero = next((status for words, status in _CLASSIC_TEXTS if words in text), Verdict.RE)
+    status = of_score(number) if number > 0 else zero
+    return TestResult(test_name=test_name, score=number, status=status, feedback=text)

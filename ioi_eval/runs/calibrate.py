@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, Submission
-from ioi_eval.rules.calibration import (
+from ioi_eval.rules.expectations import (
     Calibration,
     Distance,
     calibration,
     distance,
     kind_of,
+    of_packages,
     with_time_factor,
 )
-from ioi_eval.rules.expectations import of_packages
 from ioi_eval.runs.runner import Judging
 
 REACH = 5.0  # times the limit: what a solution may take before it is ended

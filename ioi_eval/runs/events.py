@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.model.values import Value, Verdict
-from ioi_eval.store.limits import MeasuredLimit
+from ioi_eval.store.folder import MeasuredLimit
 
 
 class RunStarted(Value):

@@ -11,14 +11,15 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
-from ioi_eval.store.fingerprint import Fingerprint, changes
-from ioi_eval.store.reading import (
+from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
     RUN,
     FailureHead,
+    Fingerprint,
     ResultHead,
     RunInfo,
+    changes,
     check_folder,
     decoded,
     read_info,

@@ -42,7 +42,7 @@ from ioi_eval.runs.timing import Timing
 from ioi_eval.runs.twins import synchronous
 from ioi_eval.runs.work import RunOptions, Work, fingerprint_of, judge_work
 from ioi_eval.store import Store, private_folder
-from ioi_eval.store.reading import check_folder, read_failures
+from ioi_eval.store.folder import check_folder, read_failures
 
 STORE_LIMIT = 4 << 30
 

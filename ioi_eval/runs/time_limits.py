@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
-from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.rules.expectations import measured_limit
+from ioi_eval.rules.expectations import measured_limit, with_time_factor
 from ioi_eval.runs.runner import Judging
-from ioi_eval.store.limits import MeasuredLimit, accepted, identity, is_measured, with_limit
+from ioi_eval.store.folder import MeasuredLimit, accepted, identity, is_measured, with_limit
 
 _LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
 _PHASE = "measuring the time limit"

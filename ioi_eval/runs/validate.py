@@ -37,8 +37,7 @@ from ioi_eval.runs.timing import Timing
 from ioi_eval.runs.twins import synchronous
 from ioi_eval.runs.work import RunOptions, Work, fingerprint_of, judge_work
 from ioi_eval.store import Store, private_folder
-from ioi_eval.store.limits import limits_of
-from ioi_eval.store.reading import check_folder, read_rows
+from ioi_eval.store.folder import check_folder, limits_of, read_rows
 from ioi_eval.store.rows import result_of
 
 _DUMPS = frozenset({".jsonl", ".json", ".csv", ".parquet"})

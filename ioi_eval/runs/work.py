@@ -18,8 +18,7 @@ from ioi_eval.runs.runner import run
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.runs.timing import Timing
 from ioi_eval.store import Store
-from ioi_eval.store.fingerprint import Fingerprint
-from ioi_eval.store.limits import MeasuredLimit, read_limits, write_limits
+from ioi_eval.store.folder import Fingerprint, MeasuredLimit, read_limits, write_limits
 
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
 _PER_SLOT = 2

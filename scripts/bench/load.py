@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.store.reading import read_failures, read_rows
+from ioi_eval.store.folder import read_failures, read_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 CLI = (sys.executable, "-m", "ioi_eval.cli")

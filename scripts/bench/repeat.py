@@ -10,7 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ioi_eval.store.reading import read_rows
+from ioi_eval.store.folder import read_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 Verdicts = dict[tuple[str, str], str]

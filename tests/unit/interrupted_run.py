@@ -15,7 +15,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import run
-from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.folder import Fingerprint
 
 FINGERPRINT = Fingerprint(
     dump="d1", problems={"sum": "p1"}, options={"all_tests": False}, versions={"c++": "12"}

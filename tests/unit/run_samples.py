@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ioi_eval.models import Blob, Problem, Submission, SubmissionResult, Subtask, Test, TestResult, Verdict
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.runs.journal import Journal
-from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.folder import Fingerprint
 
 TESTS = ("1-a", "2-a", "2-b", "3-a")
 

@@ -9,7 +9,7 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
 from ioi_eval.models import Blob, Solution
-from ioi_eval.rules.calibration import Distance, Kind, calibration, with_time_factor
+from ioi_eval.rules.expectations import Distance, Kind, calibration, with_time_factor
 from ioi_eval.runs.calibrate import calibrate
 
 LIMIT = 0.3  # seconds

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from ioi_eval.errors import InputError
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store import files as journal_files
-from ioi_eval.store.fingerprint import Fingerprint, changes
-from ioi_eval.store.reading import read_failures, read_info, read_rows
+from ioi_eval.store.folder import Fingerprint, changes, read_failures, read_info, read_rows
 
 MADE_OF = Fingerprint(
     dump="a" * 64,

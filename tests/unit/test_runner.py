@@ -26,8 +26,7 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import run
-from ioi_eval.store.fingerprint import Fingerprint
-from ioi_eval.store.reading import read_failures, read_rows
+from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
 
 pytestmark = pytest.mark.once
 

@@ -20,7 +20,7 @@ from ioi_eval.reports.validation import compared, validation
 from ioi_eval.rules.expectations import Case, ExpectedScore, max_points, of_packages
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.store.limits import MeasuredLimit, identity, limits_of, read_limits, write_limits
+from ioi_eval.store.folder import MeasuredLimit, identity, limits_of, read_limits, write_limits
 
 pytestmark = pytest.mark.once
 

@@ -31,7 +31,7 @@ from ioi_eval.engines.piston import EndpointReport
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
-from ioi_eval.store.reading import read_failures
+from ioi_eval.store.folder import read_failures
 
 pytestmark = pytest.mark.once
 

@@ -16,7 +16,7 @@ from ioi_eval.generate.asks import Ask, GenerationFailed, OutOfBudget, Text
 from ioi_eval.models import Problem, Submission, SubmissionResult
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import run
-from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.folder import Fingerprint
 
 pytestmark = pytest.mark.once
 

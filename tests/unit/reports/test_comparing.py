@@ -14,7 +14,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, Run, comparison, named, summary, write_comparison
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.folder import Fingerprint
 from ioi_eval.store.rows import failure_row, result_row
 
 pytestmark = pytest.mark.once

@@ -17,7 +17,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import Summary, summary, write_reports, write_summary
 from ioi_eval.rules.scoring import best_of_subtasks
 from ioi_eval.runs.journal import Journal
-from ioi_eval.store.fingerprint import Fingerprint
+from ioi_eval.store.folder import Fingerprint
 from ioi_eval.store.rows import failure_row, result_row
 
 pytestmark = pytest.mark.once

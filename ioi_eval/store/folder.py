@@ -1,0 +1,232 @@
+"""Reading a run's folder, also while another process writes it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Limits, Problem, Solution, Value
+from ioi_eval.rules.expectations import must_be_right
+from ioi_eval.store.files import lines, refused, replace
+from ioi_eval.store.rows import plain
+
+RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
+_VERSION = 1
+_Head = TypeVar("_Head")
+
+
+class RunInfo(Value, kw_only=True):
+    """run.json. `settings` are for the reader of a report; only the fingerprint decides about going on."""
+
+    version: int = _VERSION
+    fingerprint: Fingerprint
+    settings: Mapping[str, Any] = {}
+    replacing: bool = False  # the rows beside it belong to a run that was given up
+
+
+class ResultHead(msgspec.Struct):
+    """What the journal itself needs of a row."""
+
+    key: str
+    submission_sha256: str = ""
+
+
+class FailureHead(msgspec.Struct):
+    key: str
+
+
+def read_info(folder: Path) -> RunInfo | None:
+    """None where no run was ever begun."""
+    path = folder / RUN
+    try:
+        info = msgspec.json.decode(path.read_bytes(), type=RunInfo)
+    except FileNotFoundError:
+        return None
+    except (msgspec.MsgspecError, OSError) as error:
+        raise InputError(f"is not a run's: {error}", where=str(path), remedy=_OTHER_FOLDER) from error
+    if info.version != _VERSION:
+        problem = f"is of version {info.version}, this program writes version {_VERSION}"
+        raise InputError(problem, where=str(path), remedy=_OTHER_FOLDER)
+    return info
+
+
+_OTHER_FOLDER = "Choose another --out folder"
+# What may be in a folder before its run is begun: what a model wrote, and what agents did.
+_BEFORE = frozenset({"agents", "generations.json", "generations.jsonl", "instances.jsonl"})
+_NAMED = 3
+
+
+def check_folder(folder: Path) -> None:
+    """Raises InputError where a run would be written between files that have nothing to do with it."""
+    if not folder.is_dir() or (folder / RUN).exists():
+        return
+    try:
+        there = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    except OSError as error:
+        raise refused(folder, error) from error
+    others = sorted(there - _BEFORE)
+    if others:
+        shown = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        raise InputError(
+            f"the folder is not empty and not a run's: there is no {RUN} in it, but {shown}",
+            where=str(folder),
+            remedy="Give --out a new folder, an empty one, or that of a run",
+        )
+
+
+def read_rows(folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of results.jsonl in order of completion, one at a time."""
+    for _, row in decoded(folder / RESULTS, dict[str, Any]):
+        yield row
+
+
+def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
+    """The last failure of every submission, by key. Some may have a row of results since."""
+    return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any])}
+
+
+def decoded(path: Path, kind: type[_Head]) -> Iterator[tuple[int, _Head]]:
+    """Offset and value of every line; a line that is not JSON is an error that names it."""
+    decoder = msgspec.json.Decoder(kind)
+    for number, (offset, line) in enumerate(lines(path), start=1):
+        try:
+            yield offset, decoder.decode(shallow(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"broken line: {error}",
+                where=str(path),
+                row=number,
+                remedy="Delete that line and run again: its submission is judged again",
+            ) from error
+
+
+_SHOWN = 12  # characters of a hash
+
+
+class Fingerprint(Value):
+    """All that a result depends on. Engines, workers and selections of rows are not in it."""
+
+    dump: str  # hash of the dump's content
+    problems: Mapping[str, str] = {}  # hash of each problem
+    options: Mapping[str, Any] = {}
+    versions: Mapping[str, str] = {}
+
+    def with_problems_of(self, older: Fingerprint) -> Fingerprint:
+        """A run may grow by problems: those that only the older one knows stay known."""
+        return msgspec.structs.replace(self, problems={**older.problems, **self.problems})
+
+
+def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
+    """One sentence for each difference that forbids to go on; empty when the run may be continued."""
+    return (
+        *([f"the dump: {_hash(old.dump)} -> {_hash(new.dump)}"] if old.dump != new.dump else []),
+        *_differences(
+            "problem", _shared(old.problems, new.problems), _shared(new.problems, old.problems), _hash
+        ),
+        *_differences("option", old.options, new.options, _value),
+        *_differences("version of", old.versions, new.versions, _value),
+    )
+
+
+def _differences(
+    what: str, old: Mapping[str, Any], new: Mapping[str, Any], show: Callable[[Any], str]
+) -> Iterator[str]:
+    for name in sorted({*old, *new}):
+        before, after = plain(old.get(name)), plain(new.get(name))  # a tuple is a list in run.json
+        if before != after:
+            yield f"{what} {name}: {show(before)} -> {show(after)}"
+
+
+def _shared(these: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    return {name: these[name] for name in these if name in others}
+
+
+def _hash(value: Any) -> str:
+    text = str(value)
+    return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+
+
+def _value(value: Any) -> str:
+    return (
+        "not set"
+        if value is None
+        else value
+        if isinstance(value, str)
+        else msgspec.json.encode(value).decode()
+    )
+
+
+LIMITS = "limits.json"
+
+
+class MeasuredLimit(Value, kw_only=True):
+    problem: str
+    cpu_time: float  # seconds: the limit
+    slowest: float  # seconds that the slowest accepted solution took
+    solution: str
+    test: str
+    multiplier: float
+
+
+def is_measured(problem: Problem) -> bool:
+    """Whether the problem's solutions set its time limit."""
+    return problem.limits.cpu_time is None and problem.time_from_solutions is not None
+
+
+def with_limit(problem: Problem, seconds: float) -> Problem:
+    times = Limits.contest(seconds, problem.limits.memory)
+    limits = msgspec.structs.replace(
+        problem.limits, cpu_time=times.cpu_time, wall_time=problem.limits.wall_time or times.wall_time
+    )
+    return msgspec.structs.replace(problem, limits=limits)
+
+
+def accepted(problem: Problem) -> Iterator[Solution]:
+    return (solution for solution in problem.solutions if must_be_right(solution.expected))
+
+
+# --- remembered in a run's folder --------------------------------------------------------------------
+
+
+def identity(problem: Problem) -> str:
+    """Of all that a measured limit depends on but the machine."""
+    content = [
+        problem.id,
+        problem.year,
+        problem.time_from_solutions,
+        [test.input.sha256 for test in problem.tests],
+        [
+            (one.name, one.language, one.code, *(file.content.sha256 for file in one.files))
+            for one in accepted(problem)
+        ],
+    ]
+    return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
+
+
+def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
+    """The measured limits that a run was begun with."""
+    path = folder / LIMITS
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, MeasuredLimit])
+    except FileNotFoundError:
+        return {}
+    except (msgspec.MsgspecError, OSError) as error:
+        remedy = "Give --fresh to start anew"
+        raise InputError(f"holds no measured limits: {error}", where=str(path), remedy=remedy) from error
+
+
+def limits_of(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
+    """The measured limits of a run's problems, by label."""
+    known = read_limits(folder)
+    keys = {label: identity(problem) for label, problem in problems.items() if is_measured(problem)}
+    return {label: known[key] for label, key in keys.items() if key in known}
+
+
+def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
+    replace(folder / LIMITS, [msgspec.json.format(msgspec.json.encode(limits)), b"\n"])
