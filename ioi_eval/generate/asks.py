@@ -1,4 +1,4 @@
-"""What is asked for, what may be spent on it, and what comes back."""
+"""What is asked for, what may be spent on it, and what comes back; prompts, filled from a template."""
 
 from __future__ import annotations
 
@@ -139,6 +139,8 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
     value = usage.get(name)
     return max(value, 0) if isinstance(value, int) else 0
 
+
+# --- prompts -----------------------------------------------------------------------------------------
 
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"

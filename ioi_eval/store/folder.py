@@ -1,4 +1,7 @@
-"""Reading a run's folder, also while another process writes it."""
+"""A run's folder: what it was made of, its rows and failures, the time limits that were measured for it.
+
+Reading works also while another process writes. Writing rows is the journal's (`runs`).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from ioi_eval.store.rows import plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 _VERSION = 1
+_OTHER_FOLDER = "Choose another --out folder"
 _Head = TypeVar("_Head")
 
 
@@ -56,7 +60,6 @@ def read_info(folder: Path) -> RunInfo | None:
     return info
 
 
-_OTHER_FOLDER = "Choose another --out folder"
 # What may be in a folder before its run is begun: what a model wrote, and what agents did.
 _BEFORE = frozenset({"agents", "generations.json", "generations.jsonl", "instances.jsonl"})
 _NAMED = 3
@@ -106,6 +109,9 @@ def decoded(path: Path, kind: type[_Head]) -> Iterator[tuple[int, _Head]]:
             ) from error
 
 
+# --- what a run was made of --------------------------------------------------------------------------
+
+# Two runs of equal fingerprints may share a journal, others may not.
 _SHOWN = 12  # characters of a hash
 
 
@@ -162,6 +168,9 @@ def _value(value: Any) -> str:
     )
 
 
+# --- measured time limits ----------------------------------------------------------------------------
+
+# Where a package leaves its time limit to its solutions.
 LIMITS = "limits.json"
 
 
@@ -189,9 +198,6 @@ def with_limit(problem: Problem, seconds: float) -> Problem:
 
 def accepted(problem: Problem) -> Iterator[Solution]:
     return (solution for solution in problem.solutions if must_be_right(solution.expected))
-
-
-# --- remembered in a run's folder --------------------------------------------------------------------
 
 
 def identity(problem: Problem) -> str:
