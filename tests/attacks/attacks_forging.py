@@ -72,13 +72,14 @@ FORGING = (
     _cpp(
         "an-editor-that-stays",
         "seccomp order",
-        # Reads its parent's death from the number of its parent, then writes while the checker runs, which takes its time.
+        # Reads its parent's death from the number of its parent, then writes while the checker runs, which waits for it.
         'int me = getpid(); if (fork_it() == 0) { while (getppid() == me) usleep(1000); usleep(200000); for (int i = 0; i < 300; i++) { if (pwrite(1, "CANARY-late", 11, 0) < 0) _exit(1); usleep(1000); } _exit(0); }',
     ),
     _cpp(
         "a-process-that-stays",
         "seccomp reaping namespaces",
-        "if (fork_it() == 0) { setsid(); if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 0); prctl(PR_SET_NAME, mark); for (int fd = 0; fd < 256; fd++) close(fd); rest(9); } _exit(0); } rest(0.1);",
+        # It hangs up when it has its name.
+        "int ends[2]; if (pipe(ends)) return; if (fork_it() == 0) { setsid(); if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 0); prctl(PR_SET_NAME, mark); for (int fd = 0; fd < 256; fd++) close(fd); rest(60); } _exit(0); } close(ends[1]); char b; if (read(ends[0], &b, 1) < 0) return;",
         win=Win.SURVIVES,
     ),
     _cpp(

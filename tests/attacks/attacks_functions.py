@@ -55,9 +55,9 @@ FUNCTIONS = (
     _call("atexit", "import atexit, os\natexit.register(lambda: os._exit(0))\nreturn 1", WA),
     _call("threads-that-outlive-it", "import threading, time, os\ndef late():\n    time.sleep(0.05)\n    os._exit(0)\nthreading.Thread(target=late).start()\nreturn 1", WA),
     # These have the right result, and took more for it than they may.
-    _call("recurses-for-ever", "def down(n):\n    some = [n] * 100\n    return n if n == 200_000 and not wild else down(n + 1)\nreturn down(0)", *ANY, layers="polling accounting", right="200000"),
+    _call("recurses-for-ever", "import time\ndef down(n):\n    some = [n] * 100\n    if n == 200_000 and not wild:\n        return time.sleep(3) or n\n    return down(n + 1)\nreturn down(0)", *ANY, layers="polling accounting", right="200000"),
     _call("not-a-number", "return float('nan')", WA, right="1.5"),
-    _call("never-ends", "import time\nclass G(dict):\n    def items(self):\n        while wild or time.process_time() < 0.9:\n            pass\n        return [('a', 1)]\nreturn G(a=1)", TLE, layers="polling accounting", right='{"a": 1}'),
+    _call("never-ends", "import time\nclass G(dict):\n    def items(self):\n        while wild or time.process_time() < 3:\n            pass\n        return [('a', 1)]\nreturn G(a=1)", TLE, layers="polling accounting rlimit-cpu", right='{"a": 1}'),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ _SWAPPED = """int fd = open("out.txt", O_RDWR); if (fd < 0) return;
 rusage u; do { char* p = (char*)malloc(1 << 18); memset(p, 1, 1 << 18); getrusage(RUSAGE_SELF, &u); } while (u.ru_maxrss < 94 << 10);
 static char b[1 << 16]; memset(b, 7, sizeof b);
 for (int i = 0; i < 60; i++) if (write(fd, b, sizeof b) != sizeof b) return;
-rest(0.15);
+rest(3);
 for (int i = 0; i < 60; i++) if (pread(fd, b, sizeof b, (off_t)i << 16) != sizeof b || b[9] != 7) return;
 if (ftruncate(fd, 0) == 0) won("more than the limit");"""
 

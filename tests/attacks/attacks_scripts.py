@@ -34,11 +34,11 @@ import os, time
 count = 0
 try:
     while count < 400:
-        os.fork() or (time.sleep(5), os._exit(0))
+        os.fork() or (time.sleep(60), os._exit(0))
         count += 1
 except OSError:
     pass
-time.sleep(0.5)
+time.sleep(3)
 print('won' if count > 256 else count, flush=True)
 os._exit(0)"
 """
@@ -48,7 +48,7 @@ SCRIPTS = (
     _script("a-script-that-reads-environments", "stealing", "environment", "env; cat /proc/self/environ"),
     _script("a-script-that-writes-outside", "forging", "landlock namespaces", 'for d in /tmp /dev/shm /var/tmp; do echo x > "$d/$mark" && [ "$d" != /tmp ] && echo won; rm -f "$d/$mark"; done 2>/dev/null; true'),
     _left("links-out-of-a-box", "keeping", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', "forging", keep=("kept", "other", "d/up")),
-    _script("a-script-that-daemonises", "stopping", "reaping namespaces", 'cp /bin/sleep $mark; (setsid ./$mark 9 > /dev/null 2>&1 < /dev/null &); sleep 0.2'),
+    _script("a-script-that-daemonises", "stopping", "reaping namespaces", 'cp /bin/sleep $mark; (setsid ./$mark 60 > /dev/null 2>&1 < /dev/null &); sleep 1'),
     _script("a-fork-bomb-of-a-script", "stopping", "rlimit-nproc polling", _BOMB),
     _script("files-without-end", "stopping", "polling", "for i in $(seq 40); do head -c 8000000 /dev/zero > f$i; done; sleep 6; echo won"),
     _script("names-without-end", "stopping", "polling", "mkdir d; cd d; touch $(seq 9000); sleep 6; echo won"),

@@ -59,8 +59,8 @@ STOPPING = (
         "polling",
         """import threading, time
 for _ in range(40):
-    threading.Thread(target=time.sleep, args=(0.4,), daemon=True).start()
-time.sleep(0.3)
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+time.sleep(3)
 won("threads")""",
     ),
     _python(
@@ -79,19 +79,19 @@ for _ in range(20):
     _cpp(
         "touching-memory",
         "polling accounting",
-        'for (int i = 0; i < 220; i++) { char* p = (char*)malloc(1 << 20); if (!p) abort(); memset(p, 1, 1 << 20); } won("touched");',
+        'for (int i = 0; i < 220; i++) { char* p = (char*)malloc(1 << 20); if (!p) abort(); memset(p, 1, 1 << 20); } rest(3); won("touched");',
         verdicts=(MLE, RE),
     ),
     _cpp(
         "touching-shared-memory",
         "seccomp polling accounting",
-        'char* p = (char*)mmap(0, 220ul << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); if (p == MAP_FAILED) return; memset(p, 1, 220ul << 20); won("touched");',
+        'char* p = (char*)mmap(0, 220ul << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); if (p == MAP_FAILED) return; memset(p, 1, 220ul << 20); rest(3); won("touched");',
         verdicts=(WA, MLE),
     ),
     _cpp(
         "deep-recursion",
         "polling accounting",
-        'struct R { static int f(int n) { volatile char p[16384]; for (int i = 0; i < 16384; i += 4096) p[i] = n; return n == 0 ? p[0] : f(n - 1) + p[8192]; } }; volatile int end = R::f(13000); (void)end; won("deep");',
+        'struct R { static int f(int n) { volatile char p[16384]; for (int i = 0; i < 16384; i += 4096) p[i] = n; return n == 0 ? p[0] : f(n - 1) + p[8192]; } }; volatile int end = R::f(13000); (void)end; rest(3); won("deep");',
         verdicts=(MLE, RE),
     ),
     _cpp(
@@ -152,7 +152,7 @@ while time.process_time() < 2.6:
     n ** n ** (n if wild == "1" else 6)
 won("worked")""",
     ),
-    _cpp("sleeping", "polling accounting", 'rest(wild[0] == \'1\' ? 1e9 : 2.9); won("slept");', sleeps=True, verdicts=(TLE,)),
+    _cpp("sleeping", "polling accounting", 'rest(wild[0] == \'1\' ? 1e9 : 15); won("slept");', sleeps=True, verdicts=(TLE,)),
     _cpp(
         "stopping-itself",
         "polling",
@@ -163,7 +163,7 @@ won("worked")""",
     _cpp(
         "a-demon",
         "seccomp reaping namespaces",
-        'if (fork_it() == 0) { setsid(); if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 0); prctl(PR_SET_NAME, mark); for (int s = 1; s < 65; s++) signal(s, SIG_IGN); for (int fd = 0; fd < 256; fd++) close(fd); rest(9); } _exit(0); } rest(0.1); puts("gone");',
+        'int ends[2]; if (pipe(ends)) return; if (fork_it() == 0) { setsid(); if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 0); prctl(PR_SET_NAME, mark); for (int s = 1; s < 65; s++) signal(s, SIG_IGN); for (int fd = 0; fd < 256; fd++) close(fd); rest(60); } _exit(0); } close(ends[1]); char b; if (read(ends[0], &b, 1) < 0) return; puts("gone");',
         win=Win.SURVIVES,
     ),
     _cpp(
@@ -177,8 +177,8 @@ won("worked")""",
         "polling accounting",
         """import threading, time
 for _ in range(3):
-    threading.Thread(target=time.sleep, args=(3600 if wild == "1" else 2.9,)).start()
-time.sleep(3600 if wild == "1" else 2.9)
+    threading.Thread(target=time.sleep, args=(3600 if wild == "1" else 15,)).start()
+time.sleep(3600 if wild == "1" else 15)
 won("slept")""",
         sleeps=True, verdicts=(TLE,),
     ),

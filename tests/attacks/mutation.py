@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -32,7 +31,9 @@ from ioi_eval.model.protocol import Line, PlanLimits, PlanManager
 from ioi_eval.models import Limits
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)
-_SHORT = msgspec.structs.replace(_LIMITS, wall_ms=2500)
+_SHORT = msgspec.structs.replace(
+    _LIMITS, wall_ms=1000
+)  # on a busy machine a small part of sleeping is idling
 _FRAGILE = msgspec.structs.replace(
     QUOTING, limits=PlanLimits(cpu_ms=1000, wall_ms=4000, memory=256 << 20, output=4 << 20)
 )
@@ -41,7 +42,7 @@ UID = 65534  # has a name and a password, unlike the uids of boxes
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
 OF_JUDGE = {"apart", "build", "keeping", "removal", "status"}  # taken away by a judge that does without
 _CHANCES = 3  # some attacks are races, and machines are busy at times
-_HANGING = 6.0  # seconds, more than twice the limit on the wall clock
+_HANGING = 6.0  # seconds, several times the limit on the wall clock
 _HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel gives it
 _STOPPED = 120.0  # who is stopped by CPU time waits for a processor on a busy machine
 
@@ -118,7 +119,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
             held.enter_context(words_are_believed())
         spec = {}
         if attack.win is Win.HANGS:
-            spec["leash_fd"] = held.enter_context(_leash(_HANGING))
+            spec["leash_fd"] = held.enter_context(_leash(_patience(attack, layers_away, _HANGING)))
         limits = _SHORT if attack.sleeps else _LIMITS
         judged = own.judge(
             tests=[(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
@@ -132,7 +133,6 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
             spec={"limits": {"wall_ms": 30000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
         )
-        time.sleep(0.02)  # it gives itself its name when it has begun
         survivors = list(called(ground.mark))
         while left := set(children(os.getpid())) - before:
             _end_all(left)
@@ -185,8 +185,7 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
     with lost(bench.workshop) as ground, ExitStack() as held:
         spec: dict[str, Any] = {}
         if pair.win is Win.HANGS:
-            may_hang = set(pair.layers) <= set(layers_away)
-            spec["leash_fd"] = held.enter_context(_leash(_HANGING_PAIRS if may_hang else _STOPPED))
+            spec["leash_fd"] = held.enter_context(_leash(_patience(pair, layers_away, _HANGING_PAIRS)))
         judged = own.judge(
             pairs_program(PAIRS),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
@@ -268,6 +267,11 @@ def _outcome(attack: Attack | Pair, judged: Judged, survivors: list[int]) -> Out
 
 def _disturbed(line: Line | None) -> bool:
     return line is None or line.failure is not None
+
+
+def _patience(attack: Attack | Pair, away: Collection[str], hanging: float) -> float:
+    """How long to wait for the job's end: as short as can be where it never comes."""
+    return hanging if set(attack.layers) <= set(away) else _STOPPED
 
 
 @contextmanager

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   }
   play_first(named, marked, known);
   ready();
-  rest(0.3);
+  while (getchar() != EOF) {}  // it stays as long as there is a manager
 }
 #endif
 """
