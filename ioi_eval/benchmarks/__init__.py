@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions
 from ioi_eval.benchmarks.dump_reader import ASKED_FOR, DumpOptions, Finder, Selection
-from ioi_eval.benchmarks.dumps import (
-    Dump,
-    DumpFile,
-    DumpInfo,
-    Located,
-    check_dump,
-    find_dumps,
-    mentioned,
-    open_dump,
-    read_dump,
+from ioi_eval.benchmarks.dumps import Dump, DumpFile, DumpInfo, Located, find_dumps, mentioned, open_dump
+from ioi_eval.benchmarks.loaded import (
+    BENCHMARKS,
+    LeftOut,
+    Loaded,
+    benchmarks,
+    find_benchmark,
+    load,
+    of_columns,
 )
-from ioi_eval.benchmarks.loaded import LeftOut, Loaded, load
 from ioi_eval.benchmarks.official import Official, read_official
-from ioi_eval.benchmarks.registry import BENCHMARKS, benchmarks, find_benchmark, of_columns
 
 __all__ = [
     "ASKED_FOR",
@@ -39,13 +36,11 @@ __all__ = [
     "Official",
     "Selection",
     "benchmarks",
-    "check_dump",
     "find_benchmark",
     "find_dumps",
     "load",
     "mentioned",
     "of_columns",
     "open_dump",
-    "read_dump",
     "read_official",
 ]

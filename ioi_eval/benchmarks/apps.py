@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-import msgspec
-
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution
-from ioi_eval.rules.json_tests import CasesError, read_cases, with_cases
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution
+from ioi_eval.rules.json_tests import read_cases, with_cases
 
 # The dataset has no limits. The time is what harnesses in use give a test; none gives the memory a number.
 TIME_LIMIT = 10.0  # seconds
@@ -40,21 +38,16 @@ class Apps(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        question = row.text("question", "")
-        problem = Problem(
-            id=candidate.id,
+        return of_row(
+            row,
+            candidate,
+            lambda one: with_cases(one, read_cases(_input_output(row)), keep.blob),
             name=candidate.id,
-            source=f"{row.table.where}, row {row.index + 1}",
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.STRIPPED),
-            difficulty=candidate.difficulty,
-            statement=Blob.of(question) if question.strip() else None,
+            statement=statement_of(row.text("question", "")),
             starter_code=row.text("starter_code", ""),
         )
-        try:
-            return with_cases(problem, read_cases(_input_output(row)), keep.blob)
-        except CasesError as error:
-            return msgspec.structs.replace(problem, unusable=str(error))
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         codes = _solutions(tables.main[candidate.rows[0]])

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
-from ioi_eval.benchmarks.tables import Table, Tables
+from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import IoiEvalError
-from ioi_eval.model.values import Blob, Problem, Solution, Test, Value
+from ioi_eval.model.values import Blob, Problem, Solution, Value
+from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 
 INLINE = 1 << 10  # bytes
@@ -63,20 +65,35 @@ def _placed(kept: Kept, folder: Path) -> Kept:
     """With paths that hold from anywhere. Only contents of tests lie in files."""
     if kept.problem is None:
         return kept
-    tests = tuple(_placed_tests(kept.problem.tests, folder))
-    return Kept(problem=msgspec.structs.replace(kept.problem, tests=tests))
-
-
-def _placed_tests(tests: Iterable[Test], folder: Path) -> Iterator[Test]:
-    for test in tests:
-        answer = test.answer and _at(test.answer, folder)
-        yield Test(name=test.name, input=_at(test.input, folder), answer=answer)
+    tests = tuple(
+        replace(test, input=_at(test.input, folder), answer=test.answer and _at(test.answer, folder))
+        for test in kept.problem.tests
+    )
+    return Kept(problem=replace(kept.problem, tests=tests))
 
 
 def _at(blob: Blob, folder: Path) -> Blob:
-    if blob.path is None:
-        return blob
-    return Blob(sha256=blob.sha256, size=blob.size, path=str(folder / blob.path))
+    return blob if blob.path is None else replace(blob, path=str(folder / blob.path))
+
+
+def of_row(row: Row, candidate: Candidate, finish: Callable[[Problem], Problem], **more: Any) -> Problem:
+    """The problem of one row. `finish` adds its tests; where they cannot be understood it is unusable."""
+    problem = Problem(
+        id=candidate.id,
+        year=candidate.year,
+        source=f"{row.table.where}, row {row.index + 1}",
+        difficulty=candidate.difficulty,
+        tags=candidate.tags,
+        **more,
+    )
+    try:
+        return finish(problem)
+    except CasesError as error:
+        return replace(problem, unusable=str(error))
+
+
+def statement_of(text: str) -> Blob | None:
+    return Blob.of(text) if text.strip() else None
 
 
 class BenchmarkOptions(Value):

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, with_cases
 
 # What the dataset's own runner gives a test, for the few problems without limits.
@@ -58,23 +58,23 @@ class CodeContests(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        description, memory = row.text("description", ""), row.whole("memory_limit_bytes", 0)
-        problem = Problem(
-            id=candidate.id,
-            name=row.name("name"),
-            source=f"{row.table.where}, row {row.index + 1}",
-            limits=Limits.contest(_seconds(row) or TIME_LIMIT, memory or MEMORY_LIMIT),
-            cpp_standard=_STANDARD,
-            difficulty=candidate.difficulty,
-            tags=candidate.tags,
-            statement=Blob.of(description) if description.strip() else None,
-        )
-        try:
+
+        def finish(problem: Problem) -> Problem:
             cases = tuple(_cases(row, options))
-            problem = msgspec.structs.replace(problem, options=_files(row), checker=_checker(cases))
+            problem = replace(problem, options=_files(row), checker=_checker(cases))
             return with_cases(problem, Cases(cases=cases), keep.blob)
-        except CasesError as error:
-            return msgspec.structs.replace(problem, unusable=str(error))
+
+        return of_row(
+            row,
+            candidate,
+            finish,
+            name=row.name("name"),
+            limits=Limits.contest(
+                _seconds(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
+            ),
+            cpp_standard=_STANDARD,
+            statement=statement_of(row.text("description", "")),
+        )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         row = tables.main[candidate.rows[0]]

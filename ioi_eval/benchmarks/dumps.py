@@ -108,38 +108,17 @@ def open_dump(
     return Dump(info, problems, options, selection)
 
 
-def check_dump(
-    paths: Sequence[str | Path | Place],
-    *,
-    problems: Finder,
-    options: DumpOptions | None = None,
-    selection: Selection | None = None,
-) -> DumpInfo:
-    """The first pass alone: raises the InputError of the first row that cannot be used."""
-    return open_dump(paths, problems=problems, options=options, selection=selection).info
-
-
-def read_dump(
-    paths: Sequence[str | Path | Place],
-    *,
-    problems: Finder,
-    options: DumpOptions | None = None,
-    selection: Selection | None = None,
-) -> Iterator[Submission]:
-    """Both passes: the first submission comes when every row is known to be usable."""
-    yield from open_dump(paths, problems=problems, options=options, selection=selection)
-
-
 def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
     """The files of dumps: what lies on disk under such a name, else on the hub, from where it is fetched."""
-    return [place for dump in dumps for place in ([dump] if isinstance(dump, Place) else _places(dump))]
-
-
-def _places(dump: str | Path) -> list[Place]:
-    name = None if Path(dump).exists() or is_dump(Path(dump)) else hub_name(str(dump))
-    if name is not None:
-        return fetch(name)
-    return [Place(path, str(path)) for path in dump_files([dump])]
+    found: list[Place] = []
+    for dump in dumps:
+        if isinstance(dump, Place):
+            found.append(dump)
+        elif not Path(dump).exists() and not is_dump(Path(dump)) and (name := hub_name(str(dump))):
+            found.extend(fetch(name))
+        else:
+            found.extend(Place(path, str(path)) for path in dump_files([dump]))
+    return found
 
 
 def mentioned(paths: Sequence[str | Path | Place]) -> frozenset[str]:
@@ -229,10 +208,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def _code(entry: Entry, problem: Problem, options: DumpOptions) -> tuple[str | None, tuple[str, ...]]:
-    language = find_language(entry.language)
-    code = entry.code
+    language, code = find_language(entry.language), entry.code
     if code is None and entry.generation is not None:
         code = extract(entry.generation, language)
-    if code is None:
-        return None, ()
-    return repair(code, problem, language, options.repairs)
+    return (None, ()) if code is None else repair(code, problem, language, options.repairs)

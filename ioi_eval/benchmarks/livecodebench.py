@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, read_call, with_cases
 
 LARGEST = 1 << 30  # bytes, unpacked: far more than any problem that is known has
@@ -107,23 +107,16 @@ class LiveCodeBench(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        question = row.text("question_content", "")
-        problem = Problem(
-            id=candidate.id,
+        return of_row(
+            row,
+            candidate,
+            lambda one: with_cases(one, _cases(row), keep.blob),
             name=row.text("question_title", candidate.id),
-            year=candidate.year,
-            source=f"{row.table.where}, row {row.index + 1}",
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.LINES),
-            difficulty=candidate.difficulty,
-            tags=candidate.tags,
-            statement=Blob.of(question) if question.strip() else None,
+            statement=statement_of(row.text("question_content", "")),
             starter_code=row.text("starter_code", ""),
         )
-        try:
-            return with_cases(problem, _cases(row), keep.blob)
-        except CasesError as error:
-            return msgspec.structs.replace(problem, unusable=str(error))
 
 
 def _tags(row: Row) -> tuple[str, ...]:

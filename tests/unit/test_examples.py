@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from ioi_eval import load_problems
-from ioi_eval.benchmarks import read_dump
+from ioi_eval.benchmarks import open_dump
 from ioi_eval.model.languages import find
 from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
 from ioi_eval.problems import Problems, check_problems
@@ -286,7 +286,7 @@ def test_extraction_finds_the_codes_that_are_filled_in(rows: list[dict[str, Any]
 
 
 def _submissions(problems: Problems) -> list[Submission]:
-    return list(read_dump([EXAMPLES / "generations.jsonl"], problems=problems))
+    return list(open_dump([EXAMPLES / "generations.jsonl"], problems=problems))
 
 
 def test_the_dump_is_read_whole(rows: list[dict[str, Any]], problems: Problems) -> None:

@@ -14,8 +14,7 @@ import pyarrow as pa
 from benchmark_tables import write_table
 
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions
-from ioi_eval.benchmarks.loaded import Loaded, load
-from ioi_eval.benchmarks.registry import find_benchmark
+from ioi_eval.benchmarks.loaded import Loaded, find_benchmark, load
 from ioi_eval.models import Blob, Problem
 
 ADD = "a, b = map(int, input().split())\nprint(a + b)\n"

@@ -147,8 +147,7 @@ def test_a_file_of_rows_where_tests_are_json_already(tmp_path: Path) -> None:
 
 def load_file(path: Path, folder: Path) -> Loaded:
     from ioi_eval.benchmarks.benchmark import BenchmarkOptions
-    from ioi_eval.benchmarks.loaded import load
-    from ioi_eval.benchmarks.registry import find_benchmark
+    from ioi_eval.benchmarks.loaded import find_benchmark, load
 
     return load(find_benchmark("apps"), BenchmarkOptions(dataset=str(path)), cache=folder / "cache")
 

@@ -17,7 +17,7 @@ from dump_rows import (
     write_parquet,
 )
 
-from ioi_eval.benchmarks import DumpOptions, Selection, check_dump, mentioned, open_dump, read_dump
+from ioi_eval.benchmarks import DumpOptions, Selection, mentioned, open_dump
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, Submission
 from ioi_eval.problems import Problems
@@ -30,7 +30,7 @@ EXTRACTED = "int main() { return 0; }\n"
 
 
 def read(path: Path, **options: Any) -> list[Submission]:
-    return list(read_dump([path], problems=PROBLEMS, options=DumpOptions(**options)))
+    return list(open_dump([path], problems=PROBLEMS, options=DumpOptions(**options)))
 
 
 def one(tmp_path: Path, columns: dict[str, Any], **options: Any) -> Submission:
@@ -191,14 +191,14 @@ def test_a_row_that_is_there_again_is_taken_once_and_counted(tmp_path: Path) -> 
 
 def test_rows_without_a_year_are_counted_where_the_problem_has_one(tmp_path: Path) -> None:
     rows = [row(), row(year=2023, code="a"), row(problem_id="tree", code="b"), row(year=None, code="c")]
-    info = check_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS)
+    info = open_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS).info
     assert info.noted == {"without a year: it is that of the only problem of this id": 2}
 
 
 def test_rows_of_other_problems_and_keys_are_counted(tmp_path: Path) -> None:
     rows = [row(uuid="a"), row(uuid="b", problem_id="tree"), row(uuid="c"), row(uuid="d", problem_id="what")]
     selection = Selection(problems=frozenset({"sum"}), keys=frozenset({"c"}))
-    info = check_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS, selection=selection)
+    info = open_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS, selection=selection).info
     assert info.keys == ("c",)
     assert info.left_out == {"of another problem": 2, "not asked for": 1}
 
@@ -229,7 +229,7 @@ def test_code_is_taken_from_the_last_answer_of_a_chat(tmp_path: Path, write: Any
         {"problem_id": "sum", "uuid": "b", column: None},
     ]
     path = write(tmp_path / ("x.jsonl" if write is write_jsonl else "x.parquet"), rows)
-    assert [one.code for one in read_dump([path], problems=PROBLEMS)] == [CODE, None]
+    assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
 def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) -> None:
@@ -237,14 +237,14 @@ def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) 
     chats = [said(("assistant", parts)), said(("user", ANSWER)), said(("assistant", None)), []]
     rows = [{"problem_id": "sum", "messages": chat, "n": n} for n, chat in enumerate(chats)]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
-    assert [one.code for one in read_dump([path], problems=PROBLEMS)] == [CODE, None, None, None]
+    assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None, None, None]
 
 
 @pytest.mark.parametrize("message", ["hello", {"content": "x"}, {"role": "assistant", "content": 3}, None])
 def test_what_is_no_chat(tmp_path: Path, message: Any) -> None:
     rows = [{"problem_id": "sum", "messages": [message]}]
     with pytest.raises(InputError, match="is not a message") as caught:
-        check_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS)
+        open_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS)
     assert (caught.value.row, caught.value.field) == (1, "messages")
 
 
@@ -252,14 +252,14 @@ def test_an_id_that_is_there_in_two_files(tmp_path: Path) -> None:
     first = write_jsonl(tmp_path / "1.jsonl", [row(uuid="a")])
     second = write_csv(tmp_path / "2.csv", [row(uuid="b"), row(uuid="a", code="other")])
     with pytest.raises(InputError, match="there twice") as caught:
-        check_dump([first, second], problems=PROBLEMS)
+        open_dump([first, second], problems=PROBLEMS)
     assert caught.value.where == str(second)
 
 
 def test_a_file_that_is_named_twice(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row()])
     with pytest.raises(InputError, match="the same content as"):
-        check_dump([path, path], problems=PROBLEMS)
+        open_dump([path, path], problems=PROBLEMS)
 
 
 # --- files together ----------------------------------------------------------------------------------
@@ -283,12 +283,12 @@ def test_all_formats_of_a_folder_together(tmp_path: Path) -> None:
 
 def test_the_hash_is_of_contents_only(tmp_path: Path) -> None:
     first, second = (write_jsonl(tmp_path / f"{name}.jsonl", [row(uuid=name)]) for name in "ab")
-    there = check_dump([first, second], problems=PROBLEMS).sha256
-    assert check_dump([second, first], problems=PROBLEMS).sha256 == there
-    assert check_dump([tmp_path], problems=PROBLEMS).sha256 == there
-    assert check_dump([first], problems=PROBLEMS).sha256 != there
+    there = open_dump([first, second], problems=PROBLEMS).info.sha256
+    assert open_dump([second, first], problems=PROBLEMS).info.sha256 == there
+    assert open_dump([tmp_path], problems=PROBLEMS).info.sha256 == there
+    assert open_dump([first], problems=PROBLEMS).info.sha256 != there
     write_jsonl(second, [row(uuid="b", more=1)])
-    assert check_dump([first, second], problems=PROBLEMS).sha256 != there
+    assert open_dump([first, second], problems=PROBLEMS).info.sha256 != there
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
@@ -303,9 +303,9 @@ def test_an_empty_file_beside_others_is_no_fault(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").touch()
     with pytest.raises(InputError, match="no rows in it"):
-        check_dump([tmp_path], problems=PROBLEMS)
+        open_dump([tmp_path], problems=PROBLEMS)
     write_jsonl(tmp_path / "c.jsonl", [row()])
-    assert check_dump([tmp_path], problems=PROBLEMS).rows == 1
+    assert open_dump([tmp_path], problems=PROBLEMS).info.rows == 1
 
 
 # --- selection ---------------------------------------------------------------------------------------
@@ -390,14 +390,14 @@ def test_a_subtask_of_a_problem_that_has_none(tmp_path: Path) -> None:
     bare = Problems([Problem(id="sum")])
     path = write_jsonl(tmp_path / "x.jsonl", [row(subtask="01-small")])
     with pytest.raises(InputError, match="There are: none"):
-        check_dump([path], problems=bare)
+        open_dump([path], problems=bare)
 
 
 def test_nothing_comes_before_everything_is_known_to_be_usable(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row()] * 500 + [row(problem_id="nothing")])
     came = []
     with pytest.raises(InputError) as caught:
-        came.extend(read_dump([path], problems=PROBLEMS))
+        came.extend(open_dump([path], problems=PROBLEMS))
     assert caught.value.row == 501
     assert came == []
 
