@@ -11,7 +11,7 @@ from ioi_eval import BuildOptions, JudgeOptions, Store
 from ioi_eval.engines import Transport
 from ioi_eval.engines.transport.engine import JobEngine
 from ioi_eval.judge import Judge
-from ioi_eval.judge.artifacts import Artifacts
+from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import Job, JobResult, Profile
 
 

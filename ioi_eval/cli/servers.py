@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from ioi_eval.cli.environment import open_store
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.embedded.proctor import proctor_binary
-from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.embedded.toolchains import find_compiler, proctor_binary
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Value
@@ -78,7 +77,7 @@ async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> lis
 
 
 def summed_up(reports: list[EndpointReport]) -> Cluster:
-    from ioi_eval.engines.piston.profiles import differences, merged
+    from ioi_eval.engines.piston.members import differences, merged
 
     there = [report for report in reports if report.reachable]
     left_out = merged(there).left_out if there else {}

@@ -15,11 +15,12 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, why_not_in_memory
-from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary
 from ioi_eval.engines.embedded.toolchains import (
+    INSTALL_COMPILER,
     STAGE_PATH,
     find_compiler,
     find_python,
+    proctor_binary,
     toolchains,
 )
 from ioi_eval.model.errors import EngineUnavailable

@@ -16,8 +16,7 @@ import msgspec
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.transport import decode_request, encode_result
-from ioi_eval.engines.transport.attempts import execute
-from ioi_eval.engines.transport.runtimes import OWN, brings_scripts
+from ioi_eval.engines.transport.jobs import OWN, brings_scripts, execute
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import JobRejected, JudgeFailure
 from ioi_eval.model.values import Blob, Job, JobFile

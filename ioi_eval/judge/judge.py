@@ -8,19 +8,18 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines import Engine
-from ioi_eval.engines.values import Batch, Built, Program, Rejected
-from ioi_eval.judge.answers import checker_name, results_of
-from ioi_eval.judge.artifacts import Artifacts
-from ioi_eval.judge.classic.one_by_one import is_classic, judge_one_by_one
-from ioi_eval.judge.programs import Compiled, is_empty, program, runs_code
+from ioi_eval.engines.values import Answers, Batch, Built, Program, Rejected
+from ioi_eval.judge.classic.job import is_classic, judge_one_by_one
+from ioi_eval.judge.programs import Artifacts, Compiled, checker_name, is_empty, program, runs_code
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.values import Problem, Submission, SubmissionResult, TestResult
+from ioi_eval.model.protocol import Line
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, Test, TestResult
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import not_submitted
+from ioi_eval.rules.verdicts import ALONE, Company, not_submitted, rescaled, test_result
 
 
 class Judge:
@@ -104,3 +103,29 @@ def _without_program(problem: Problem) -> dict[str, TestResult]:
     """The tests that ask for a program, for a submission that has only files."""
     names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
     return {name: not_submitted(name) for name in names}
+
+
+# --- what an engine's answers mean for the problem ---------------------------------------------------
+
+
+def results_of(batch: Batch, answers: Answers) -> dict[str, TestResult]:
+    """By the test's name, those of its twins too. JudgeFailure where an answer says that we failed."""
+    results: dict[str, TestResult] = {}
+    for planned in batch.tests:
+        if (line := answers.lines.get(planned.test.name)) is not None:
+            results |= share(planned, _result(batch.problem, planned.test, line))
+    return results
+
+
+def _result(problem: Problem, test: Test, line: Line) -> TestResult:
+    if line.failure is not None:
+        raise JudgeFailure(line.failure, phase=f"judging with {checker_name(problem)}", test=test.name)
+    result = test_result(test.name, line, limits=problem.limits, company=_company(problem))
+    judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
+    return result if test.full is None else rescaled(result, judge.full, test.full)
+
+
+def _company(problem: Problem) -> Company:
+    if problem.task_type is TaskType.COMMUNICATION:
+        return Company(processes=problem.options.processes)
+    return Company(processes=2, each=True) if problem.task_type is TaskType.TWO_STEPS else ALONE

@@ -1,19 +1,29 @@
-"""Who takes part in judging a submission, as a plan has it: the submission, checker and manager. Pure."""
+"""The programs that take part in judging: how they are built, and how a plan starts them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 
-from ioi_eval.engines.values import Program
-from ioi_eval.judge.artifacts import ProblemPrograms, Trusted
-from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.languages import Language
-from ioi_eval.model.options import CheckerLimits, JudgeOptions, ManagerLimits
+import msgspec
+
+from ioi_eval.engines import Engine
+from ioi_eval.engines.transport.jobs import toolchain
+from ioi_eval.engines.values import Built, Program, Rejected
+from ioi_eval.judge.recipes import CHECKER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
+from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
+from ioi_eval.model.languages import Language, find
+from ioi_eval.model.options import BuildLimits, CheckerLimits, JudgeOptions, ManagerLimits
 from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 from ioi_eval.model.values import (
     Blob,
+    Checker,
     CheckerKind,
     JobFile,
+    Manager,
+    NamedBlob,
     Problem,
     Submission,
     TaskType,
@@ -22,6 +32,173 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import manager_limits, plan_limits
 from ioi_eval.rules.plan import is_by_file
 from ioi_eval.store.resources import graders
+
+# --- checkers and managers in Python: nothing is built, one file is run ------------------------------
+
+
+_SUFFIX = ".py"
+_MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
+_DAY_ONE = (1980, 1, 1, 0, 0, 0)  # the same sources, the same bytes
+
+
+def is_script(language: Language) -> bool:
+    return language.syntax == "python"
+
+
+def script_of(program: Checker | Manager) -> Blob:
+    """The first source. Modules beside it come along in an archive, which the interpreter runs as well.
+
+    A manager is always in one, beside what starts it: graders/python/manager.py.
+    """
+    first, *others = program.sources
+    modules = [file for file in others if file.name.endswith(_SUFFIX)]
+    if isinstance(program, Manager):
+        start = Blob.of_file(graders() / "python" / "manager.py")
+        return _archive({_MAIN: start, _MANAGER: first.content, **_beside(first, modules)})
+    if not modules:
+        return first.content
+    return _archive({_MAIN: first.content, **_beside(first, modules)})
+
+
+def _beside(first: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
+    folder = PurePosixPath(first.name).parent
+    return {
+        PurePosixPath(file.name).relative_to(folder).as_posix(): file.content
+        for file in sorted(modules, key=lambda file: file.name)
+        if PurePosixPath(file.name).is_relative_to(folder)
+    }
+
+
+def _archive(members: Mapping[str, Blob]) -> Blob:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        for name, content in members.items():
+            packed.writestr(zipfile.ZipInfo(name, _DAY_ONE), content.read())
+    return Blob.of(archive.getvalue())
+
+
+# --- what is built -----------------------------------------------------------------------------------
+
+
+_MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # somebody answers the submission
+_WRITE_IT_IN = "Write it in C++ or Python"
+
+
+class Trusted(Value):
+    """A program that belongs to a problem and judges: its file in a job, and how a plan starts it."""
+
+    file: JobFile
+    argv: tuple[str, ...]
+
+
+class ProblemPrograms(Value):
+    """What judges all submissions to a problem; None where it has no such program."""
+
+    proctor: Blob
+    checker: Trusted | None
+    manager: Trusted | None
+
+
+class Artifacts:
+    """Asks an engine for what is to be built.
+
+    `trusted` builds proctor, checkers and managers instead, where it has the same architecture: what is built
+    is static, so it runs on every machine of it.
+    """
+
+    def __init__(
+        self, engine: Engine, limits: BuildLimits | None = None, *, trusted: Engine | None = None
+    ) -> None:
+        self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
+
+    async def of_problem(self, problem: Problem) -> ProblemPrograms:
+        """Everything that does not depend on a submission. Raises `ProgramBroken` before any is judged."""
+        return ProblemPrograms(
+            proctor=await self.proctor(),
+            checker=await self.checker(problem),
+            manager=await self.manager(problem),
+        )
+
+    async def proctor(self) -> Blob:
+        """The engine's own proctor, or one that it builds."""
+        engine = await self._for_trusted()
+        profile = await engine.profile()
+        if profile.proctor is not None:
+            return profile.proctor
+        built = await engine.build(proctor_recipe(_proctor_sources(), self._limits))
+        if isinstance(built, Rejected):
+            raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
+        return built.artifact
+
+    async def checker(self, problem: Problem) -> Trusted | None:
+        """The problem's checker; None where the comparison is built in, or the manager's word is enough."""
+        sources = problem.checker.sources
+        if not problem.checker.kind.is_program or (problem.task_type in _MANAGED and not sources):
+            return None
+        return await self._trusted(problem, problem.checker, CHECKER)
+
+    async def manager(self, problem: Problem) -> Trusted | None:
+        """The program on the other side; None for tasks that have none."""
+        if problem.task_type not in _MANAGED:
+            return None
+        return await self._trusted(problem, problem.manager, MANAGER)
+
+    async def _trusted(self, problem: Problem, program: Checker | Manager | None, kind: str) -> Trusted:
+        where = problem.source or problem.id
+        if program is None or not program.sources:
+            raise InputError(f"the problem has no source of its {kind}", where=where)
+        language = find(program.language, where=where, field=kind)
+        if is_script(language):
+            toolchain(await self.engine.profile(), language.command, f"running a {kind}")
+            file = JobFile(name=f"{kind}.py", content=script_of(program))
+            return Trusted(file=file, argv=(language.command, file.name))
+        if language.run() != (language.artifact_name,):
+            raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
+        engine = await self._for_trusted()
+        built = await engine.build(trusted_recipe(problem, program, kind, self._limits))
+        if isinstance(built, Rejected):
+            raise _broken(problem, program, kind, built)
+        return Trusted(file=JobFile(name=kind, content=built.artifact, executable=True), argv=(kind,))
+
+    async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
+        helpers = _helpers(find(submission.language, where=problem.source or problem.id))
+        recipe = submission_recipe(problem, submission, self._limits, helpers)
+        if not (await self.engine.profile()).confines:
+            recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
+        return await self.engine.build(recipe)
+
+    async def _for_trusted(self) -> Engine:
+        if self._other is None:
+            return self.engine
+        here, there = await self._other.profile(), await self.engine.profile()
+        return self._other if here.architecture == there.architecture else self.engine
+
+
+def _broken(problem: Problem, program: Checker | Manager, kind: str, built: Rejected) -> ProgramBroken:
+    first = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
+    broken = CheckerBroken if kind == CHECKER else ManagerBroken
+    return broken(
+        f"the {kind} {program.sources[0].name} does not compile: {first}",
+        where=problem.source or problem.id,
+        log=built.log,
+        remedy=f"Correct it; {built.compiler or 'the compiler'} must take it",
+    )
+
+
+def _helpers(language: Language) -> list[NamedBlob]:
+    if not language.helper:
+        return []
+    return [NamedBlob(name=language.helper, content=Blob.of_file(graders() / language.helper))]
+
+
+def _proctor_sources() -> list[NamedBlob]:
+    folder = graders() / "proctor"
+    files = (path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
+    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in sorted(files)]
+
+
+# --- who takes part, as a plan has it ----------------------------------------------------------------
+
 
 _ENVIRONMENT = (("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8"))
 _HARNESS = "harness.py"
@@ -154,3 +331,13 @@ def _files(problem: Problem, compiled: Compiled | None, ours: ProblemPrograms) -
     for trusted in (ours.checker, ours.manager):
         if trusted is not None:
             yield trusted.file
+
+
+def checker_name(problem: Problem) -> str:
+    """`cms checker checker/checker.cpp`, or the comparison that is built in. A manager's name comes first."""
+    names = []
+    if problem.manager is not None and problem.manager.sources:
+        names.append(f"{problem.manager.kind.value} manager {problem.manager.sources[0].name}")
+    if problem.checker.sources:
+        names.append(f"{problem.checker.kind.value} checker {problem.checker.sources[0].name}")
+    return ", ".join(names) or problem.checker.kind.value

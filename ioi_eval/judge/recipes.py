@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from ioi_eval.engines.transport.precompiled import HEADER, WRAPPER
+from ioi_eval.engines.transport.build_jobs import HEADER, WRAPPER
 from ioi_eval.engines.values import SUBMISSION, Recipe
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find

@@ -11,8 +11,8 @@ from typing import Self
 
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.transport.engine import engine_of
-from ioi_eval.judge.artifacts import Artifacts
 from ioi_eval.judge.judge import Judge
+from ioi_eval.judge.programs import Artifacts
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.options import BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult

@@ -1,11 +1,14 @@
-"""A request's body in, a result out: the job is checked, waits for its slot, and runs."""
+"""Who runs, who waits, who is turned away; and a job from a request's body to its result."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import TracebackType
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -16,9 +19,206 @@ from ioi_eval.engines.embedded.placing import check_names
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.values import Job, JobResult
-from ioi_eval.server.admission import Visit
-from ioi_eval.server.metrics import Metrics
 from ioi_eval.server.options import ServerOptions
+
+# --- admission: all is decided at once, between two awaits -------------------------------------------
+
+
+class Draining(EngineOverloaded):
+    """The server takes no more jobs: it ends when those that run are done."""
+
+
+class Admission:
+    """A bounded queue in front of a number of slots. `room`: bytes that all visits together may bring.
+
+    A `Visit` is counted from the moment it comes: what it brings takes memory long before it runs.
+    """
+
+    def __init__(self, slots: int, queue: int, room: int) -> None:
+        self._slots, self._queue, self._room = slots, queue, room
+        self.running = 0
+        self.brought = 0  # bytes
+        self.visits = 0
+        self.draining = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def queued(self) -> int:
+        return self.visits - self.running
+
+    def visit(self) -> Visit:
+        """Raises EngineOverloaded where nobody else may come in."""
+        if self.draining:
+            raise Draining("the server is ending and takes no more jobs")
+        if self.visits >= self._slots + self._queue:
+            raise EngineOverloaded(f"all {self._slots} slots are taken and {self._queue} requests wait")
+        return Visit(self)
+
+    def drain(self) -> None:
+        """Lets nobody in from now on, and sends away who waits: another server may have room."""
+        self.draining = True
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_exception(Draining("the server is ending and takes no more jobs"))
+
+    async def until_empty(self) -> None:
+        await self._empty.wait()
+
+    # --- for visits ----------------------------------------------------------------------------------
+
+    def come(self) -> None:
+        self.visits += 1
+        self._empty.clear()
+
+    def bring(self, size: int, own: int) -> None:
+        """`own`: what that visit has brought already. One that is alone may bring what it likes."""
+        if self.brought > own and self.brought + size > self._room:
+            raise EngineOverloaded(
+                f"requests that run or wait hold {self.brought} bytes, and {self._room} are all they may"
+            )
+        self.brought += size
+
+    def leave(self, brought: int) -> None:
+        self.brought -= brought
+        self.visits -= 1
+        if self.visits == 0:
+            self._empty.set()
+
+    async def take(self) -> None:
+        if self.draining:
+            raise Draining("the server is ending and takes no more jobs")
+        if self.running < self._slots:
+            self.running += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn  # whoever gives a slot back hands it over: it stays counted as running
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.running -= 1
+
+
+class Visit:
+    """One request's stay: `with` it is inside, after `slot` it has one."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission, self._has_slot, self._brought = admission, False, 0
+
+    def bring(self, size: int) -> None:
+        """Counts bytes of the request. Raises EngineOverloaded where there is no room for them."""
+        self._admission.bring(size, self._brought)
+        self._brought += size
+
+    async def slot(self) -> None:
+        await self._admission.take()
+        self._has_slot = True
+
+    def __enter__(self) -> Visit:
+        self._admission.come()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._has_slot:
+            self._admission.give_back()
+        self._admission.leave(self._brought)
+
+
+# --- what is counted, in Prometheus's text format ----------------------------------------------------
+
+
+# Not prometheus_client: only a setting of the whole process keeps it from adding a `_created` series each.
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)  # seconds
+
+Sample = tuple[str, Mapping[str, str], float]
+
+
+class Histogram:
+    """How many observations were at most how large."""
+
+    def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, value: float) -> None:
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def samples(self) -> Iterator[Sample]:
+        so_far = 0
+        for bound, count in zip((*self._bounds, None), self._counts, strict=True):
+            so_far += count
+            yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, so_far
+        yield "_sum", {}, self._sum
+        yield "_count", {}, so_far
+
+
+class Metrics:
+    """One server's counts since it started."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.refusals: Counter[int] = Counter()  # by status
+        self.received = 0  # bytes
+        self.sent = 0  # bytes
+        self.seconds = Histogram()  # of jobs, from their slot to their end
+        self.waiting = Histogram()  # for a slot
+
+    def ended(self, outcome: str, seconds: float) -> None:
+        self.outcomes[outcome] += 1
+        self.seconds.observe(seconds)
+
+    def text(self, *, running: int, queued: int, slots: int) -> str:
+        families = (
+            _family("jobs_total", "counter", "Jobs that ran, by how they ended.", self._outcomes()),
+            _family("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
+            _family("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
+            _family("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
+            _family("job_seconds", "histogram", "Time that jobs took.", self.seconds.samples()),
+            _family("wait_seconds", "histogram", "Time that jobs waited.", self.waiting.samples()),
+            _family("received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received)]),
+            _family("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent)]),
+            _family("refusals_total", "counter", "Requests refused, by status.", self._refusals()),
+        )
+        return "".join(line for family in families for line in family)
+
+    def _outcomes(self) -> list[Sample]:
+        return [("", {"outcome": name}, count) for name, count in sorted(self.outcomes.items())]
+
+    def _refusals(self) -> list[Sample]:
+        return [("", {"status": str(status)}, count) for status, count in sorted(self.refusals.items())]
+
+
+def _family(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iterator[str]:
+    name = f"ioi_eval_{name}"
+    yield f"# HELP {name} {words}\n# TYPE {name} {kind}\n"
+    for suffix, labels, value in samples:
+        marked = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        yield f"{name}{suffix}{f'{{{marked}}}' if marked else ''} {value!r}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+# --- jobs --------------------------------------------------------------------------------------------
+
 
 _ESCAPES = 2  # bytes of JSON for each that may be printed: a line break takes two, a NUL would take six
 _IN_THREAD = 1 << 20  # bytes, from which on JSON is read and written beside the event loop

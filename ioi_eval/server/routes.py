@@ -9,17 +9,59 @@ from http import HTTPStatus
 from itertools import chain
 
 import msgspec
-from aiohttp import web
+from aiohttp import ClientPayloadError, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines import transport as piston
+from ioi_eval.engines.transport import Refused, too_large
 from ioi_eval.engines.versions import satisfies
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.server.admission import Admission, Visit
-from ioi_eval.server.bodies import read_body
-from ioi_eval.server.hosts import check_names
-from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine
-from ioi_eval.server.metrics import CONTENT_TYPE, Metrics
-from ioi_eval.server.options import ServerOptions
+from ioi_eval.server.jobs import CONTENT_TYPE, Admission, FailedInside, Jobs, Metrics, PackagedEngine, Visit
+from ioi_eval.server.options import ServerOptions, check_hosts
+
+# --- the body of a request: inflated while it comes, never more of it than the limit -----------------
+
+
+_ENCODINGS = ("", "identity", "gzip", "deflate")
+_SILENT = 60.0  # seconds without a byte
+
+
+async def read_body(request: web.Request, limit: int, bring: Callable[[int], None]) -> bytes:
+    """Raises Refused as a Piston server with that limit would. `bring` is told of bytes that come."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
+    told = request.content_length or 0
+    if told > limit:
+        raise too_large(limit)
+    bring(told)
+    pieces, size = [], 0
+    while piece := await _next(request):
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        bring(max(0, size - told))
+        told = max(told, size)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _next(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(_SILENT):
+            return await request.content.readany()
+    except TimeoutError:
+        raise Refused(f"no byte of the request's body came for {_SILENT:g} s", status=408) from None
+    except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
+        raise _broken(f"BadRequestError: the request's body cannot be read: {error}") from error
+
+
+def _broken(words: str) -> Refused:
+    return Refused(words, body={"stack": words})
+
+
+# --- what a server answers ---------------------------------------------------------------------------
+
 
 HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
 _API = "/api/v2"
@@ -67,7 +109,7 @@ class Routes:
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Whatever is not done as asked gets the status and the body that Piston has for it."""
         try:
-            check_names(request.headers, self._options)
+            check_hosts(request.headers, self._options)
             self._check_token(request)
             if request.path.startswith(_API) and request.method not in _WITHOUT_BODY:
                 piston.check_content_type(request.headers.get("Content-Type"))

@@ -15,9 +15,7 @@ from aiohttp import web
 
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.model.errors import InputError
-from ioi_eval.server.admission import Admission
-from ioi_eval.server.jobs import Jobs, PackagedEngine
-from ioi_eval.server.metrics import Metrics
+from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared
 from ioi_eval.server.routes import Routes

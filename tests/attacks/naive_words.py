@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from ioi_eval.engines.transport import builds as builder
-from ioi_eval.engines.transport import making
-from ioi_eval.engines.transport.build_script import Ending
+from ioi_eval.engines.transport import builds
+from ioi_eval.engines.transport.build_jobs import Ending
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.protocol import Line
 from ioi_eval.models import Limits, Stage, Verdict
@@ -58,8 +57,7 @@ def words_are_believed() -> Iterator[None]:
 
     with (
         mock.patch.object(verdicts, "_outcome", naive_outcome),
-        mock.patch.object(making, "ending", naive_ending),
-        mock.patch.object(builder, "ending", naive_ending),
+        mock.patch.object(builds, "ending", naive_ending),
     ):
         yield
 

@@ -33,7 +33,7 @@ from ioi_eval.engines import Transport
 from ioi_eval.engines.embedded import job
 from ioi_eval.engines.transport import build_jobs
 from ioi_eval.engines.transport import builds as builder
-from ioi_eval.engines.transport.build_script import compile_script
+from ioi_eval.engines.transport.build_jobs import compile_script
 from ioi_eval.engines.values import Recipe
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage, Toolchain

@@ -16,8 +16,7 @@ import yaml
 from ioi_eval import discovery
 from ioi_eval.cli import app
 from ioi_eval.engines.piston.discovery import PORT
-from ioi_eval.engines.piston.findings import findings
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.reports import EndpointReport, findings
 
 pytestmark = pytest.mark.once
 

@@ -1,4 +1,7 @@
-"""One stage: starts `proctor box`, reads what comes out as it comes, and ends it when it says too much."""
+"""One stage in the box that `proctor box` makes: its spec, its report, and the report in Piston's words.
+
+docs/protocol.md, "Box spec", is the reference.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,181 @@ import fcntl
 import io
 import os
 import selectors
+import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.embedded.leash import Leash
-from ioi_eval.engines.embedded.spec import BoxSpec, decode_report, encode_spec
-from ioi_eval.engines.embedded.statuses import stage_of
 from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable
-from ioi_eval.model.values import Stage
+from ioi_eval.model.protocol import Message
+from ioi_eval.model.values import CPU_LIMIT, HARD_STOP, Stage, StageStatus
 from ioi_eval.rules.limits import GRACE, patience
+
+# --- what the proctor is told, and what it reports ---------------------------------------------------
+
+
+VERSION = 2
+
+
+class BoxFile(Message):
+    name: str
+    path: str
+
+
+class BoxLimits(Message):
+    wall_ms: int | None = None  # of idling
+    hard_ms: int | None = None  # of time that passes, whatever programs do
+    cpu_ms: int | None = None
+    memory: int | None = None
+    file_size: int | None = None
+    processes: int | None = None
+    disk: int | None = None  # bytes of all files in the box
+    names: int | None = None  # files, folders and links in the box
+
+
+class BoxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited
+    version: int = VERSION
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    dir: str
+    files: tuple[BoxFile, ...] = ()
+    read: tuple[str, ...] = ()  # further folders that programs may look into and run from
+    profile: str
+    uid: int | msgspec.UnsetType = msgspec.UNSET
+    limits: BoxLimits = BoxLimits()
+    report_fd: int
+    leash_fd: int
+    layers: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    allow_unconfined: bool = False
+
+
+class BoxReport(Message):
+    v: int
+    code: int = 0
+    signal: int = 0
+    killed: str = ""  # wall, hard, cpu, memory, processes, disk, leash
+    cpu_us: int = 0
+    wall_us: int = 0
+    waited_us: int = 0
+    memory: int = 0
+    confinement: Mapping[str, Any] = {}
+    failure: str | None = None
+
+
+_REPORT = msgspec.json.Decoder(BoxReport)
+
+
+def encode_spec(spec: BoxSpec) -> bytes:
+    return msgspec.json.encode(spec)
+
+
+def decode_report(text: bytes) -> BoxReport:
+    try:
+        report = _REPORT.decode(text)
+    except msgspec.DecodeError as error:
+        raise BrokenReply(f"the box's report is not of the agreed shape: {error}") from error
+    if report.v != VERSION:
+        raise BrokenReply(f"the box's report is of version {report.v}, this package speaks {VERSION}")
+    return report
+
+
+# --- how a stage that ended is told in Piston's words ------------------------------------------------
+
+
+# A limit that killed -> status and message. Piston tells the two time limits apart by the message alone.
+# It has no word for memory: a box that its kernel killed is a signal there, and so it is here.
+_KILLED = {
+    "wall": (StageStatus.TO, "Time limit exceeded (wall clock)"),
+    "hard": (StageStatus.TO, HARD_STOP),
+    "cpu": (StageStatus.TO, CPU_LIMIT),
+    "memory": (StageStatus.SG, "Memory limit exceeded"),
+    "processes": (StageStatus.SG, "Too many processes"),
+    "disk": (StageStatus.SG, "Too many or too large files"),
+    "stdout": (StageStatus.OL, "stdout length exceeded"),
+    "stderr": (StageStatus.EL, "stderr length exceeded"),
+}
+_KILLED_FROM_OUTSIDE = (StageStatus.XX, "the box was killed from outside")
+
+
+def stage_of(report: BoxReport, stdout: bytes, stderr: bytes, *, overflow: str = "") -> Stage:
+    """`overflow`: the stream (stdout, stderr) that went over its limit and had the box ended."""
+    code, name, status, message = _ending(report, overflow)
+    return Stage(
+        stdout=stdout.decode("utf-8", "replace"),
+        stderr=stderr.decode("utf-8", "replace"),
+        code=code,
+        signal=name,
+        status=status,
+        message=message,
+        cpu_time=report.cpu_us // 1000,
+        wall_time=report.wall_us // 1000,
+        memory=report.memory,
+    )
+
+
+def _ending(
+    report: BoxReport, overflow: str
+) -> tuple[int | None, str | None, StageStatus | None, str | None]:
+    if report.failure is not None:
+        return None, None, StageStatus.XX, report.failure
+    if killed := overflow or report.killed:
+        return None, "SIGKILL", *_KILLED.get(killed, _KILLED_FROM_OUTSIDE)
+    if report.signal:
+        return None, signal_name(report.signal), StageStatus.SG, f"Caught fatal signal {report.signal}"
+    if report.code:
+        return report.code, None, StageStatus.RE, f"Exited with error status {report.code}"
+    return 0, None, None, None
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has no name of its own
+        return f"SIG{number}"
+
+
+# --- the rope on which the programs of a job hang ----------------------------------------------------
+
+
+class Leash:
+    """A pipe of which we hold the writing end and the job's boxes the other. Any thread may cut it."""
+
+    def __init__(self) -> None:
+        self.end, self._held = os.pipe()
+        self._lock = threading.Lock()
+
+    @property
+    def is_cut(self) -> bool:
+        return self._held < 0
+
+    def cut(self) -> None:
+        """Kills what hangs on it; what would be started on it dies at once."""
+        with self._lock:
+            held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def let_go(self) -> None:
+        """In a forked child: our copy of the held end would keep the programs alive when the parent cuts."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def close(self) -> None:
+        """Gives the descriptors back. Only for who made it, when nothing hangs on it any more."""
+        self.cut()
+        os.close(self.end)
+
+
+# --- a stage, from its start to its end --------------------------------------------------------------
+
 
 _PIECE = 1 << 18
 _REPORT_BYTES = 1 << 20

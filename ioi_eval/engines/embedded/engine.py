@@ -16,16 +16,12 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import Caps
-from ioi_eval.engines.embedded.boxes import Boxes
-from ioi_eval.engines.embedded.job import ENDPOINT, Ground, Room, drop, run_job
-from ioi_eval.engines.embedded.leash import Leash
+from ioi_eval.engines.embedded.box import Caps, Leash
+from ioi_eval.engines.embedded.boxes import Boxes, Uids
+from ioi_eval.engines.embedded.job import BUILT_IN, ENDPOINT, Ground, JobPlan, Room, drop, plan_of, run_job
 from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
-from ioi_eval.engines.embedded.proctor import proctor_binary
-from ioi_eval.engines.embedded.stages import BUILT_IN, JobPlan, plan_of
 from ioi_eval.engines.embedded.threads import to_its_end
-from ioi_eval.engines.embedded.toolchains import toolchains
-from ioi_eval.engines.embedded.uids import Uids
+from ioi_eval.engines.embedded.toolchains import proctor_binary, toolchains
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.values import Blob, Job, JobResult, Toolchain

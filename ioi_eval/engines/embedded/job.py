@@ -1,24 +1,140 @@
-"""One job from its files to its result, in one thread: nothing comes between a box and its removal."""
+"""One job: what it asks for, as stages, and its way from its files to its result in one thread."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import Caps, run_stage
+from ioi_eval.engines.embedded.box import BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
-from ioi_eval.engines.embedded.leash import Leash
-from ioi_eval.engines.embedded.placing import fill, room_for_files, take_out, unlink
-from ioi_eval.engines.embedded.spec import BoxFile, BoxSpec
-from ioi_eval.engines.embedded.stages import JobPlan, StagePlan
+from ioi_eval.engines.embedded.packages import Package, find_package
+from ioi_eval.engines.embedded.placing import check_names, fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
-from ioi_eval.engines.embedded.trees import remove_tree
-from ioi_eval.model.values import Job, JobResult, Stage, StageStatus
+from ioi_eval.model.errors import JobRejected
+from ioi_eval.model.values import Job, JobFile, JobResult, Stage, StageStatus, Value
+from ioi_eval.rules.limits import hard_stop
+
+# --- what a job asks for -----------------------------------------------------------------------------
+
+
+_BASH = "/bin/bash"
+# Piston's package starts the script from a script of its own: one that is killed is an exit code.
+_BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
+# What there is without any package. `cms_ioi` is what clusters call the classic package: as here it brings no
+# scripts, jobs bring theirs.
+BUILT_IN = (
+    Package(language="ioi_eval", version="1.0.0"),
+    Package(language="bash", version="5.2.0", aliases=("sh",)),
+    Package(language="cms", version="1.0.0", aliases=("cms_ioi",)),
+)
+
+
+class StagePlan(Value):
+    argv: tuple[str, ...]
+    profile: str  # tool or stage, as the box spec calls them
+    limits: BoxLimits
+
+
+class JobPlan(Value):
+    language: str
+    version: str
+    environment: Mapping[str, str]
+    read: tuple[str, ...]  # folders of the host that its programs may look into
+    compile: StagePlan | None
+    run: StagePlan | None
+    stdin: bytes
+
+
+def plan_of(job: Job, *, file_size: int, processes: int, packages: Iterable[Package] = BUILT_IN) -> JobPlan:
+    """Checks the job and says what to start. Raises JobRejected as a server would."""
+    package = find_package(packages, job.runtime, job.version)
+    if package is None:
+        raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
+    check_names(file.name for file in job.files)
+    check_names(job.keep)
+    texts = _text_files(job)
+    if not texts:
+        raise JobRejected("files must include at least one utf8 encoded file")
+    file_size = package.limits.get("max_file_size", file_size)
+    processes = package.limits.get("max_process_count", processes)
+    compiling = _limits(job, "compile", file_size, processes)
+    running = _limits(job, "run", file_size, processes)
+    to_compile, to_run = _commands(job, package, texts)
+    return JobPlan(
+        language=package.language,
+        version=package.version,
+        environment={**package.environment, "PISTON_LANGUAGE": package.language},
+        read=(package.folder,) if package.folder else (),
+        compile=StagePlan(argv=to_compile, profile="tool", limits=compiling) if to_compile else None,
+        run=StagePlan(argv=to_run, profile="stage", limits=running) if to_run else None,
+        stdin=(job.stdin if job.stdin.endswith("\n") else job.stdin + "\n").encode(),
+    )
+
+
+_Command = tuple[str, ...]
+
+
+def _commands(job: Job, package: Package, texts: list[str]) -> tuple[_Command | None, _Command | None]:
+    """What the two stages start. Compile gets all texts' names, run the first one and the arguments."""
+    if package.folder:
+        compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
+        return compiling, (_BASH, f"{package.folder}/run", texts[0], *job.args)
+    if package.language == "bash":
+        return None, (*_BASH_WITHIN, texts[0], *job.args)
+    return _own_scripts(job, texts)
+
+
+def _own_scripts(job: Job, texts: list[str]) -> tuple[_Command | None, _Command | None]:
+    """The job brings its own scripts; one of the two may be missing."""
+    names = {file.name for file in job.files}
+    if not names & {"compile", "run"}:
+        raise JobRejected(f"a job for {job.runtime} needs a file `compile` or a file `run`")
+    compiling = (_BASH, "compile", *texts) if "compile" in names else None
+    return compiling, (_BASH, "run", texts[0], *job.args) if "run" in names else None
+
+
+def _text_files(job: Job) -> list[str]:
+    """What travels as utf8 to a server; the first is the main file. A file given by path does not count."""
+    return [file.name for file in job.files if _is_text(file)]
+
+
+def _is_text(file: JobFile) -> bool:
+    data = file.content.data
+    if file.text is not None or data is None:
+        return bool(file.text)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
+    memory = _limit(job, f"{stage}_memory_limit", none=-1)
+    wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
+    hard = hard_stop(wall) if wall is not None else None
+    return BoxLimits(
+        wall_ms=wall, hard_ms=hard, cpu_ms=cpu, memory=memory, file_size=file_size, processes=processes
+    )
+
+
+def _limit(job: Job, field: str, none: int | None = None) -> int | None:
+    """Zero counts as not given."""
+    value: int | None = getattr(job, field)
+    if value is None or value == none:
+        return None
+    if value < 0:
+        raise JobRejected(f"{field} must be non-negative")
+    return value or None
+
+
+# --- the job itself ----------------------------------------------------------------------------------
+
 
 _ENVIRONMENT = {"PATH": STAGE_PATH, "HOME": "/tmp", "LANG": "C.UTF-8"}
 ENDPOINT = "embedded"

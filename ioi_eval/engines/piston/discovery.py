@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from ioi_eval.engines.piston.endpoints import Discovery
+from ioi_eval.engines.piston.pool import Discovery
 from ioi_eval.model.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's own

@@ -8,14 +8,11 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from ioi_eval.engines.piston.endpoints import Discovery, Endpoint
-from ioi_eval.engines.piston.health import Health
 from ioi_eval.engines.piston.members import Members
-from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.engines.piston.pool import Discovery, Endpoint, Health, Pool
 from ioi_eval.engines.piston.probe import Prober, answers, glance
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import Wire, request_of
-from ioi_eval.engines.piston.timing import Patience, at_its_pace, time_for, wait_before
+from ioi_eval.engines.piston.sending import Patience, Wire, at_its_pace, request_of, time_for, wait_before
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import (
     AttemptsUsedUp,

@@ -1,17 +1,177 @@
-"""Who belongs to the cluster: found, looked at, let in, and let go when it is found no more."""
+"""Who belongs to the cluster: found, looked at, let in, and let go; and what all of them together can do."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from ioi_eval.engines.piston.endpoints import Condition, Discovery, Endpoint
-from ioi_eval.engines.piston.pool import Pool
-from ioi_eval.engines.piston.profiles import differences, joined, merged, why_not
-from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.timing import Patience, ServerTimes, rest_after
+import msgspec
+
+from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.piston.pool import Discovery, Endpoint, Pool, State
+from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
+from ioi_eval.engines.piston.sending import Patience, ServerTimes, rest_after
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
+from ioi_eval.model.values import Toolchain, Value
+
+# --- many servers as one engine: what all can do, and which had better be left out -------------------
+
+
+NAME = "piston"
+# What a job can be for, the most useful first; a cluster that agrees on none of them is used in part.
+_KNOWN = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
+_MOST_FILES = 500  # tests in one job
+_OTHER_FILES, _FILES_EACH = 40, 2  # descriptors of a job, and of each of its tests
+_LIMITS = ("max_run_time", "max_compile_time", "max_run_cpu_time", "max_output", "max_body")
+
+
+class Merged(Value):
+    profile: Profile
+    left_out: Mapping[str, str] = {}  # endpoint -> why
+
+
+def merged(reports: Iterable[EndpointReport]) -> Merged:
+    """What those that are reachable can all do. At least one must be."""
+    kept, left_out = [report for report in reports if report.reachable], dict[str, str]()
+
+    def keep(fits: Callable[[EndpointReport], bool], reason: str) -> None:
+        left_out.update({report.url: reason for report in kept if not fits(report)})
+        kept[:] = [report for report in kept if fits(report)]
+
+    machine = _most_common(report.architecture for report in kept)
+    keep(lambda report: report.architecture == machine, f"most of the others are {machine}, it is not")
+    runtime = _needed(kept)
+    if runtime:
+        keep(lambda report: runtime in report.runtimes, f"most of the others have the runtime {runtime}")
+    return Merged(profile=_profile(machine, kept), left_out=left_out)
+
+
+def _needed(reports: Sequence[EndpointReport]) -> str:
+    """The runtime that an endpoint needs to be of use. Empty: all have one in common, or none has any."""
+    if any(all(name in report.runtimes for report in reports) for name in _KNOWN):
+        return ""
+    return _most_common(name for report in reports for name in _KNOWN if name in report.runtimes)
+
+
+def _profile(machine: str, reports: Sequence[EndpointReport]) -> Profile:
+    limits: dict[str, Any] = {name: _least(_limit(report, name) for report in reports) for name in _LIMITS}
+    return Profile(
+        name=NAME,
+        architecture=machine,
+        confines=all(report.is_ours for report in reports),
+        toolchains=dict(_toolchains([report.toolchains for report in reports])),
+        runtimes=tuple(
+            name for name in reports[0].runtimes if all(name in report.runtimes for report in reports)
+        ),
+        max_files=min(_tests_in_a_job(report) for report in reports),
+        by_endpoint={report.url: report.toolchains for report in reports},
+        strict=any(report.is_strict for report in reports),
+        **limits,
+    )
+
+
+def _limit(report: EndpointReport, name: str) -> int | None:
+    """Of compiling there is one limit, for either clock: compilers do not wait."""
+    own: int | None = getattr(report, name)
+    return _least((own, report.max_compile_cpu_time)) if name == "max_compile_time" else own
+
+
+def _tests_in_a_job(report: EndpointReport) -> int:
+    if report.max_open_files is None:
+        return _MOST_FILES
+    return max(1, min(_MOST_FILES, (report.max_open_files - _OTHER_FILES) // _FILES_EACH))
+
+
+def _toolchains(offered: Sequence[Mapping[str, Toolchain]]) -> Iterator[tuple[str, Toolchain]]:
+    for command in offered[0]:
+        if all(command in tools for tools in offered):
+            yield command, _one_for([tools[command] for tools in offered])
+
+
+def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
+    """Where they differ, the identity stands for all of them, and the path is looked up where a job runs."""
+    identities = sorted({tool.identity for tool in tools})
+    if len(identities) == 1:
+        return tools[0]
+    digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
+    paths = {tool.path for tool in tools}
+    return Toolchain(
+        command=tools[0].command,
+        path=paths.pop() if len(paths) == 1 else tools[0].command,
+        version=", ".join(sorted({tool.version for tool in tools})),
+        identity=f"one of {len(identities)}: {digest}",
+    )
+
+
+def _least(numbers: Iterable[int | None]) -> int | None:
+    return min((number for number in numbers if number is not None), default=None)
+
+
+def _most_common(words: Iterable[str]) -> str:
+    """Of equally common ones the first in the alphabet: the order of answers is no reason."""
+    counted = Counter(words)
+    return min(counted, key=lambda word: (-counted[word], word)) if counted else ""
+
+
+# --- those that come later ---------------------------------------------------------------------------
+
+
+def why_not(profile: Profile, report: EndpointReport) -> str:
+    """Why an endpoint cannot join a run that counts on `profile`. Empty: it can."""
+    if report.architecture != profile.architecture:
+        return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
+    if missing := [name for name in profile.runtimes if name in _KNOWN and name not in report.runtimes]:
+        return f"it has no runtime {missing[0]}, which the run uses"
+    if profile.confines and not report.is_ours:
+        return "the run counts on the boxes of workers of ours, and it is none"
+    if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:
+        return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
+    known: dict[str, set[str]] = {command: set() for command in profile.toolchains}
+    for tools in profile.by_endpoint.values():
+        for command in known.keys() & tools.keys():
+            known[command].add(tools[command].identity)
+    for command, identities in known.items():
+        if command not in report.toolchains:
+            return f"it has no {command}, which the run may use"
+        if identities and report.toolchains[command].identity not in identities:
+            return f"its {command} is none of those that the run began with"
+    return ""
+
+
+def _is_tighter(own: int | None, counted_on: int | None) -> bool:
+    return own is not None and (counted_on is None or own < counted_on)
+
+
+def joined(profile: Profile, report: EndpointReport) -> Profile:
+    tools = {**profile.by_endpoint, report.url: report.toolchains}
+    return msgspec.structs.replace(profile, by_endpoint=tools)
+
+
+def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
+    """A line for each compiler or interpreter that is not the same everywhere."""
+    there = [report for report in reports if report.reachable]
+    commands = sorted({command for report in there for command in report.toolchains})
+    return tuple(line for command in commands if (line := _difference(command, there)) is not None)
+
+
+def _difference(command: str, reports: Sequence[EndpointReport]) -> Condition | None:
+    found = [report.toolchains.get(command) for report in reports]
+    if len({tool.identity if tool else "" for tool in found}) == 1:
+        return None
+    counted = Counter(tool.version if tool else "none" for tool in found)
+    detail = ", ".join(f"{version} on {counted[version]}" for version in sorted(counted))
+    if len(counted) == 1:
+        detail += ", but not the same build"
+    remedy = "Give all workers the same image, or refuse what differs with --same-compiler"
+    return Condition(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)
+
+
+# --- members that come and go ------------------------------------------------------------------------
+
 
 _AT_ONCE = 128  # endpoints that are looked at
 _TOLD = 3  # reasons in a message
@@ -89,7 +249,7 @@ class Members:
         )
         endpoint = Endpoint(report.url, self._per_endpoint or report.slots or 1, times)
         self._endpoints[report.url] = endpoint
-        self._pool.update(endpoint, Condition.HEALTHY)
+        self._pool.update(endpoint, State.HEALTHY)
 
     # --- later ---------------------------------------------------------------------------------------
 
@@ -109,7 +269,7 @@ class Members:
     def _let_go(self, url: str) -> None:
         self.left_out.pop(url, None)
         if (endpoint := self._endpoints.pop(url, None)) is not None:
-            self._pool.update(endpoint, Condition.GONE)
+            self._pool.update(endpoint, State.GONE)
 
     async def _until_there(self, url: str) -> None:
         """One that is found and cannot be reached may still be starting."""

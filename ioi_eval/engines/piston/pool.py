@@ -1,12 +1,66 @@
-"""Who gets the next free slot, and where: least loaded first, in the order of asking. No network here."""
+"""Endpoints and their slots: which server gets the next job, and which get none for a while. No network."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Set
+from enum import StrEnum
+from typing import Protocol
 
-from ioi_eval.engines.piston.endpoints import Condition, Endpoint
-from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.engines.piston.sending import NoAnswer, Patience, ServerTimes, rest_after
+from ioi_eval.model.errors import EngineError, EngineUnavailable
+
+# --- endpoints ---------------------------------------------------------------------------------------
+
+
+class Discovery(Protocol):
+    """Finds the servers. A look that fails raises an error of ours; what was known then stands."""
+
+    @property
+    def every(self) -> float | None:
+        """Seconds between two looks. None: what is found first is all there will be."""
+        ...
+
+    async def find(self) -> frozenset[str]:
+        """The base URLs of all servers: `http://host:2000`."""
+        ...
+
+
+class State(StrEnum):
+    HEALTHY = "healthy"
+    TRIAL = "trial"  # it answers again; one job will tell
+    DOWN = "down"  # no jobs until it answers
+    GONE = "gone"  # not found any more: what runs there may end, nothing more begins
+
+
+class Endpoint:
+    """One server and what goes on there. Its engine alone changes it."""
+
+    def __init__(self, url: str, slots: int, times: ServerTimes | None = None) -> None:
+        self.url, self.slots = url, slots
+        self.times = times or ServerTimes()
+        self.state = State.HEALTHY
+        self.busy = 0  # jobs of ours under way
+        self.faults = 0  # in a row
+        self.rests = 0  # since it was last well
+
+    @property
+    def usable(self) -> bool:
+        return self.state in (State.HEALTHY, State.TRIAL)
+
+    @property
+    def room(self) -> int:
+        """How many jobs it may have at a time."""
+        if self.state is State.TRIAL:
+            return 1
+        return self.slots if self.usable else 0
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url}, {self.state.value}, {self.busy}/{self.slots})"
+
+
+# --- slots: least loaded first, in the order of asking -----------------------------------------------
+
 
 _CLOSED = "the engine was closed"
 _NAMED = 3  # servers that a message names
@@ -133,9 +187,9 @@ class Pool:
 
     # --- endpoints that come, go and change ----------------------------------------------------------
 
-    def update(self, endpoint: Endpoint, condition: Condition) -> None:
+    def update(self, endpoint: Endpoint, state: State) -> None:
         """Also how an endpoint enters and leaves the pool."""
-        endpoint.condition = condition
+        endpoint.state = state
         if endpoint.usable:
             self._usable[endpoint] = None
             self._gone.pop(endpoint.url, None)
@@ -176,3 +230,43 @@ class Pool:
             self._dry.cancel()
             self._dry = None
         self._refuse_all(_CLOSED)
+
+
+# --- one that fails rests, is asked by itself, and then has one job to show for it -------------------
+
+
+_FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
+
+
+class Health:
+    """Told of every answer. `ask` says whether one endpoint answers; `spawn` starts a task."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        patience: Patience,
+        ask: Callable[[Endpoint], Awaitable[bool]],
+        spawn: Callable[[Coroutine[None, None, None]], None],
+    ) -> None:
+        self._pool, self._patience, self._ask, self._spawn = pool, patience, ask, spawn
+
+    def succeeded(self, endpoint: Endpoint) -> None:
+        endpoint.faults = 0
+        if endpoint.state is State.TRIAL:
+            endpoint.rests = 0
+            self._pool.update(endpoint, State.HEALTHY)
+
+    def failed(self, endpoint: Endpoint, error: EngineError) -> None:
+        endpoint.faults += 1
+        tried = endpoint.state is State.TRIAL
+        if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
+            self._pool.update(endpoint, State.DOWN)
+            self._spawn(self._recover(endpoint))
+
+    async def _recover(self, endpoint: Endpoint) -> None:
+        while endpoint.state is State.DOWN:
+            rest = rest_after(endpoint.rests, self._patience)
+            endpoint.rests += 1
+            await asyncio.sleep(rest)
+            if await self._ask(endpoint) and endpoint.state is State.DOWN:
+                self._pool.update(endpoint, State.TRIAL)

@@ -1,8 +1,8 @@
-"""What is known of one server, as a value."""
+"""What is known of one server: a value, and lines that say what is too small and what raises it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.model.values import Toolchain, Value
@@ -11,7 +11,7 @@ CODEFORCES = "cf_python3"
 """The package `codeforces` provides no language of its own name. This one shows that it is there."""
 
 
-_OURS = "ioi-eval worker"  # as server/routes.py says hello
+_OURS = "ioi-eval worker"  # as server/routes.py says it
 
 
 class EndpointReport(Value):
@@ -52,3 +52,165 @@ class EndpointReport(Value):
     def is_strict(self) -> bool:
         """Whether its limits are known and are of time that passes: those of all servers but ours."""
         return self.max_run_time is not None and not self.is_ours
+
+
+# --- in lines for a reader ---------------------------------------------------------------------------
+
+
+_CONTEST_STANDARD = "gnu++20"
+_RECEIVES = (
+    "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
+    'body_parser.json({limit: "512mb"}), and the same for urlencoded, which piston/official/start does'
+)
+
+
+_ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files stay from job to job"
+_NO_BOXES = (
+    "none: programs see what everybody on the machine may, and what other jobs leave in /tmp and /dev/shm"
+)
+_TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN, or name its file with --token-file"
+_SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
+
+_BUILD = 2 << 30  # bytes that a build job asks for
+
+
+class _Want(Value):
+    """A limit: below `least` little can be judged, below `enough` not everything."""
+
+    field: str
+    name: str
+    least: int
+    enough: int
+    unit: str  # s, bytes or nothing
+    remedy: str
+
+
+_WANTS = (
+    _Want(field="max_run_time", name="run time", least=10_000, enough=60_000, unit="s",
+          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server"),
+    _Want(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
+          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server"),
+    _Want(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
+          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server"),
+    _Want(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
+          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server"),
+    _Want(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
+          remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
+    _Want(field="max_compile_memory", name="compile memory", least=_BUILD, enough=_BUILD, unit="bytes",
+          remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
+    _Want(field="max_body", name="request body", least=1 << 20, enough=32 << 20, unit="bytes",
+          remedy=_RECEIVES),
+    _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
+          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server"),
+    _Want(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
+          remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
+    _Want(field="max_processes", name="processes", least=16, enough=64, unit="",
+          remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
+    _Want(field="max_open_files", name="open files", least=128, enough=1040, unit="",
+          remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
+)  # fmt: skip
+
+
+def findings(report: EndpointReport) -> tuple[Condition, ...]:
+    """What others depend on first."""
+    if not report.reachable:
+        return (_unreachable(report.reason),)
+    return (_server(report), *_boxes(report), _runtimes(report), *_limits(report), *_inside(report))
+
+
+def _unreachable(reason: str) -> Condition:
+    remedy = "Check that the server runs and that this machine reaches it"
+    if "--allow-host" in reason:
+        remedy = ""  # a worker says itself what to do
+    elif "HTTP 401" in reason or "HTTP 403" in reason:
+        remedy = _TOKEN
+    return Condition(name="reachable", ok=False, detail=reason, remedy=remedy)
+
+
+def _server(report: EndpointReport) -> Condition:
+    kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
+    detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
+    return Condition(name="server", ok=True if report.isolates else None, detail=detail)
+
+
+def _boxes(report: EndpointReport) -> Iterator[Condition]:
+    """What a server's own boxes let through. Ours are made inside of them, but classic jobs have no other."""
+    if report.is_ours or report.isolates is None:
+        return
+    yield Condition(
+        name="boxes",
+        ok=None,
+        detail=_ISOLATE if report.isolates else _NO_BOXES,
+        remedy="Jobs of many tests bring a box of their own; classic jobs and their compilers have only this",
+    )
+
+
+def _runtimes(report: EndpointReport) -> Condition:
+    install = "Install the package ioi_eval (piston/README.md), or the stock package bash"
+    if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
+        used = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
+        return Condition(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
+    known = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
+    classic = [package for name, package in known.items() if name in report.runtimes]
+    if classic:
+        detail = f"only {' and '.join(classic)}: one test a job, and everything compiled for each"
+        return Condition(name="runtime", ok=None, detail=detail, remedy=install)
+    return Condition(name="runtime", ok=False, detail="none that takes our jobs", remedy=install)
+
+
+def _limits(report: EndpointReport) -> Iterator[Condition]:
+    for want in _WANTS:
+        limit = getattr(report, want.field)
+        if limit is None or limit >= want.enough:
+            detail = "no limit was met" if limit is None else f"up to {_amount(limit, want.unit)}"
+            yield Condition(name=want.name, ok=True, detail=detail)
+        else:
+            bad = limit < _least(want, report)
+            detail = f"only up to {_amount(limit, want.unit)}"
+            yield Condition(name=want.name, ok=False if bad else None, detail=detail, remedy=want.remedy)
+
+
+def _least(want: _Want, report: EndpointReport) -> int:
+    """Without a compile stage, builds ask for the memory of a run."""
+    return _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
+
+
+def _amount(number: int, unit: str) -> str:
+    if unit == "s":
+        return f"{number / 1000:g} s"
+    if unit == "bytes":
+        size, name = next(each for each in _SIZES if number >= each[0] or each[0] == 1)
+        return f"{number / size:.4g} {name}"
+    return str(number)
+
+
+def _inside(report: EndpointReport) -> Iterator[Condition]:
+    if not report.architecture:
+        return  # no runtime to look with
+    cores = f", {report.cores} cores" if report.cores else ""
+    yield Condition(name="machine", ok=True, detail=report.architecture + cores)
+    yield _compiler(report)
+    if report.static is False:
+        remedy = "Install the static C and C++ libraries in the worker's image"
+        yield Condition(name="static linking", ok=None, detail="does not work", remedy=remedy)
+    python = report.toolchains.get("python3")
+    if python is not None:
+        yield Condition(name="python", ok=True, detail=f"python {python.version}")
+    else:
+        remedy = "Install python3 in the worker's image"
+        yield Condition(name="python", ok=None, detail="no python3: none for submissions", remedy=remedy)
+
+
+def _compiler(report: EndpointReport) -> Condition:
+    found = report.toolchains.get("g++")
+    if found is None:
+        return Condition(
+            name="C++ compiler", ok=False, detail="no g++", remedy="Install g++ in the worker's image"
+        )
+    enough = report.cpp_standard >= _CONTEST_STANDARD
+    return Condition(
+        name="C++ compiler",
+        ok=True if enough else None,
+        detail=f"g++ {found.version}, up to {report.cpp_standard or 'no standard that is known'}",
+        remedy="" if enough else f"Recent contests use {_CONTEST_STANDARD}: a worker with g++ 10 or newer",
+    )

@@ -1,24 +1,30 @@
 """Piston's HTTP API v2 as bytes to values and back, for clients and for servers. Pure."""
 
-from ioi_eval.engines.transport.listings import (
-    Package,
-    Runtime,
-    decode_package,
-    decode_packages,
-    decode_runtimes,
-    encode_package,
-    encode_packages,
-    encode_runtimes,
-)
-from ioi_eval.engines.transport.refusals import (
+from ioi_eval.engines.transport.replies import (
     Refused,
+    bounded,
     check_content_type,
+    decode_reply,
+    encode_result,
     limit_in,
+    pieces_of,
     refused_above,
     too_large,
 )
-from ioi_eval.engines.transport.replies import bounded, decode_reply, encode_result, pieces_of
-from ioi_eval.engines.transport.requests import LIMITS, check_limits, decode_request, encode_request
+from ioi_eval.engines.transport.requests import (
+    LIMITS,
+    Package,
+    Runtime,
+    check_limits,
+    decode_package,
+    decode_packages,
+    decode_request,
+    decode_runtimes,
+    encode_package,
+    encode_packages,
+    encode_request,
+    encode_runtimes,
+)
 
 __all__ = [
     "LIMITS",

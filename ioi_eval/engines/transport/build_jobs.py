@@ -1,4 +1,11 @@
-"""Build jobs: sources and a script that compiles them, for each kind of engine. Never a test. Pure.
+"""Build jobs: sources and a script that compiles them, and what its ending means. Never a test. Pure.
+
+Nothing that a source prints is trusted. A compiler exits with 1 for an error in the source, and also when it
+cannot start a part of itself or write to the disk. So when a build fails, the script at once builds a control
+program with the same command: only where that works is the source at fault. Endings that a healthy compiler
+seldom has (a crash, words about one) buy a second build, and if that ends badly too, the source is what does
+it. What the compiler printed can never do more than buy that second build, because a source can make it print
+anything.
 
 A server's own box shows a compiler more than it should see, and what a source includes ends up in its
 program. Where the engine does not confine its stages as we do, a submission's build brings the proctor along:
@@ -8,19 +15,196 @@ How that ended is read from the proctor's report, never from what a compiler sai
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
+from enum import StrEnum
 
 import msgspec
 
-from ioi_eval.engines.embedded.spec import BoxLimits, BoxSpec, encode_spec
-from ioi_eval.engines.transport.build_script import DRIVERS, compile_script
+from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
 from ioi_eval.engines.transport.delivery import boxed_build, hand_over, whole_build
-from ioi_eval.engines.transport.precompiled import FOLDER
-from ioi_eval.engines.transport.runtimes import OWN, shell_runtime
+from ioi_eval.engines.transport.jobs import OWN, shell_runtime
 from ioi_eval.engines.values import Profile, Recipe
-from ioi_eval.model.values import Blob, Job, JobFile, Toolchain
+from ioi_eval.model.options import TRUSTED_SECONDS
+from ioi_eval.model.values import CPU_LIMIT, Blob, Job, JobFile, NamedBlob, Stage, StageStatus, Toolchain
 from ioi_eval.rules.limits import hard_stop, milliseconds
+
+# --- the script and its ending -----------------------------------------------------------------------
+
+
+MACHINE_AT_FAULT = 90  # no compiler exits with it
+KILLED = 137  # what a shell calls a program that was killed: by the server or the machine, not by our limits
+_OWN_LIMITS = frozenset({"Memory limit exceeded", "Too many processes", "Too many or too large files"})
+_CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
+_SIGNS_OF_A_CRASH = re.compile(
+    r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
+    r"|out of memory"
+)
+DRIVERS = frozenset({"g++", "gcc"})
+_TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
+_UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Ending(StrEnum):
+    BUILT = "built"
+    REFUSED = "refused"  # an error in the source
+    CUT_SHORT = "cut short"  # a limit of ours that the source exceeded: CPU time, memory, output
+    STOPPED = "stopped"  # below its limit of CPU time: it waited for something, or the machine was busy
+    KILLED = "killed"  # by the server or the machine, which says nothing of the source
+    CRASHED = "crashed"  # the compiler did; worth one more build
+    MACHINE = "machine"  # the control program could not be built either
+
+
+def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
+    """`headers`: a folder with a precompiled header, searched first; it never changes what comes out."""
+    build = shlex.join([tool.path, *_own_options(tool, headers), *recipe.command[1:]])
+    control = shlex.join([tool.path, *control_command(recipe)[1:]])
+    return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
+ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
+{{ {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
+read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
+if [ "$code" = 0 ]; then
+    [ -f {shlex.quote(recipe.output)} ] && exit 0
+    echo "nothing came of it" && code=1
+fi
+{control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
+exit "$code"
+"""
+
+
+def _own_options(tool: Toolchain, headers: str) -> list[str]:
+    """Options that are in no key, because they do not change what comes out."""
+    codes = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
+    return codes + (["-I", headers] if headers else [])
+
+
+def control_command(recipe: Recipe) -> tuple[str, ...]:
+    """The same command with the control program in the place of all sources."""
+    names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
+    kept = [_CONTROL if word == recipe.output else word for word in recipe.command if word not in names]
+    place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
+    return (*kept[:place], recipe.control.name, *kept[place:])
+
+
+def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
+    """`refusals`: the exit codes by which this compiler says that the source is wrong."""
+    if stage.status is None and stage.code == 0:
+        return Ending.BUILT
+    if stage.code is None or stage.status not in (None, StageStatus.RE):
+        return _ended_by(stage)
+    if stage.code in _CODES:
+        return _CODES[stage.code]
+    if stage.code not in refusals or _SIGNS_OF_A_CRASH.search(stage.stdout):
+        return Ending.CRASHED
+    return Ending.REFUSED
+
+
+_CODES = {MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
+
+
+def _ended_by(stage: Stage) -> Ending:
+    """What a stage was ended by that did not end by itself. A message is a box's, no compiler's."""
+    if stage.status is StageStatus.TO:
+        return Ending.CUT_SHORT if stage.message == CPU_LIMIT else Ending.STOPPED
+    if stage.signal is None or stage.status in (StageStatus.OL, StageStatus.EL):
+        return Ending.CUT_SHORT
+    return Ending.CUT_SHORT if stage.message in _OWN_LIMITS else Ending.KILLED
+
+
+def log_of(stage: Stage, limit: int) -> str:
+    """What the compiler printed, at most `limit` characters, printable; and which limit stopped it."""
+    text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
+    text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
+    return "\n".join(part for part in (text, _stopped(stage)) if part)
+
+
+def _stopped(stage: Stage) -> str:
+    if ending(stage) not in (Ending.CUT_SHORT, Ending.STOPPED):
+        return ""
+    reasons = {
+        StageStatus.TO: "it took too long",
+        StageStatus.OL: "it printed too much",
+        StageStatus.EL: "it printed too much",
+    }
+    reason = reasons.get(stage.status) if stage.status else None
+    return f"The compiler was stopped: {reason or stage.message or f'killed by {stage.signal}'}."
+
+
+# --- precompiled headers -----------------------------------------------------------------------------
+# A build with a precompiled header must give the bytes that a build without it gives. The compiler checks
+# flags and macros itself and falls back silently. What it does not check is a `#pragma` that comes before
+# the include so a source is only taken where nothing but comments does, and only beside graders without
+# such pragmas.
+
+
+HEADER, WRAPPER = "header", "wrapper.hpp"
+FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
+
+_COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
+_ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
+_PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
+
+
+def starts_with(header: str, source: str) -> bool:
+    """Whether the first thing in a source, after comments, is the header's include."""
+    include = rf"{_COMMENTS}#[ \t]*include[ \t]*<{re.escape(header)}>"
+    return re.match(include, source, re.DOTALL) is not None
+
+
+def serves(recipe: Recipe) -> bool:
+    """Whether a precompiled header makes this build faster and surely leaves its outcome alone."""
+    if not recipe.header or not recipe.precompile:
+        return False
+    beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
+    return starts_with(recipe.header, beginning) and _harmless(recipe)
+
+
+def _harmless(recipe: Recipe) -> bool:
+    others = (file.content.read() for file in recipe.sources[:-1])
+    return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
+
+
+class Demand:
+    """Counts the builds that each header would have served."""
+
+    def __init__(self, pays_after: int | None) -> None:
+        self._pays_after = pays_after
+        self._builds: Counter[str] = Counter()
+
+    @property
+    def wanted(self) -> bool:
+        return self._pays_after is not None
+
+    def pays(self, key: str) -> bool:
+        """To be asked once per build: whether a header under this key is worth making now."""
+        self._builds[key] += 1
+        return self._pays_after is not None and self._builds[key] > self._pays_after
+
+
+def header_name(recipe: Recipe) -> str:
+    return f"{FOLDER}/{recipe.header}.gch"
+
+
+def header_recipe(recipe: Recipe) -> Recipe:
+    """The big header that a recipe's sources include, precompiled for its flags.
+
+    What is compiled is a file that includes the real one: where the compiler keeps that need not be known.
+    """
+    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(f"#include <{recipe.header}>\n"))
+    return Recipe(
+        kind=HEADER,
+        output=HEADER,
+        command=recipe.precompile,
+        sources=(wrapper,),
+        control=recipe.control,
+        limits=recipe.limits.at_least(TRUSTED_SECONDS),
+    )
+
+
+# --- the jobs, for each kind of transport ------------------------------------------------------------
+
 
 _BUILD = "build"
 # As in the embedded engine's boxes, where servers set nothing: compilers speak as there, and have a home.

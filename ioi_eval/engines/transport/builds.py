@@ -3,21 +3,317 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ioi_eval.engines import Transport
-from ioi_eval.engines.transport.build_script import Ending, ending, log_of
-from ioi_eval.engines.transport.making import Made, Maker
-from ioi_eval.engines.transport.precompiled import Demand, header_name, header_recipe, serves
-from ioi_eval.engines.transport.runtimes import OTHER_MACHINE, shell_runtime, toolchain
-from ioi_eval.engines.transport.shelf import Shelf
+from ioi_eval.engines.transport.build_jobs import (
+    DELIVERY_SECONDS,
+    Demand,
+    Ending,
+    build_job,
+    ending,
+    header_name,
+    header_recipe,
+    log_of,
+    serves,
+)
+from ioi_eval.engines.transport.delivery import (
+    Delivery,
+    TooLarge,
+    killed_while_compiling,
+    read_delivery,
+    stage_of,
+)
+from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
 from ioi_eval.engines.transport.shipping import Shipping
-from ioi_eval.engines.values import SUBMISSION, Built, Recipe, Rejected
-from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.options import BuildOptions
-from ioi_eval.model.values import JobFile, Toolchain
+from ioi_eval.engines.values import SUBMISSION, Built, Profile, Recipe, Rejected
+from ioi_eval.model.errors import BrokenReply, JudgeFailure
+from ioi_eval.model.options import BuildLimits, BuildOptions
+from ioi_eval.model.values import Blob, JobFile, JobResult, Stage, StageStatus, Toolchain, Value
+from ioi_eval.rules.limits import hard_stop
 from ioi_eval.store import Store
+from ioi_eval.store.contents import Pin
 from ioi_eval.store.single_flight import Shared
+
+# --- how a build and its outcome lie in the store: a folder per key ----------------------------------
+
+
+_ARTIFACT, _RECORD = "artifact", "build.json"
+_PINS = 128  # a descriptor each; many times as many artifacts as jobs use at the same time
+
+
+class _Record(Value):
+    ok: bool
+    log: str
+    compiler: str
+    confinement: Mapping[str, Any] = {}
+    sha256: str = ""
+    size: int = 0
+
+
+_DECODER = msgspec.json.Decoder(_Record)
+
+
+class Shelf:
+    """Outcomes of builds, good and bad, on disk. What was found or kept last is safe from eviction.
+
+    Its methods block and may be called from several threads.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pins: OrderedDict[str, Pin] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: str) -> Built | Rejected | None:
+        self._pin(key)
+        folder = self._store.get(key)
+        if folder is None:
+            return None
+        built = _read(folder)
+        if built is None:
+            self._store.remove(key)
+        return built
+
+    def keep(self, key: str, outcome: Built | Rejected) -> Built | Rejected:
+        """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
+        if isinstance(outcome, Built) and outcome.artifact.size > self._store.largest:
+            outcome = _too_large(outcome, self._store.largest)
+        self._pin(key)
+        kept = _read(self._store.folder(key, lambda folder: _fill(folder, outcome)))
+        assert kept is not None, "what the store has just taken is whole"
+        return kept
+
+    def close(self) -> None:
+        with self._lock:
+            while self._pins:
+                self._pins.popitem()[1].release()
+
+    def _pin(self, key: str) -> None:
+        with self._lock:
+            if key not in self._pins:
+                self._pins[key] = self._store.pin(key)
+            self._pins.move_to_end(key)
+            if len(self._pins) > _PINS:
+                self._pins.popitem(last=False)[1].release()
+
+
+def _too_large(built: Built, most: float) -> Rejected:
+    words = f"The program has {built.artifact.size} bytes, and {most} are the most that is taken."
+    log = f"{built.log}\n{words}".lstrip()
+    return Rejected(log=log, compiler=built.compiler, confinement=built.confinement)
+
+
+def _fill(folder: Path, outcome: Built | Rejected) -> None:
+    record = _Record(
+        ok=isinstance(outcome, Built),
+        log=outcome.log,
+        compiler=outcome.compiler,
+        confinement=outcome.confinement,
+    )
+    if isinstance(outcome, Built):
+        _copy(outcome.artifact, folder / _ARTIFACT)
+        (folder / _ARTIFACT).chmod(0o755)
+        record = msgspec.structs.replace(record, sha256=outcome.artifact.sha256, size=outcome.artifact.size)
+    (folder / _RECORD).write_bytes(msgspec.json.encode(record))
+
+
+def _copy(content: Blob, target: Path) -> None:
+    if content.path is not None:
+        shutil.copyfile(content.path, target)
+    else:
+        target.write_bytes(content.read())
+
+
+def _read(folder: Path) -> Built | Rejected | None:
+    """None for what a power cut or another version left behind: it is built again."""
+    try:
+        record = _DECODER.decode((folder / _RECORD).read_bytes())
+        artifact = _artifact(folder, record) if record.ok else None
+    except (OSError, msgspec.DecodeError):
+        return None
+    told: dict[str, Any] = {"log": record.log, "compiler": record.compiler, "confinement": record.confinement}
+    if not record.ok:
+        return Rejected(**told)
+    return None if artifact is None else Built(artifact=artifact, **told)
+
+
+def _artifact(folder: Path, record: _Record) -> Blob | None:
+    path = folder / _ARTIFACT
+    if path.stat().st_size != record.size:
+        return None
+    return Blob(sha256=record.sha256, size=record.size, path=str(path))
+
+
+# --- one build job, from a recipe to what it made ----------------------------------------------------
+
+
+_BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
+
+
+class Made(Value):
+    """How a build ended and what came of it. `kept`: files that the caller removes."""
+
+    stage: Stage
+    compiler: str
+    content: Blob | None = None
+    packed: bytes = b""  # the content in the form in which it travelled, where it did
+    kept: tuple[str, ...] = ()
+    confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
+
+    def discard(self) -> None:
+        for path in self.kept:
+            Path(path).unlink(missing_ok=True)
+
+
+class Maker:
+    """Makes what recipes ask for on one engine."""
+
+    def __init__(self, engine: Transport, shipping: Shipping, attempts: int) -> None:
+        self._engine, self._shipping, self._attempts = engine, shipping, attempts
+
+    async def make(
+        self,
+        recipe: Recipe,
+        tool: Toolchain,
+        header: JobFile | None,
+        proctor: Blob | None = None,
+        *,
+        alone: bool = False,
+    ) -> Made:
+        """JudgeFailure where the engine, or a limit of it, and not the source is at fault."""
+        profile = await self._engine.profile()
+        job = msgspec.structs.replace(build_job(recipe, tool, header, profile, proctor), alone=alone)
+        if not profile.takes_paths:
+            job = await self._shipping.shipped(job, job.files[0].name, profile)
+        made_of = partial(_made, recipe, tool, profile, proctor is not None)
+        try:
+            made = await read(
+                self._engine,
+                job,
+                lambda result: asyncio.to_thread(made_of, result),
+                attempts=self._attempts,
+                phase="compiling",
+            )
+        except TooLarge as failure:
+            return _beyond_any_server(recipe, tool, profile, failure)
+        _check_limits(recipe, made, profile)
+        if made.content is not None and made.packed:
+            self._shipping.delivered(made.content, made.packed)
+        return made
+
+
+# --- its result --------------------------------------------------------------------------------------
+
+
+def _made(recipe: Recipe, tool: Toolchain, profile: Profile, boxed: bool, result: JobResult) -> Made:
+    compiler = compiler_of(tool, result.endpoint, profile)
+    if profile.takes_paths:
+        return _made_with_paths(recipe, result, compiler)
+    if boxed:
+        return _made_in_a_box(recipe, result.run, compiler)
+    stage, delivered = result.compile, result.run
+    if shell_runtime(profile) == OWN:
+        if stage is None:
+            raise BrokenReply("the server's package has no compile stage")
+        if ending(stage) is not Ending.BUILT:
+            return Made(stage=stage, compiler=compiler)
+        delivery = read_delivery(delivered)
+    elif killed_while_compiling(delivered):
+        return Made(stage=msgspec.structs.replace(delivered, stdout="", stderr=""), compiler=compiler)
+    else:
+        delivery = read_delivery(delivered)
+        if delivery.compiled is None:
+            raise BrokenReply("a build job does not say how the compiler ended")
+        stage = stage_of(delivery.compiled)
+    return _made_of(delivery, stage, recipe, compiler)
+
+
+def _made_in_a_box(recipe: Recipe, run: Stage, compiler: str) -> Made:
+    """The box's own limits end a compiler. A server that runs out of time before them is to blame."""
+    if killed_while_compiling(run) and run.status is not StageStatus.TO:
+        return Made(stage=msgspec.structs.replace(run, stdout="", stderr=""), compiler=compiler)
+    delivery = read_delivery(run)
+    if delivery.boxed is None:
+        raise BrokenReply("a build job does not say how its box ended")
+    made = _made_of(delivery, delivery.boxed.stage, recipe, compiler)
+    return msgspec.structs.replace(made, confinement=delivery.boxed.confinement)
+
+
+def _beyond_any_server(recipe: Recipe, tool: Toolchain, profile: Profile, failure: TooLarge) -> Made:
+    """A source can have a program made that no server lets through: that is no reason to leave it out."""
+    if recipe.kind != SUBMISSION:
+        raise failure
+    stage = Stage(status=StageStatus.SG, message=failure.reason)
+    return Made(stage=stage, compiler=compiler_of(tool, "", profile))
+
+
+def _made_of(delivery: Delivery, stage: Stage, recipe: Recipe, compiler: str) -> Made:
+    if delivery.artifact is not None:
+        content = Blob.of(delivery.artifact)
+        return Made(stage=stage, content=content, packed=delivery.packed, compiler=compiler)
+    if ending(stage) is Ending.BUILT:
+        raise BrokenReply(f"a build job did not hand over {recipe.output}")
+    return Made(stage=stage, compiler=compiler)
+
+
+def _made_with_paths(recipe: Recipe, result: JobResult, compiler: str) -> Made:
+    stage = result.compile if result.compile is not None else result.run
+    kept = tuple(result.kept.values())
+    if ending(stage) is not Ending.BUILT:
+        return Made(stage=stage, compiler=compiler, kept=kept)
+    if recipe.output not in result.kept:
+        raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
+    return Made(
+        stage=stage, content=Blob.of_file(Path(result.kept[recipe.output])), compiler=compiler, kept=kept
+    )
+
+
+def compiler_of(tool: Toolchain, endpoint: str, profile: Profile) -> str:
+    """The one that built, which need not be the one of other endpoints."""
+    tool = profile.by_endpoint.get(endpoint, {}).get(tool.command, tool)
+    return f"{tool.command} {tool.version}"
+
+
+def _check_limits(recipe: Recipe, made: Made, profile: Profile) -> None:
+    """A build that a server's own limit cut short, not ours, says nothing about its source."""
+    if profile.takes_paths or made.confinement or ending(made.stage) not in _BY_LIMITS:
+        return
+    for most, wanted, variable in _server_limits(recipe.limits, profile):
+        if most is not None and (wanted is None or most < wanted * 1000):
+            raise JudgeFailure(
+                f"the server stopped the build of a {recipe.kind} after {most / 1000:g} s at the latest",
+                phase="compiling",
+                remedy=f"Raise {variable} on it to {round((wanted or 60) * 1000)} or more",
+            )
+
+
+def _server_limits(limits: BuildLimits, profile: Profile) -> tuple[tuple[int | None, float | None, str], ...]:
+    wall = limits.wall_time
+    if shell_runtime(profile) == OWN:
+        variables = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME"
+        needed = hard_stop(wall) if wall is not None and profile.strict else wall
+        return (
+            (profile.max_compile_time, needed, variables),
+            (profile.max_compile_time, limits.cpu_time, variables),
+        )
+    needed = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS
+    return (
+        (profile.max_run_time, needed, "PISTON_RUN_TIMEOUT"),
+        (profile.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME"),
+    )
+
+
+# --- builds, each made once --------------------------------------------------------------------------
+
 
 _ONCE_MORE = frozenset({Ending.CRASHED, Ending.STOPPED, Ending.KILLED})
 

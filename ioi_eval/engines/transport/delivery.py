@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ioi_eval.engines.embedded.spec import BoxReport, decode_report
-from ioi_eval.engines.embedded.statuses import stage_of as end_of_box
+from ioi_eval.engines.embedded.box import BoxReport, decode_report
+from ioi_eval.engines.embedded.box import stage_of as end_of_box
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.values import HARD_STOP, Stage, StageStatus, Value
 

@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.transport.attempts import execute
 from ioi_eval.engines.transport.builds import Builds
-from ioi_eval.engines.transport.fitting import Fitting, Learned
-from ioi_eval.engines.transport.run_jobs import Chosen, read_answers, run_job, without_lines
+from ioi_eval.engines.transport.jobs import execute
+from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, read_answers, run_job, without_lines
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import JudgeFailure

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ioi_eval.engines.transport.runtimes import shell_runtime
+from ioi_eval.engines.transport.jobs import shell_runtime
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.values import Blob, Job, JobFile, Value
 from ioi_eval.store.single_flight import Shared

@@ -24,7 +24,7 @@ from ioi_eval.errors import (
     JobRejected,
     JudgeFailure,
 )
-from ioi_eval.judge.artifacts import Artifacts
+from ioi_eval.judge.programs import Artifacts
 from ioi_eval.model.values import CPU_LIMIT, HARD_STOP
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine, Fatal

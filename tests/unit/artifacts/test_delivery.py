@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.transport.build_script import Ending, ending
+from ioi_eval.engines.transport.build_jobs import Ending, ending
 from ioi_eval.engines.transport.delivery import (
     Compiled,
     hand_over,

@@ -19,11 +19,11 @@ from lent import artifacts_on
 from msgspec.json import decode
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.spec import VERSION
+from ioi_eval.engines.embedded.box import VERSION
 from ioi_eval.engines.fake import fake_profile
 from ioi_eval.engines.values import Built, Rejected
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.artifacts import Artifacts
+from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine
 

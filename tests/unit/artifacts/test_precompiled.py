@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from artifact_samples import HELLO, graded_problem, named, plain_problem, submitted
 
-from ioi_eval.engines.transport.build_script import compile_script
-from ioi_eval.engines.transport.precompiled import (
+from ioi_eval.engines.transport.build_jobs import (
     FOLDER,
     Demand,
+    compile_script,
     header_name,
     header_recipe,
     serves,

@@ -11,7 +11,7 @@ import pytest
 from artifact_samples import HELLO, named, plain_problem, submitted
 from missing import lacks
 
-from ioi_eval.engines.transport.build_script import (
+from ioi_eval.engines.transport.build_jobs import (
     MACHINE_AT_FAULT,
     Ending,
     compile_script,

@@ -7,8 +7,7 @@ import pytest
 from engine_helpers import alive, mark, until
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.proctor import artifact_key, proctor_binary
-from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.embedded.toolchains import artifact_key, find_compiler, proctor_binary
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from engine_helpers import file, script
 
-from ioi_eval.engines.embedded.stages import JobPlan, plan_of
+from ioi_eval.engines.embedded.job import JobPlan, plan_of
 from ioi_eval.errors import JobRejected
 from ioi_eval.models import Blob, Job, JobFile
 

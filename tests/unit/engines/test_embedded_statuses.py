@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.spec import BoxReport, decode_report
-from ioi_eval.engines.embedded.statuses import signal_name, stage_of
+from ioi_eval.engines.embedded.box import BoxReport, decode_report, signal_name, stage_of
 from ioi_eval.errors import BrokenReply
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ioi_eval.engines.embedded.uids import Uids
+from ioi_eval.engines.embedded.boxes import Uids
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(os.geteuid() != 0, reason="only root has uids to give")]
 
@@ -38,7 +38,7 @@ print("ready", flush=True)
 input()
 """
 RESERVING = """
-from ioi_eval.engines.embedded.uids import Uids
+from ioi_eval.engines.embedded.boxes import Uids
 uids = Uids()
 print(*uids.reserve(2), flush=True)
 input()

@@ -11,8 +11,7 @@ from judge_samples import problem, subtask
 
 from ioi_eval import Scorer
 from ioi_eval.engines.fake import fake_profile
-from ioi_eval.engines.transport.fitting import Fitting, Learned
-from ioi_eval.engines.transport.run_jobs import Chosen, run_job
+from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, run_job
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.values import Batch, Program
 from ioi_eval.errors import JobTooLarge, JudgeFailure

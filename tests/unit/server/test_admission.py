@@ -8,7 +8,7 @@ import random
 import pytest
 
 from ioi_eval.errors import EngineOverloaded
-from ioi_eval.server.admission import Admission, Draining
+from ioi_eval.server.jobs import Admission, Draining
 
 
 async def stay(admission: Admission, leave: asyncio.Event) -> str:

@@ -13,8 +13,7 @@ from missing import lacks
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
-from ioi_eval.server.kept import KeptBuilds
-from ioi_eval.server.prepared import Prepared
+from ioi_eval.server.prepared import KeptBuilds, Prepared
 from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston import Patience
-from ioi_eval.engines.piston.endpoints import Endpoint
-from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.engines.piston.pool import Endpoint, Pool
 from ioi_eval.engines.transport import Refused, Runtime, decode_request, encode_result, encode_runtimes
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
 

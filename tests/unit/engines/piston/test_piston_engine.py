@@ -31,8 +31,8 @@ from piston_loopback import (
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston import Patience, sending
-from ioi_eval.engines.piston.endpoints import Condition
-from ioi_eval.engines.piston.timing import ServerTimes, at_its_pace, time_for
+from ioi_eval.engines.piston.pool import State
+from ioi_eval.engines.piston.sending import ServerTimes, at_its_pace, time_for
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 
@@ -110,7 +110,7 @@ async def test_the_callers_fault_is_not_tried_again(
             with pytest.raises(kind, match=words):
                 await engine.execute(job())
         assert len(one.executed) + len(two.executed) == 5
-        assert all(endpoint.condition is Condition.HEALTHY for endpoint in endpoints_of(engine).values())
+        assert all(endpoint.state is State.HEALTHY for endpoint in endpoints_of(engine).values())
 
 
 async def test_a_job_that_cannot_be_sent_is_not_sent(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ async def test_who_never_answers_is_given_up_and_left_alone() -> None:
         results = await asyncio.gather(*(engine.execute(job(str(n), **small)) for n in range(10)))
         assert {result.endpoint for result in results} == {good.url}
         assert len(mute.executed) == 1
-        assert endpoints_of(engine)[mute.url].condition is Condition.DOWN
+        assert endpoints_of(engine)[mute.url].state is State.DOWN
 
 
 async def test_nobody_listens_there_any_more() -> None:
@@ -194,7 +194,7 @@ async def test_nobody_listens_there_any_more() -> None:
         try:
             results = await asyncio.gather(*(engine.execute(job()) for _ in range(10)))
             assert {result.endpoint for result in results} == {good.url}
-            assert endpoints_of(engine)[leaver.url].condition is Condition.DOWN
+            assert endpoints_of(engine)[leaver.url].state is State.DOWN
         finally:
             await engine.__aexit__(None, None, None)
 
@@ -213,11 +213,11 @@ async def test_three_faults_in_a_row_and_a_way_back() -> None:
             except AttemptsUsedUp:
                 ended.append(None)
             if len(ended) < 5:
-                assert endpoint.condition is Condition.HEALTHY
-        assert ended == [None, 0, None, None, None] and endpoint.condition is Condition.DOWN
+                assert endpoint.state is State.HEALTHY
+        assert ended == [None, 0, None, None, None] and endpoint.state is State.DOWN
         asked = server.asked
         assert (await engine.execute(job())).run.code == 0  # waits until the server answers
-        assert endpoint.condition is Condition.HEALTHY and server.asked > asked
+        assert endpoint.state is State.HEALTHY and server.asked > asked
 
 
 async def test_the_first_job_after_a_rest_decides() -> None:
@@ -226,14 +226,14 @@ async def test_the_first_job_after_a_rest_decides() -> None:
         for _ in range(3):
             with pytest.raises(AttemptsUsedUp):
                 await engine.execute(job())
-        await until(lambda: endpoint.condition is Condition.TRIAL)
+        await until(lambda: endpoint.state is State.TRIAL)
         assert endpoint.room == 1
         with pytest.raises(AttemptsUsedUp):
             await engine.execute(job())
-        assert endpoint.condition is Condition.DOWN and endpoint.rests >= 1
+        assert endpoint.state is State.DOWN and endpoint.rests >= 1
         server.answer = fine
         await asyncio.gather(*(engine.execute(job()) for _ in range(8)))
-        assert endpoint.condition is Condition.HEALTHY and endpoint.room == 4 and endpoint.rests == 0
+        assert endpoint.state is State.HEALTHY and endpoint.room == 4 and endpoint.rests == 0
 
 
 async def test_one_that_is_down_is_asked_alone() -> None:
@@ -243,7 +243,7 @@ async def test_one_that_is_down_is_asked_alone() -> None:
         for _ in range(12):
             await engine.execute(job())
         await until(lambda: bad.asked > 3)
-        assert endpoints_of(engine)[bad.url].condition is Condition.DOWN
+        assert endpoints_of(engine)[bad.url].state is State.DOWN
         assert good.asked == asked
 
 

@@ -17,7 +17,7 @@ from piston_loopback import (
     until,
 )
 
-from ioi_eval.engines.piston.endpoints import Condition
+from ioi_eval.engines.piston.pool import State
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Job
 
@@ -70,7 +70,7 @@ async def test_one_that_leaves_loses_no_job() -> None:
             await leaves.__aexit__(None, None, None)
             results = await asyncio.gather(*jobs)
             assert [result.run.stdout for result in results] == [str(n) for n in range(12)]
-            await until(lambda: endpoint.condition is Condition.GONE)
+            await until(lambda: endpoint.state is State.GONE)
             assert engine.slots == 3 and pool_of(engine).busy == endpoint.busy == 0
 
 
@@ -89,7 +89,7 @@ async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
             await until(lambda: len(server.executed) == 1)
             endpoint = endpoints_of(engine)[server.url]
             found.urls.clear()
-            await until(lambda: endpoint.condition is Condition.GONE)
+            await until(lambda: endpoint.state is State.GONE)
             release.set()
             assert (await running).run.stdout == "done"
             found.urls.add(server.url)  # and comes back

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ioi_eval.engines.piston.endpoints import Condition, Endpoint
-from ioi_eval.engines.piston.pool import Pool
+from ioi_eval.engines.piston.pool import Endpoint, Pool, State
 from ioi_eval.errors import EngineUnavailable
 
 
@@ -17,7 +16,7 @@ def pool_with(*slots: int, total: int | None = None, patience: float = 60.0) -> 
     pool = Pool(total=total, patience=patience)
     endpoints = [Endpoint(f"http://host-{index}", each) for index, each in enumerate(slots)]
     for endpoint in endpoints:
-        pool.update(endpoint, Condition.HEALTHY)
+        pool.update(endpoint, State.HEALTHY)
     return pool, endpoints
 
 
@@ -74,7 +73,7 @@ async def test_another_one_while_there_is_one() -> None:
     await settle()
     assert not patient.done() and a.busy == 0
     assert await pool.take() is a  # others pass who waits for b
-    pool.update(b, Condition.DOWN)
+    pool.update(b, State.DOWN)
     assert await patient is a  # nothing else is left
 
 
@@ -85,19 +84,19 @@ async def test_nothing_else_than_what_is_avoided() -> None:
 
 async def test_one_on_trial_has_one_job() -> None:
     pool, [a] = pool_with(3)
-    pool.update(a, Condition.TRIAL)
+    pool.update(a, State.TRIAL)
     assert await pool.take() is a
     rest = [asyncio.create_task(pool.take()) for _ in range(2)]
     await settle()
     assert a.busy == 1
-    pool.update(a, Condition.HEALTHY)
+    pool.update(a, State.HEALTHY)
     assert [await task for task in rest] == [a, a]
 
 
 async def test_what_is_down_or_gone_gets_nothing_and_ends_its_jobs() -> None:
     pool, [a, b] = pool_with(2, 2)
     assert await pool.take() is a
-    pool.update(a, Condition.GONE)
+    pool.update(a, State.GONE)
     assert [await pool.take(), await pool.take()] == [b, b]
     pool.give_back(a)
     waiting = asyncio.create_task(pool.take())
@@ -112,7 +111,7 @@ async def test_an_endpoint_that_joins_serves_who_waits() -> None:
     waiting = [asyncio.create_task(pool.take()) for _ in range(3)]
     await settle()
     new = Endpoint("http://new", 2)
-    pool.update(new, Condition.HEALTHY)
+    pool.update(new, State.HEALTHY)
     assert [await waiting[0], await waiting[1]] == [new, new]
     pool.give_back(new)
     assert await waiting[2] is new
@@ -123,12 +122,12 @@ async def test_nobody_waits_for_ever_where_nothing_is_usable() -> None:
     await pool.take()
     waiting = asyncio.create_task(pool.take())
     await settle()
-    pool.update(a, Condition.DOWN)
+    pool.update(a, State.DOWN)
     with pytest.raises(EngineUnavailable, match=r"no server has been usable for 0\.01 s; gone: http://"):
         await waiting
     with pytest.raises(EngineUnavailable):
         await pool.take()
-    pool.update(a, Condition.HEALTHY)
+    pool.update(a, State.HEALTHY)
     pool.give_back(a)
     assert await pool.take() is a
 
@@ -136,7 +135,7 @@ async def test_nobody_waits_for_ever_where_nothing_is_usable() -> None:
 async def test_one_drought_is_waited_for_once() -> None:
     """Those that came late fail with the first, those that come then at once, until a server is back."""
     pool, [a] = pool_with(1, patience=0.05)
-    pool.update(a, Condition.DOWN)
+    pool.update(a, State.DOWN)
     first = asyncio.create_task(pool.take())
     await asyncio.sleep(0.03)
     others = [asyncio.create_task(pool.take()) for _ in range(20)]
@@ -147,16 +146,16 @@ async def test_one_drought_is_waited_for_once() -> None:
     late = asyncio.create_task(pool.take())
     await settle()
     assert isinstance(late.exception(), EngineUnavailable)
-    pool.update(a, Condition.TRIAL)
+    pool.update(a, State.TRIAL)
     assert await pool.take() is a
 
 
 async def test_a_server_that_comes_back_in_time_is_used() -> None:
     pool, [a] = pool_with(1, patience=60.0)
-    pool.update(a, Condition.DOWN)
+    pool.update(a, State.DOWN)
     waiting = asyncio.create_task(pool.take())
     await settle()
-    pool.update(a, Condition.HEALTHY)
+    pool.update(a, State.HEALTHY)
     assert await waiting is a
 
 
@@ -225,7 +224,7 @@ async def test_whatever_happens_no_slot_is_lost_or_taken_twice(seed: int) -> Non
         elif doing == "cancel" and asking:
             asking[number % len(asking)].cancel()
         elif doing in ("down", "up"):
-            pool.update(some, Condition.DOWN if doing == "down" else Condition.HEALTHY)
+            pool.update(some, State.DOWN if doing == "down" else State.HEALTHY)
         if number % 2:
             await asyncio.sleep(0)
         held += [task.result() for task in asking if task.done() and not task.cancelled()]
@@ -239,5 +238,5 @@ async def test_whatever_happens_no_slot_is_lost_or_taken_twice(seed: int) -> Non
         pool.give_back(endpoint)
     assert pool.busy == 0
     for endpoint in endpoints:
-        pool.update(endpoint, Condition.HEALTHY)
+        pool.update(endpoint, State.HEALTHY)
     assert [await pool.take() for _ in range(5)] and pool.busy == 5

@@ -15,11 +15,9 @@ from aiohttp import web
 from piston_loopback import Answer, Loopback, always, engine_on, silence, told, until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.piston.findings import findings
-from ioi_eval.engines.piston.looking import STEPS, height, seen, stairs
-from ioi_eval.engines.piston.probe import Prober
-from ioi_eval.engines.piston.profiles import merged
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.members import merged
+from ioi_eval.engines.piston.probe import STEPS, Prober, height, seen, stairs
+from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.engines.transport import LIMITS
 from ioi_eval.models import Job, JobResult, Stage

@@ -1,0 +1,137 @@
+"""What all our jobs have in common: the runtime that starts them, and being executed until one is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import stamina
+
+from ioi_eval.engines import Transport
+from ioi_eval.engines.transport.replies import BODY
+from ioi_eval.engines.values import Profile
+from ioi_eval.model.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobTooLarge,
+    JudgeFailure,
+)
+from ioi_eval.model.languages import remedy
+from ioi_eval.model.values import Job, JobResult, StageStatus, Toolchain
+
+# --- which of a transport's runtimes and compilers a job asks for ------------------------------------
+
+
+OWN = "ioi_eval"  # starts the job's own `compile` and `run`
+BASH = "bash"  # starts the job's first text file; there is no compile stage
+_INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
+OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
+_CLASSIC = frozenset({"cms_ioi", "cms", "codeforces", "cf_python3", "cf_c++17"})
+
+
+def shell_runtime(profile: Profile) -> str:
+    """The runtime for build jobs and run jobs. JudgeFailure where the engine starts nobody's scripts."""
+    for runtime in (OWN, BASH):
+        if runtime in profile.runtimes:
+            return runtime
+    raise JudgeFailure(
+        f"engine {profile.name} has no runtime that starts a shell script",
+        phase="preparing",
+        remedy=f"{_INSTALL_A_SHELL}, or ask for classic jobs" if has_classic(profile) else _INSTALL_A_SHELL,
+    )
+
+
+def has_shell(profile: Profile) -> bool:
+    return OWN in profile.runtimes or BASH in profile.runtimes
+
+
+def has_classic(profile: Profile) -> bool:
+    return not _CLASSIC.isdisjoint(profile.runtimes)
+
+
+def toolchain(profile: Profile, command: str, purpose: str) -> Toolchain:
+    """The engine's own, or a JudgeFailure that says how to get it."""
+    tool = profile.toolchains.get(command)
+    if tool is None:
+        how = remedy(command)
+        raise JudgeFailure(
+            f"engine {profile.name} has no {command}, which {purpose} needs",
+            phase="compiling",
+            remedy=f"Install {command}{f': {how}' if how else ''}. {OTHER_MACHINE}",
+        )
+    return tool
+
+
+def brings_scripts(profile: Profile, runtime: str) -> bool:
+    """Whether a job in this runtime has to bring its own `compile` and `run`."""
+    return profile.takes_paths and (runtime == "cms_ioi" or runtime not in profile.runtimes)
+
+
+# --- interpreters that lie in different places -------------------------------------------------------
+
+_WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
+
+
+def path_of(tool: Toolchain) -> str:
+    """For a plan: the interpreter's path, or a word that `finding` replaces where endpoints do not agree."""
+    return tool.path if "/" in tool.path else _WHICH + tool.path
+
+
+def finding(argvs: Iterable[tuple[str, ...]], plan: str) -> str:
+    """The line of a script that puts paths into a plan; empty where they are known."""
+    names = sorted({argv[0].removeprefix(_WHICH) for argv in argvs if argv and argv[0].startswith(_WHICH)})
+    changes = "".join(f' -e "s#{_WHICH}{name}#$(command -v {name})#"' for name in names)
+    return f"sed -i{changes} {plan}\n" if changes else ""
+
+
+# --- executing a job until it has really been executed, a bounded number of times --------------------
+
+
+PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
+"""What may be otherwise next time. A rejected job is rejected again, so it is not in here."""
+
+BODY_REMEDY = "Raise the limit of body_parser.json in src/index.js on the server to 512mb"
+_FIRST_WAIT = 0.2  # seconds
+
+T = TypeVar("T")
+
+
+async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> JobResult:
+    """The result of a job whose stages all had a sound box. JudgeFailure where there is none to be had."""
+    return await read(engine, job, _itself, attempts=attempts, phase=phase)
+
+
+async def read(
+    engine: Transport, job: Job, reader: Callable[[JobResult], Awaitable[T]], *, attempts: int, phase: str
+) -> T:
+    """What `reader` makes of such a result. Where it finds the reply broken, the job is executed again."""
+    try:
+        retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
+        async for attempt in retries:
+            with attempt:
+                return await reader(_sound(await engine.execute(job)))
+    except JobTooLarge as error:
+        raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=_raise_it(error)) from error
+    except EngineError as error:
+        raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
+    raise AssertionError("stamina either returns a result or raises")
+
+
+def _raise_it(error: JobTooLarge) -> str:
+    """What a self-hoster changes. Limits of a server are named as its variables are."""
+    if error.limit == BODY:
+        return BODY_REMEDY
+    return f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
+
+
+async def _itself(result: JobResult) -> JobResult:
+    return result
+
+
+def _sound(result: JobResult) -> JobResult:
+    for stage in (result.compile, result.run):
+        if stage is not None and stage.status is StageStatus.XX:
+            raise EngineUnavailable(f"the box failed: {stage.message or 'no reason given'}")
+    return result
