@@ -47,13 +47,13 @@ class Agent:
         return name_of(self._options.command)
 
     async def write(self, ask: Ask) -> Text:
-        folder = self._folder(ask)
+        # A name that every file system takes, and another one for each key.
+        plain = re.sub(r"[^\w.@#-]|^\.", "_", ask.key, flags=re.ASCII)[:100]
+        name = plain if plain == ask.key else f"{plain}-{hashlib.sha256(ask.key.encode()).hexdigest()[:8]}"
+        folder = Path(self._options.folder) / name
         await asyncio.to_thread(_lay_out, folder, ask)
         ended = await self._run(folder)
         return await asyncio.to_thread(_left, folder, ended)
-
-    def _folder(self, ask: Ask) -> Path:
-        return Path(self._options.folder) / _folder_name(ask.key)
 
     async def _run(self, folder: Path) -> str:
         """How it ended: its exit code, or that it took too long. Nothing of it is left."""
@@ -97,12 +97,6 @@ def name_of(command: str) -> str:
         words = command.split()
     programs = (word for word in words if not re.match(r"\w+=", word))
     return Path(next(programs, "")).name
-
-
-def _folder_name(key: str) -> str:
-    """One that every file system takes, and another one for each key."""
-    plain = re.sub(r"[^\w.@#-]|^\.", "_", key, flags=re.ASCII)[:100]
-    return plain if plain == key else f"{plain}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
 def _lay_out(folder: Path, ask: Ask) -> None:

@@ -180,15 +180,8 @@ class Prompts:
                 where=problem.source or problem.id,
                 remedy="Choose problems of a benchmark, which bring theirs",
             )
-        try:
-            return self._template.render(self._words(problem)).strip() + "\n"
-        except _UNFILLED as error:
-            raise InputError(f"the template cannot be filled: {error}", where=self._where) from error
-
-    def _words(self, problem: Problem) -> dict[str, Any]:
-        assert problem.statement is not None
         limits = problem.limits
-        return {
+        words = {
             "problem": problem,
             "statement": problem.statement.read().decode(errors="replace").strip(),
             "language": self._language.name,
@@ -202,6 +195,10 @@ class Prompts:
             "output_file": problem.options.output_file,
             "with_grader": problem.options.with_grader or problem.task_type is TaskType.COMMUNICATION,
         }
+        try:
+            return self._template.render(words).strip() + "\n"
+        except _UNFILLED as error:
+            raise InputError(f"the template cannot be filled: {error}", where=self._where) from error
 
 
 def _own(environment: jinja2.Environment, path: Path, ours: list[str]) -> jinja2.Template:

@@ -11,7 +11,6 @@ import asyncio
 import random
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 import httpx
@@ -62,10 +61,11 @@ class ChatModel:
     def __init__(self, options: ModelOptions, budget: Budget, *, key: str = "") -> None:
         check_model(options, key)
         self._options, self._budget, self._key = options, budget, Secret(key.strip())
-        self._url = _completions(options.base_url)
+        self._url, given = _completions(options.base_url), httpx.URL(options.base_url.strip())
         self._http = httpx.AsyncClient(
             headers=_headers(self._key),
-            auth=_basic(options.base_url),
+            # A name and a password of the address. There they would be in every message that names it.
+            auth=httpx.BasicAuth(given.username, given.password) if given.userinfo else None,
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
@@ -81,10 +81,8 @@ class ChatModel:
         await self._http.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._http.__aexit__(kind, error, trace)
+    async def __aexit__(self, *raised: object) -> None:
+        await self._http.aclose()
 
     async def write(self, ask: Ask) -> Text:
         if self._failed >= _HOPELESS:
@@ -96,7 +94,17 @@ class ChatModel:
             self._failed += 1
             raise
         self._answered, self._failed = True, 0
-        return self._text(ask, reply, body)
+        usage = self._budget.usage(
+            reply.usage, given=len(ask.prompt), written=len(reply.content + reply.reasoning)
+        )
+        return Text(
+            generation=reply.content,
+            reasoning=reply.reasoning,
+            stop_reason=reply.stop_reason,
+            usage=usage,
+            cost=self._budget.spend(usage),
+            settings={name: value for name, value in body.items() if name not in _RESERVED},
+        )
 
     # --- attempts ---
 
@@ -115,7 +123,8 @@ class ChatModel:
                 if fault.pause is not None:
                     self._gate.close_for(min(fault.pause, _LONGEST_PAUSE))
                 else:
-                    await asyncio.sleep(self._growing(attempts))
+                    longest = min(_LONGEST_PAUSE, self._options.pause * 2.0 ** (attempts - 1))
+                    await asyncio.sleep(longest * random.uniform(0.5, 1.0))
 
     def _give_up(self, fault: Fault, attempts: int) -> None:
         """Returns where another attempt is worth it."""
@@ -137,10 +146,6 @@ class ChatModel:
             where=str(self._url.copy_with(query=None)),
             remedy="Look at model.name, model.base_url and the key in the environment",
         )
-
-    def _growing(self, attempt: int) -> float:
-        longest: float = min(_LONGEST_PAUSE, self._options.pause * 2.0 ** (attempt - 1))
-        return longest * random.uniform(0.5, 1.0)
 
     # --- one request ---
 
@@ -188,19 +193,6 @@ class ChatModel:
         received = hidden(b"".join(pieces))
         return read_reply(response.status_code, told, received, now=time.time())
 
-    def _text(self, ask: Ask, reply: Reply, body: Mapping[str, Any]) -> Text:
-        usage = self._budget.usage(
-            reply.usage, given=len(ask.prompt), written=len(reply.content + reply.reasoning)
-        )
-        return Text(
-            generation=reply.content,
-            reasoning=reply.reasoning,
-            stop_reason=reply.stop_reason,
-            usage=usage,
-            cost=self._budget.spend(usage),
-            settings={name: value for name, value in body.items() if name not in _RESERVED},
-        )
-
 
 def check_model(options: ModelOptions, key: str) -> None:
     """Raises InputError for what can be seen to be wrong without asking anybody."""
@@ -223,12 +215,6 @@ def _completions(base_url: str) -> httpx.URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise InputError("is no address of a server", field="model.base_url", remedy=_LIKE_THIS)
     return url
-
-
-def _basic(base_url: str) -> httpx.BasicAuth | None:
-    """A name and a password of the address. There they would be in every message that names it."""
-    url = httpx.URL(base_url.strip())
-    return httpx.BasicAuth(url.username, url.password) if url.userinfo else None
 
 
 def _headers(key: Secret) -> dict[str, str]:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -24,6 +23,13 @@ from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder,
 
 NAME, ASKED = "generations.jsonl", "generations.json"
 _LOCK = ".generations.lock"
+
+
+class _Asked(Value):
+    """What is asked for in a folder, and of whom."""
+
+    fingerprint: str = ""
+    author: str = ""
 
 
 class Generations:
@@ -53,9 +59,7 @@ class Generations:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._held.close()
 
     def _open(self) -> None:
@@ -65,18 +69,16 @@ class Generations:
         cut_torn_line(self.path)
         for offset, line in lines(self.path):
             self._offsets[self._row(offset, line)["uuid"]] = offset
-        if self._offsets and self._known() != self._fingerprint:
+        try:
+            asked = msgspec.json.decode(self._asked.read_bytes(), type=_Asked)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            asked = _Asked()
+        if self._offsets and asked.fingerprint != self._fingerprint:
             raise InputError(
                 "holds generations of other prompts, another model or other settings",
                 where=str(self.path.parent),
                 remedy="Name another folder with --out, or give them up with --fresh",
             )
-
-    def _known(self) -> str:
-        try:
-            return str(msgspec.json.decode(self._asked.read_bytes(), type=dict[str, Any]).get("fingerprint"))
-        except (FileNotFoundError, msgspec.MsgspecError):
-            return ""
 
     def _row(self, offset: int, line: bytes) -> dict[str, Any]:
         try:
@@ -113,10 +115,8 @@ class Generations:
         if self._file is None:
             if not self._offsets:
                 self.path.unlink(missing_ok=True)
-                replace(
-                    self._asked,
-                    [msgspec.json.encode({"fingerprint": self._fingerprint, "author": self._author}), b"\n"],
-                )
+                asked = _Asked(fingerprint=self._fingerprint, author=self._author)
+                replace(self._asked, [msgspec.json.encode(asked), b"\n"])
             self._file = Lines(self.path)
             self._held.callback(self._file.close)
         return self._file
@@ -198,9 +198,7 @@ class Producing:
         self._crew = [asyncio.create_task(self._write()) for _ in range(self._writing)]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         for task in self._crew:
             task.cancel()
         await asyncio.gather(*self._crew, return_exceptions=True)
@@ -224,17 +222,14 @@ class Producing:
         """One writer. What no other attempt can mend, it gives to whoever takes the news."""
         try:
             while self._waiting:
-                self._news.put_nowait(await self._written(self._waiting.popleft()))
+                ask = self._waiting.popleft()
+                try:
+                    self._generations.add(ask, await self._author.write(ask))
+                    self._news.put_nowait(Written(key=ask.key))
+                except (GenerationFailed, OutOfBudget) as failure:
+                    self._news.put_nowait(Failed(key=ask.key, reason=str(failure)))
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError):
                 self._news.put_nowait(_End(error=error))
             raise
         self._news.put_nowait(_End())
-
-    async def _written(self, ask: Ask) -> Written | Failed:
-        try:
-            text = await self._author.write(ask)
-        except (GenerationFailed, OutOfBudget) as error:
-            return Failed(key=ask.key, reason=str(error))
-        self._generations.add(ask, text)
-        return Written(key=ask.key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -58,7 +58,12 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
         raise Fault(Kind.STRANGE, f"a page and no chat completion{_colon(_said(body))}")
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _streamed(body)
-    return _whole(_decoded(body))
+    reply = _decoded(body)
+    choice = next(iter(reply["choices"]), None)  # others were not asked for
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise Fault(Kind.LATER, "a reply without a message")
+    return _reply(message, choice.get("finish_reason"), reply.get("usage"))
 
 
 # --- refusals ----------------------------------------------------------------------------------------
@@ -100,14 +105,11 @@ def _said(body: bytes) -> str:
         text = title[1] if title else ""
     else:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
-            text = _message(msgspec.json.decode(shallow(body))) or text
+            said = msgspec.json.decode(shallow(body))
+            while isinstance(said, dict):
+                said = said.get("error") or said.get("message") or said.get("detail")
+            text = said if isinstance(said, str) and said else text
     return " ".join(text.split())[:_CLIPPED]
-
-
-def _message(said: Any) -> str:
-    while isinstance(said, dict):
-        said = said.get("error") or said.get("message") or said.get("detail")
-    return said if isinstance(said, str) else ""
 
 
 def _colon(words: str) -> str:
@@ -129,15 +131,6 @@ def _decoded(body: bytes) -> dict[str, Any]:
     if not isinstance(reply.get("choices"), list):
         raise Fault(Kind.STRANGE, f"no chat completion, it has no choices{_colon(_said(body))}")
     return reply
-
-
-def _whole(reply: Mapping[str, Any]) -> Reply:
-    """The first choice; others were not asked for."""
-    choice = next(iter(reply["choices"]), None)
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise Fault(Kind.LATER, "a reply without a message")
-    return _reply(message, choice.get("finish_reason"), reply.get("usage"))
 
 
 def _reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
@@ -177,7 +170,11 @@ def _streamed(body: bytes) -> Reply:
     content, reasoning = list[str](), list[str]()
     stop_reason: Any = None
     usage: Any = None
-    for piece in _pieces(body):
+    lines = (line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith(b"data:"))
+    for data in lines:
+        if not data or data == b"[DONE]":
+            continue
+        piece = _decoded(data)
         usage = piece.get("usage") or usage
         for choice in piece["choices"]:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
@@ -189,10 +186,3 @@ def _streamed(body: bytes) -> Reply:
     if not stop_reason:
         raise Fault(Kind.LATER, "a stream that was cut off")
     return _reply({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)
-
-
-def _pieces(body: bytes) -> Iterator[dict[str, Any]]:
-    for line in body.splitlines():
-        data = line.removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
-        if data and data != b"[DONE]":
-            yield _decoded(data)

@@ -24,12 +24,19 @@ class InputError(IoiEvalError):
         remedy: str = "",
     ) -> None:
         self.problem, self.where, self.row, self.field, self.remedy = problem, where, row, field, remedy
-        super().__init__(self._sentence())
+        place = where
+        if row is not None:
+            place += f", line {row}" if place else f"line {row}"
+        if field:
+            named = field if field.startswith("--") else f"field {field!r}"
+            place += f", {named}" if place else named
+        text = f"{place}: {problem}" if place else problem
+        super().__init__(f"{text}. {remedy}" if remedy else text)
 
     def but(
         self, *, where: str | None = None, field: str | None = None, remedy: str | None = None
     ) -> InputError:
-        """The same, said in the words of who is told."""
+        """The same error, phrased for the caller."""
         return InputError(
             self.problem,
             where=self.where if where is None else where,
@@ -37,16 +44,6 @@ class InputError(IoiEvalError):
             field=self.field if field is None else field,
             remedy=self.remedy if remedy is None else remedy,
         )
-
-    def _sentence(self) -> str:
-        place = self.where
-        if self.row is not None:
-            place += f", line {self.row}" if place else f"line {self.row}"
-        if self.field:
-            named = self.field if self.field.startswith("--") else f"field {self.field!r}"
-            place += f", {named}" if place else named
-        text = f"{place}: {self.problem}" if place else self.problem
-        return f"{text}. {self.remedy}" if self.remedy else text
 
 
 class JudgeFailure(IoiEvalError):

@@ -55,11 +55,6 @@ class Language(Value, frozen=True, kw_only=True):
     marks: tuple[str, ...] = ()  # a whole program holds one of these
 
     @property
-    def source_name(self) -> str:
-        """The name of a submission's source where the problem does not ask for another."""
-        return "submission" + self.suffixes[0]
-
-    @property
     def tags(self) -> frozenset[str]:
         """What a fenced block of this language may be tagged with."""
         return frozenset(
@@ -338,9 +333,9 @@ def find(name: str, *, where: str = "", row: int | None = None, field: str = "la
         for alias, standard in language.dialects:
             if plain == alias:
                 return msgspec.structs.replace(language, standard=standard)
-    raise InputError(
-        f"unknown language {name!r}", where=where, row=row, field=field, remedy=f"Known are {_known()}"
-    )
+    *others, last = (f"{language.name} (also {', '.join(language.aliases[1:4])})" for language in LANGUAGES)
+    remedy = f"Known are {', '.join(others)} and {last}"
+    raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
 
 
 def of_suffix(suffix: str) -> Language | None:
@@ -361,8 +356,3 @@ def _plain(name: str) -> str:
     plain = re.sub(r"[\s_-]+", "", name.lower().partition("(")[0])
     plain = re.sub(r"(?:32|64)bits?$", "", plain)
     return re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")
-
-
-def _known() -> str:
-    *others, last = (f"{language.name} (also {', '.join(language.aliases[1:4])})" for language in LANGUAGES)
-    return f"{', '.join(others)} and {last}"

@@ -29,15 +29,14 @@ class NestedTooDeep(msgspec.DecodeError, ValueError):
 
 def shallow(text: Text) -> Text:
     """The text as it is, or NestedTooDeep. Whether it is JSON at all is the decoder's to say."""
-    if _opening(text) > DEEPEST:
+    opening = (
+        text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    )
+    if opening > DEEPEST:
         nesting = Nesting()
         for start in range(0, len(text), _CHUNK):
             nesting.feed(text[start : start + _CHUNK])
     return text
-
-
-def _opening(text: bytes | str) -> int:
-    return text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
 
 
 class Nesting:
@@ -52,8 +51,11 @@ class Nesting:
         for start in range(0, len(brackets), _PART):
             part = brackets[start : start + _PART]
             opening = part.count(b"[")
-            if self._depth + opening > DEEPEST and self._depth + _highest(part) > DEEPEST:
-                raise NestedTooDeep
+            if self._depth + opening > DEEPEST:
+                # How far above its start a part comes: between the codes of the two brackets is one other.
+                highest = max(accumulate(map((ord("[") + 1).__sub__, part)))
+                if self._depth + highest > DEEPEST:
+                    raise NestedTooDeep
             self._depth += 2 * opening - len(part)
 
     def _brackets(self, piece: bytes) -> bytes:
@@ -65,8 +67,3 @@ class Nesting:
         outside = b"".join(in_and_out[self._in_string :: 2])
         self._in_string ^= len(in_and_out) % 2 == 0
         return outside
-
-
-def _highest(part: bytes) -> int:
-    """How far above its start a part comes: between the codes of the two brackets there is one other."""
-    return max(accumulate(map((ord("[") + 1).__sub__, part)))

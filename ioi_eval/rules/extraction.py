@@ -203,21 +203,14 @@ def _outside_braces(skeleton: str) -> str | None:
     return "".join([*pieces, skeleton[position:]]) if pieces and depth == 0 else None
 
 
-def _is_statement(text: str, end: str) -> bool:
-    """Directives stand between statements, and nothing follows the last one."""
-    return not _PROSE.search(text) if end in (";", "}") else not text.strip()
-
-
-def _braces_complete(text: str) -> bool:
-    return _outside_braces(_skeleton(text)) is not None
-
-
 def _braces_only(text: str) -> bool:
     """Nothing but declarations: every statement outside of braces reads like one."""
     outside = _outside_braces(_skeleton(text))
     if outside is None:
         return False
-    return all(_is_statement(*found.groups()) for found in _STATEMENT.finditer(outside))
+    # Directives stand between statements, and nothing follows the last one.
+    statements = (found.groups() for found in _STATEMENT.finditer(outside))
+    return all(not _PROSE.search(one) if end in (";", "}") else not one.strip() for one, end in statements)
 
 
 def _parse(text: str) -> ast.Module | None:
@@ -229,11 +222,6 @@ def _parse(text: str) -> ast.Module | None:
             return ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep
             return None
-
-
-def _does_something(tree: ast.Module) -> bool:
-    """A number, a name or a string alone parses as well."""
-    return any(not isinstance(part, ast.Expr) or isinstance(part.value, ast.Call) for part in tree.body)
 
 
 class Notation(Protocol):
@@ -251,14 +239,19 @@ class Notation(Protocol):
 
 def _is_complete(code: str, language: Notation) -> bool:
     """Not cut off in the middle, as far as one can see."""
-    return _parse(code) is not None if language.syntax == "python" else _braces_complete(code)
+    if language.syntax == "python":
+        return _parse(code) is not None
+    return _outside_braces(_skeleton(code)) is not None
 
 
 def _is_program(text: str, language: Notation) -> bool:
     """Nothing but code of the language."""
     if language.syntax == "python":
         tree = _parse(text)
-        return tree is not None and _does_something(tree)
+        # A number, a name or a string alone parses as well.
+        return tree is not None and any(
+            not isinstance(part, ast.Expr) or isinstance(part.value, ast.Call) for part in tree.body
+        )
     return language.syntax == "braces" and _has_mark(text, language) and _braces_only(text)
 
 
@@ -285,19 +278,15 @@ def extract(generation: str, language: Notation) -> str | None:
     Line ends become those of Unix.
     """
     text = _without_reasoning(generation.replace("\r\n", "\n"))
-    code = _chosen(text, list(_blocks(text, 0, len(text))), language)
-    if code is None and _is_program(text, language):
-        return text.strip("\n") + "\n"
-    return code
-
-
-def _chosen(text: str, blocks: list[_Block], language: Notation) -> str | None:
-    tags = language.tags
+    blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
     if own:
         return _last(text, own, language)
     vague = (block.code(text) for block in reversed(blocks) if block.tag in _VAGUE_TAGS)
-    return next((code for code in vague if _may_be_code(code, language)), None)
+    code = next((code for code in vague if _may_be_code(code, language)), None)
+    if code is None and _is_program(text, language):
+        return text.strip("\n") + "\n"
+    return code
 
 
 def _last(text: str, blocks: list[_Block], language: Notation) -> str:
@@ -337,7 +326,11 @@ class Repairs(Value):
 def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
     """The repaired code and the names of the options that changed it, in the order of the lines added."""
     if language.syntax == "python":
-        return _with_imports(code, problem, options)
+        # A function that is called finds these names already.
+        called = problem.task_type is TaskType.FUNCTION
+        if not options.add_imports or called or PYTHON_IMPORTS in code:
+            return code, ()
+        return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
     if not language.header:
         return code, ()
     lines = [(name, line) for name, line in _missing(code, problem, language) if getattr(options, name)]
@@ -346,7 +339,8 @@ def repair(code: str, problem: Problem, language: Notation, options: Repairs) ->
 
 def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
     included = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
-    own = _own_header(problem)
+    names = (file.name.rpartition("/")[2] for file in problem.grader_files)
+    own = next((name for name in names if name.lower() == f"{problem.id}.h".lower()), None)
     if language.header.rpartition("/")[2] not in included:
         yield "add_includes", f"#include <{language.header}>"
     if own and own not in included:
@@ -354,13 +348,6 @@ def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[
     # Code that names std:: itself meant to; the whole namespace could make its own names ambiguous.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
-
-
-def _with_imports(code: str, problem: Problem, options: Repairs) -> tuple[str, tuple[str, ...]]:
-    """A function that is called finds these names already."""
-    if not options.add_imports or problem.task_type is TaskType.FUNCTION or PYTHON_IMPORTS in code:
-        return code, ()
-    return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
 
 
 def behind_futures(code: str, lines: str) -> str:
@@ -373,9 +360,3 @@ def behind_futures(code: str, lines: str) -> str:
     )
     own, ahead = code.split("\n"), max(futures, default=0)
     return "".join(f"{line}\n" for line in own[:ahead]) + lines + "\n".join(own[ahead:])
-
-
-def _own_header(problem: Problem) -> str | None:
-    wanted = f"{problem.id}.h".lower()
-    names = (file.name.rpartition("/")[2] for file in problem.grader_files)
-    return next((name for name in names if name.lower() == wanted), None)

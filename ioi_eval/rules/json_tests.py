@@ -6,7 +6,7 @@ ten thousand digits stays one. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -48,16 +48,26 @@ def broken(reason: str) -> CasesError:
 
 def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
     """The value of a column `input_output`: JSON, or what JSON was made into. CasesError."""
-    found = _written(written)
+    if written is None or (isinstance(written, str) and not written.strip()):
+        raise CasesError(NO_CASES)
+    try:
+        text = written if isinstance(written, str) else msgspec.json.encode(written)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise broken(str(error)) from error
+    found: _Written = _parsed(text, _Written | None) or _Written()
     inputs, outputs = found.inputs or [], found.outputs or []
     if not inputs and not outputs:
         raise CasesError(NO_CASES)
     if len(inputs) != len(outputs):
         raise broken(f"{len(inputs)} inputs and {len(outputs)} outputs")
     if function := (found.fn_name or "").strip():
-        cases = tuple(Case(_arguments(given), _plain(result)) for given, result in _pairs(inputs, outputs))
-        return Cases(cases=cases, function=function, wrapped=all(map(_is_wrapped, outputs)))
-    return Cases(cases=tuple(Case(_text(given), _text(wanted)) for given, wanted in _pairs(inputs, outputs)))
+        for given in inputs:
+            if not _is_list(given):
+                raise broken(f"{_shown(given)} is no list of arguments")
+        wrapped = all(_is_list(one) and len(_parsed(one, list[msgspec.Raw])) == 1 for one in outputs)
+        called = map(Case, map(_plain, inputs), map(_plain, outputs))
+        return Cases(cases=tuple(called), function=function, wrapped=wrapped)
+    return Cases(cases=tuple(map(Case, map(_text, inputs), map(_text, outputs))))
 
 
 def read_call(arguments: str, result: str) -> Case:
@@ -86,34 +96,11 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
 # --- JSON --------------------------------------------------------------------------------------------
 
 
-def _written(value: str | Mapping[str, Any] | None) -> _Written:
-    if value is None or value == "" or (isinstance(value, str) and not value.strip()):
-        raise CasesError(NO_CASES)
-    text = value if isinstance(value, str) else _encoded(value)
-    found: _Written | None = _parsed(text, _Written | None)
-    if found is None:
-        raise CasesError(NO_CASES)
-    return found
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise broken(str(error)) from error
-
-
 def _parsed(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
     try:
         return msgspec.json.decode(text if isinstance(text, msgspec.Raw) else shallow(text), type=kind)
     except (msgspec.MsgspecError, ValueError) as error:
         raise broken(str(error)) from error
-
-
-def _pairs(
-    inputs: Sequence[msgspec.Raw], outputs: Sequence[msgspec.Raw]
-) -> Iterator[tuple[msgspec.Raw, msgspec.Raw]]:
-    return zip(inputs, outputs, strict=True)
 
 
 def _plain(raw: msgspec.Raw) -> str:
@@ -122,16 +109,6 @@ def _plain(raw: msgspec.Raw) -> str:
 
 def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b"[")
-
-
-def _is_wrapped(result: msgspec.Raw) -> bool:
-    return _is_list(result) and len(_parsed(result, list[msgspec.Raw])) == 1
-
-
-def _arguments(raw: msgspec.Raw) -> str:
-    if not _is_list(raw):
-        raise broken(f"{_shown(raw)} is no list of arguments")
-    return _plain(raw)
 
 
 def _text(raw: msgspec.Raw) -> str:

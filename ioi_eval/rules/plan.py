@@ -7,7 +7,7 @@ whose subtasks are all settled need not run; what does run gives exactly the sco
 The judge goes round this loop (the proctor follows the same rule within a job):
 
     while todo := live(problem, results):
-        for planned, result in run(batches(todo, max_tests)[0]):
+        for planned, result in run(todo[:max_tests]):
             results |= share(planned, result)
 """
 
@@ -153,20 +153,6 @@ def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResu
     return next((result for result in found if result.status is not Verdict.SKIPPED), None)
 
 
-def settled(
-    problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False
-) -> frozenset[str]:
-    """The names of the tests that have not run and need not run: no score depends on them any more."""
-    needed = {name for test in live(problem, results, all_tests=all_tests) for name in test.names}
-    ran = {
-        name
-        for test in distinct_tests(problem, all_tests=True)
-        if outcome(test, results) is not None
-        for name in test.names
-    }
-    return frozenset(test.name for test in problem.tests) - needed - ran
-
-
 # --- in which order ----------------------------------------------------------------------------------
 
 
@@ -187,13 +173,6 @@ def order(
         return -sum(part.points + 1 for part in subtasks if settles(part, 0.0)) / cost, cost
 
     return tuple(tests) if all_tests else tuple(sorted(tests, key=rank))
-
-
-def batches(tests: Sequence[PlannedTest], max_tests: int) -> tuple[tuple[PlannedTest, ...], ...]:
-    """The tests in jobs of at most `max_tests`, order kept."""
-    if max_tests < 1:
-        raise ValueError(f"max_tests is {max_tests}: a job holds at least one test")
-    return tuple(tuple(tests[start : start + max_tests]) for start in range(0, len(tests), max_tests))
 
 
 # --- outcomes that are shared ------------------------------------------------------------------------

@@ -319,48 +319,4 @@ def points(mode: Mode, results: Sequence[SubmissionResult], tokened: Collection[
             bests = best_submission(results)
         case Mode.MAX_TOKENED_LAST:
             bests = best_tokened_or_last(results, tokened)
-    return total(bests.values())
-
-
-def total(bests: Iterable[BestOfSubtasks | BestSubmission]) -> float:
-    """Points over all problems, each problem's as it stands."""
-    return math.fsum(best.points for best in bests)
-
-
-class Counts(Value):
-    """How many submissions there are and what became of them. Unscored ones are in no other number."""
-
-    scored: int
-    unscored: int  # judge failures
-    compiled: int
-    solved: int  # full marks
-    submissions: Mapping[Verdict, int]  # by `submission_status`; worst first, only statuses that occur
-    subtasks: Mapping[Verdict, int]
-    tests: Mapping[Verdict, int]
-
-
-def counts(results: Iterable[SubmissionResult], *, unscored: int = 0) -> Counts:
-    """Counts of verdicts, of submissions, subtasks and tests. Results are looked at one by one and let go."""
-    scored = compiled = solved = 0
-    submissions, subtasks, tests = Counter[Verdict](), Counter[Verdict](), Counter[Verdict]()
-    for result in results:
-        scored += 1
-        compiled += result.compiles
-        full = (part.exact_score >= 1 for part in result.subtasks)
-        solved += all(full) if result.subtasks else pass_rate(result).resolved
-        submissions[submission_status(result)] += 1
-        subtasks.update(part.status for part in result.subtasks)
-        tests.update(test.status for test in result.tests)
-    return Counts(
-        scored=scored,
-        unscored=unscored,
-        compiled=compiled,
-        solved=solved,
-        submissions=_worst_first(submissions),
-        subtasks=_worst_first(subtasks),
-        tests=_worst_first(tests),
-    )
-
-
-def _worst_first(counter: Counter[Verdict]) -> dict[Verdict, int]:
-    return {status: counter[status] for status in verdicts.STATUS_ORDER if status in counter}
+    return math.fsum(best.points for best in bests.values())

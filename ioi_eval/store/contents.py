@@ -24,7 +24,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -59,15 +58,11 @@ def default_root(named: str | None) -> Path:
     if named:
         return Path(named).expanduser().absolute()
     usual = platformdirs.user_cache_path("ioi-eval")
-    return usual if _writable(usual) else private_folder()
-
-
-def _writable(folder: Path) -> bool:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        usual.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return False
-    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+        return private_folder()
+    return usual if os.access(usual, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 
 
 def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str) -> None:
@@ -97,9 +92,7 @@ class Pin:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.release()
 
 
@@ -146,7 +139,12 @@ class Store:
         """
 
         def make(place: Path) -> int:
-            _write(content, place)
+            if isinstance(content, bytes):
+                place.write_bytes(content)
+            elif isinstance(content, Path):
+                shutil.copyfile(content, place)
+            else:
+                content(place)
             place.chmod(0o755 if executable else 0o644)
             return place.stat().st_size
 
@@ -247,10 +245,11 @@ class Store:
         if descriptor is None:
             return False
         try:
-            if _used(entry.path) != entry.used:  # since we looked; its turn is not now
-                return False
-            self._discard(entry.path)
-            return True
+            with contextlib.suppress(FileNotFoundError):
+                if entry.path.stat().st_mtime_ns == entry.used:  # else since we looked; its turn is not now
+                    self._discard(entry.path)
+                    return True
+            return False
         finally:
             Pin(pin, descriptor).release()
 
@@ -281,15 +280,6 @@ class Store:
         return key
 
 
-def _write(content: Content, place: Path) -> None:
-    if isinstance(content, bytes):
-        place.write_bytes(content)
-    elif isinstance(content, Path):
-        shutil.copyfile(content, place)
-    else:
-        content(place)
-
-
 def _public_folder(folder: Path) -> None:
     """Modes are ours, whatever the umask: the root alone decides who gets in."""
     folder.mkdir(exist_ok=True)
@@ -314,13 +304,6 @@ def _entry(place: Path) -> _Entry:
     found = place.stat()
     size = int((place / "size").read_text()) if stat.S_ISDIR(found.st_mode) else found.st_size
     return _Entry(place, found.st_mtime_ns, size)
-
-
-def _used(place: Path) -> int | None:
-    try:
-        return place.stat().st_mtime_ns
-    except FileNotFoundError:
-        return None
 
 
 def _is_dead(part: Path) -> bool:

@@ -8,7 +8,6 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ioi_eval.model.errors import InputError
@@ -163,8 +162,6 @@ class Lock:
         """Takes the file away too; only for a folder in which nothing was written."""
         self._path.unlink(missing_ok=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         os.close(self._descriptor)
         self._descriptor = -1

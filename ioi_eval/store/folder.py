@@ -6,7 +6,7 @@ Reading works also while another process writes. Writing rows is the journal's (
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,31 +130,25 @@ class Fingerprint(Value):
 
 def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
     """One sentence for each difference that forbids to go on; empty when the run may be continued."""
-    return (
-        *([f"the dump: {_hash(old.dump)} -> {_hash(new.dump)}"] if old.dump != new.dump else []),
-        *_differences(
-            "problem", _shared(old.problems, new.problems), _shared(new.problems, old.problems), _hash
-        ),
-        *_differences("option", old.options, new.options, _value),
-        *_differences("version of", old.versions, new.versions, _value),
+    shared = sorted(old.problems.keys() & new.problems.keys())
+    hashes = [(f"problem {name}", old.problems[name], new.problems[name]) for name in shared]
+    kinds = (("option", old.options, new.options), ("version of", old.versions, new.versions))
+    values = (
+        (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))  # a tuple is a list in run.json
+        for kind, before, after in kinds
+        for name in sorted({*before, *after})
     )
+    shown = [
+        *(
+            (what, _hash(one), _hash(other))
+            for what, one, other in [("the dump", old.dump, new.dump), *hashes]
+        ),
+        *((what, _value(one), _value(other)) for what, one, other in values),
+    ]
+    return tuple(f"{what}: {one} -> {other}" for what, one, other in shown if one != other)
 
 
-def _differences(
-    what: str, old: Mapping[str, Any], new: Mapping[str, Any], show: Callable[[Any], str]
-) -> Iterator[str]:
-    for name in sorted({*old, *new}):
-        before, after = plain(old.get(name)), plain(new.get(name))  # a tuple is a list in run.json
-        if before != after:
-            yield f"{what} {name}: {show(before)} -> {show(after)}"
-
-
-def _shared(these: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
-    return {name: these[name] for name in these if name in others}
-
-
-def _hash(value: Any) -> str:
-    text = str(value)
+def _hash(text: str) -> str:
     return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
 
 

@@ -64,17 +64,23 @@ def identity(problem: Problem, submission: Submission) -> str:
 def result_row(submission: Submission, problem: Problem, result: SubmissionResult) -> dict[str, Any]:
     """The row of results.jsonl. What is in it survives JSON unchanged."""
     own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
+    # A target that is not one of the problem's subtasks has no score: null, not 0.
+    target = next((one for one in result.subtasks if one.subtask == submission.target_subtask), None)
+    tests = {"test_results": [_test_row(test) for test in result.tests]}
     columns = {
         **own,
         "key": submission.key,
         "problem_id": submission.problem_id,
         "submission_sha256": identity(problem, submission),
         **_labels(problem),
-        **_target_columns(submission, result),
+        "target_subtask": submission.target_subtask,
+        "code_compiles": result.compiles,
+        "target_subtask_score": target.score if target else None,
+        "target_subtask_status": target.status if target else None,
         "all_subtasks_points": result.points,
         "all_subtasks_results": [_subtask_row(subtask) for subtask in result.subtasks],
         "all_subtasks_exact_scores": [subtask.exact_score for subtask in result.subtasks],
-        **({} if problem.subtasks else _whole_problem_columns(result)),
+        **({} if problem.subtasks else scoring.pass_rate(result).columns | tests),
         "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
         "repairs": result.repairs,
         "checker": result.checker,
@@ -88,22 +94,6 @@ def _labels(problem: Problem) -> dict[str, Any]:
     """What reports tell problems apart by. A dump's own columns stay where the problem does not say."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
     return {name: value for name, value in labels.items() if value}
-
-
-def _target_columns(submission: Submission, result: SubmissionResult) -> dict[str, Any]:
-    """A target that is not one of the problem's subtasks has no score: null, not 0."""
-    target = next((s for s in result.subtasks if s.subtask == submission.target_subtask), None)
-    return {
-        "target_subtask": submission.target_subtask,
-        "code_compiles": result.compiles,
-        "target_subtask_score": target.score if target else None,
-        "target_subtask_status": target.status if target else None,
-    }
-
-
-def _whole_problem_columns(result: SubmissionResult) -> dict[str, Any]:
-    tests = [_test_row(test) for test in result.tests]
-    return {**scoring.pass_rate(result).columns, "test_results": tests}
 
 
 def _subtask_row(result: SubtaskResult) -> dict[str, Any]:
@@ -202,10 +192,6 @@ def plain(value: Any) -> Any:
         return {plain(str(name)): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
-    return _plain_scalar(value)
-
-
-def _plain_scalar(value: Any) -> Any:
     if isinstance(value, int):
         return int(value) if -(2**63) <= value < 2**64 else str(value)
     if isinstance(value, bytes | bytearray | memoryview):

@@ -134,7 +134,6 @@ def test_commands_that_run() -> None:
     assert CPP.run("/usr/bin/g++") == ("submission",)
     assert PYTHON.run("/usr/bin/python3.11") == ("/usr/bin/python3.11", "-I", "submission")
     assert (CPP.artifact_name, PYTHON.artifact_name) == ("submission", "submission")
-    assert (CPP.source_name, PYTHON.source_name) == ("submission.cpp", "submission.py")
 
 
 def test_threads_are_for_runtimes_that_need_them() -> None:

@@ -418,7 +418,6 @@ def test_bests_are_per_problem_in_the_order_of_names() -> None:
     bests = scoring.best_of_subtasks(made)
     assert [(name, best.points) for name, best in bests.items()] == [("o", 20), ("plain", 0.75), ("q", 50)]
     assert bests["plain"].max_points == 1
-    assert scoring.total(bests.values()) == 70.75
     assert list(scoring.best_submission(made)) == list(scoring.best_tokened_or_last(made, ())) == list(bests)
 
 
@@ -441,7 +440,6 @@ def test_bests_do_not_depend_on_the_order_of_finishing(
     chance.shuffle(shuffled)
     assert scoring.best_of_subtasks(made) == scoring.best_of_subtasks(shuffled)
     assert scoring.best_submission(made) == scoring.best_submission(shuffled)
-    assert scoring.counts(made) == scoring.counts(shuffled)
 
 
 @RELAXED
@@ -456,16 +454,3 @@ def test_no_submissions_no_bests() -> None:
     assert not scoring.best_of_subtasks([])
     assert not scoring.best_submission([])
     assert not scoring.best_tokened_or_last([], ())
-    assert scoring.total([]) == 0
-
-
-def test_counts() -> None:
-    asked = problem(subtask(tests="ab"), tests="ab")
-    full = scoring.submission_result(asked, submission("x"), results(a=1, b=1))
-    wrong = scoring.submission_result(asked, submission("y"), results(a=0))
-    broken = scoring.submission_result(asked, submission("z"), {}, compiles=False)
-    made = scoring.counts(iter([full, wrong, broken, plain("w", 1.0), plain("v", 0.5)]), unscored=2)
-    assert (made.scored, made.unscored, made.compiled, made.solved) == (5, 2, 4, 2)
-    assert list(made.submissions.items()) == [("CE", 1), ("WA", 1), ("PA", 1), ("AC", 2)]
-    assert list(made.subtasks.items()) == [("CE", 1), ("WA", 1), ("AC", 1)]
-    assert list(made.tests.items()) == [("CE", 2), ("WA", 1), ("PA", 1), ("AC", 3), ("SKIPPED", 1)]
