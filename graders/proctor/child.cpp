@@ -150,8 +150,9 @@ void drop_capabilities() {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("no_new_privs");
 }
 
-void reset_signals() {
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+// What goes on has arranged its signals already.
+void reset_signals(const Program& program) {
+  for (int number = 1; number < NSIG && !program.instead; ++number) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -175,7 +176,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 void execute(const room::Room& room, const Program& program) {
-  const std::vector<char*> argv = pointers(program.argv), own = pointers(program.env);
+  std::vector<std::string> words = program.argv;
+  if (program.told >= 0) words.push_back(std::to_string(program.told));
+  const std::vector<char*> argv = pointers(words), own = pointers(program.env);
   char* const* env = room.layers.on("environment") ? own.data() : environ;
   // Whoever wrote the program may still be closing it.
   for (int patience = 200; patience > 0; --patience) {
@@ -202,6 +205,12 @@ void confine(const room::Room& room, const Program& program, bool own_proc) {
   if (room.layers.on("privileges")) drop_capabilities();
   enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
   set_limits(room, program);
+}
+
+// Closes what a start would close.
+void go_on(const Program& program, int news) {
+  close(news);
+  program.instead(program);
 }
 
 void filter_calls(const room::Room& room, const Program& program) {
@@ -254,11 +263,12 @@ void become(const room::Room& room, const Program& program, int proc, int news) 
   try {
     confine(room, program, proc != room.proc.get());
     keep_descriptors(room, program, news);
-    reset_signals();
+    reset_signals(program);
+    if (program.instead) prctl(PR_SET_DUMPABLE, 1);  // as after a start: otherwise its supervisor may not measure it
     message.started_us = now_us();
     if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
     filter_calls(room, program);
-    execute(room, program);
+    program.instead ? go_on(program, news) : execute(room, program);
   } catch (const sys::Failure& failure) {
     // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
     const std::string text = message.started_us ? failure.text : std::string(sizeof message, '\0') + failure.text;

@@ -15,8 +15,7 @@ class Function : public Task {
     const sys::Fd result = files::memory("result"), error = files::memory("error");
     const sys::Fd returned = files::write_only(result), told = files::write_only(error);
     process::Program program = submission();
-    program.argv.push_back(std::to_string(returned.get()));
-    program.inherited.push_back(returned.get());
+    program.inherited.push_back(program.told = returned.get());
     const sys::Fd copied = hand_input(test.input, program);
     program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
     verdict::Verdict verdict;

@@ -21,6 +21,10 @@ Clock::Clock(size_t programs) : members_(programs) {
 
 Clock::~Clock() { munmap(page_, sizeof(Page)); }
 
+void Clock::stay_here() const {
+  if (madvise(page_, sizeof(Page), MADV_DONTFORK) != 0) sys::fail_errno("memory of a clock");
+}
+
 void Clock::started(size_t member, int64_t now, int64_t wall_us) {
   page_->all[member].wall_us = wall_us;
   page_->all[member].started_us = now;

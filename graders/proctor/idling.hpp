@@ -17,6 +17,9 @@ class Clock {
   Clock(const Clock&) = delete;
   ~Clock();
 
+  // A process that is forked from here on has none of it.
+  void stay_here() const;
+
   // Each member is told of by one supervisor. `wall_us`: how long it may idle; negative: for ever.
   void started(size_t member, int64_t now, int64_t wall_us);
   void ended(size_t member);

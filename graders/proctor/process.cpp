@@ -47,11 +47,16 @@ Running start(const room::Room& room, const Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
   sys::Fd reading(ends[0]), writing(ends[1]);
+  const pid_t supervisor = start_supervisor(room, program, writing.get());
+  return Running(supervisor, std::move(reading), room.layers.on("order"));
+}
+
+pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags) {
   const int namespaces = room.pid ? CLONE_NEWPID | CLONE_NEWNS : 0;
-  const long supervisor = syscall(SYS_clone, SIGCHLD | namespaces, nullptr, nullptr, nullptr, nullptr);
+  const long supervisor = syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr);
   if (supervisor < 0) sys::fail_errno("cannot start a process");
-  if (supervisor == 0) supervise(room, program, writing.get());
-  return Running(static_cast<pid_t>(supervisor), std::move(reading), room.layers.on("order"));
+  if (supervisor == 0) supervise(room, program, report);
+  return static_cast<pid_t>(supervisor);
 }
 
 }  // namespace process

@@ -33,6 +33,8 @@ struct Program {
   int file = -1;                       // started by descriptor; otherwise argv[0] is a path
   int input = -1, output = -1, error = -1;  // -1: /dev/null
   std::vector<int> inherited;          // further descriptors that it gets, under their own numbers
+  int told = -1;                       // one more of them, whose number is its last argument
+  void (*instead)(const Program&) = nullptr;  // what the confined process goes on with where nothing is to be started; never returns
   std::string folder;                  // its working folder, a path below the job's folder ("." is the job's folder itself); empty: none
   bool folder_writable = false;
   std::vector<std::string> writable;   // files and folders in it that may be written although the folder may not
@@ -81,6 +83,9 @@ class Running {
 };
 
 Running start(const room::Room& room, const Program& program);
+
+// The pid of a supervisor that tells the outcome to `report`. With CLONE_PARENT among the flags it is the child of our own parent.
+pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags = 0);
 
 inline Outcome run(const room::Room& room, const Program& program) { return start(room, program).wait(); }
 
