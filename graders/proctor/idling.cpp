@@ -47,7 +47,14 @@ int64_t Clock::elapsed_us(int64_t now) const {
   return std::max<int64_t>(0, now - last);
 }
 
+std::optional<int64_t> Clock::rested_us(size_t member, int64_t since) const {
+  const Member& told = page_->all[member];
+  const int64_t at = told.told_us;  // first: what it did by then is in the other number, or more
+  return at < since ? std::nullopt : std::optional(at - told.busy_us);
+}
+
 bool Clock::matters(int64_t now) const {
+  if (page_->asked) return true;
   const int64_t elapsed = elapsed_us(now);
   for (size_t i = 0; i < members_; ++i)
     if (page_->all[i].wall_us >= 0 && elapsed + near_us > page_->all[i].wall_us) return true;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace idling {
 
@@ -33,6 +34,12 @@ class Clock {
   // Whether one of them may soon have idled for as long as it may: from here on everybody has to tell.
   bool matters(int64_t now) const;
 
+  // Everybody has to tell from here on.
+  void ask() { page_->asked = true; }
+
+  // By what a member has told since then: how long it has done nothing, counted from any time; nothing where it has not told.
+  std::optional<int64_t> rested_us(size_t member, int64_t since) const;
+
   // How long nobody did anything, by what all of them have told up to now; never too long.
   int64_t idle_us(size_t member, int64_t now) const;
 
@@ -43,6 +50,7 @@ class Clock {
   };
   struct Page {
     Member all[most_members];
+    std::atomic<bool> asked;
   };
 
   Page* page_;

@@ -2,12 +2,14 @@
 #include <csignal>
 #include <poll.h>
 
+#include "child.hpp"
 #include "pipes.hpp"
 #include "together.hpp"
 
 namespace task {
 namespace {
 
+constexpr size_t interactors_place = 1;  // on the clock of a test
 
 class Interactive : public Task {
  public:
@@ -27,7 +29,7 @@ class Interactive : public Task {
     // decided by then, it has decided by itself.
     to_user.write.reset(), from_user.read.reset();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
-    const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || has_ended(interactor));
+    const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || ends_by_itself(interactor, clock));
     from_user.close();
     // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has judged.
     const bool blamed = room_.layers.on("blame");
@@ -57,7 +59,7 @@ class Interactive : public Task {
     program.output = output;
     program.error = told;
     program.clock = &clock;
-    program.member = 1;
+    program.member = interactors_place;
     return process::start(room_, program);
   }
 
@@ -72,10 +74,21 @@ class Interactive : public Task {
     return {process::start(room_, program), std::move(error)};
   }
 
-  static bool has_ended(const process::Running& interactor) {
-    constexpr int grace_ms = 50;  // for its supervisor to say so
-    pollfd report = {interactor.report(), POLLIN, 0};
-    return poll(&report, 1, grace_ms) == 1;
+  // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what is missing;
+  // on a busy machine that takes as long as it takes.
+  static bool ends_by_itself(const process::Running& interactor, idling::Clock& clock) {
+    constexpr int look_ms = 10;
+    constexpr int64_t silence_us = 50 * 1000;
+    const int64_t asked = process::now_us();
+    std::optional<int64_t> before;
+    clock.ask();
+    for (;;) {
+      pollfd report = {interactor.report(), POLLIN, 0};
+      if (poll(&report, 1, look_ms) == 1) return true;
+      const std::optional<int64_t> rested = clock.rested_us(interactors_place, asked);
+      if (!before) before = rested;
+      if (rested && *rested - *before > silence_us) return false;
+    }
   }
 
   // An interactor that was not content and ended first has decided: what the submission did without a partner does not count.

@@ -10,10 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ioi_eval import load_problems
+from ioi_eval.rules.expectations import of_packages
 from ioi_eval.store.folder import read_failures, read_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
@@ -48,9 +51,8 @@ def worker() -> Iterator[str]:
             process.terminate()
 
 
-def judge(source: Path, engine: str, out: Path, problems: list[str]) -> tuple[int, str, float]:
+def judge(source: Path, engine: str, out: Path, chosen: list[str]) -> tuple[int, str, float]:
     """A run with nothing built beforehand: exit code, last words, seconds."""
-    chosen = [word for name in problems for word in ("--problem", name)]
     command = [*CLI, "validate", str(source), "--out", str(out), "--engine", engine, *chosen]
     started = time.monotonic()
     done = subprocess.run(
@@ -87,47 +89,86 @@ def compare(quiet: Path, loaded: Path) -> list[str]:
     return found
 
 
-def measure(source: Path, engine: str, folder: Path, given: argparse.Namespace) -> bool:
-    """A line of the table; whether all is as it should be."""
-    quiet, loaded = folder / "quiet", folder / "loaded"
-    folder.mkdir()
-    code, words, calm = judge(source, engine, quiet, given.problem)
-    if code == 2:
-        print(f"| {source.name} | {engine} | refused | | | |\n\n{words}\n", flush=True)
-        return not (quiet / "results.jsonl").exists()
-    with crowd(given.busy):
-        loaded_code, words, busy = judge(source, engine, loaded, given.problem)
-    differences = compare(quiet, loaded)
-    counted = f"{len(rows_of(quiet))} | {len(differences)}"
-    print(f"| {source.name} | {engine} | {counted} | {calm:.0f} s | {busy:.0f} s |", flush=True)
-    for difference in differences:
-        print(f"    {difference}", flush=True)
-    if loaded_code != code:
-        print(f"    exit code {loaded_code}, on a quiet machine {code}: {words}", flush=True)
-    return not differences and loaded_code == code == 0
+class Comparison:
+    """Some sources on one engine, on a quiet machine and on a busy one."""
+
+    def __init__(self, name: str, engine: str, sources: Sequence[Path], given: argparse.Namespace) -> None:
+        self._name, self._engine, self._folder = name, engine, given.folder / name
+        self._sources, self._given = sources, given
+        self._calm: dict[Path, tuple[int, float]] = {}
+        self.right = True
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def quiet(self) -> None:
+        """What it is compared with. A server that refuses is told of at once, and judges nothing."""
+        for source in self._sources:
+            code, words, seconds = self._judge(source, "quiet")
+            if code == 2:
+                print(f"| {source.name} | {self._name} | refused | | | |\n\n{words}\n", flush=True)
+                self.right = self.right and not (self._out(source, "quiet") / "results.jsonl").exists()
+            else:
+                self._calm[source] = code, seconds
+
+    def busy(self) -> None:
+        """A line of the table for each source."""
+        for source, (code, calm) in self._calm.items():
+            quiet, loaded = self._out(source, "quiet"), self._out(source, "busy")
+            busy_code, words, seconds = self._judge(source, "busy")
+            told = compare(quiet, loaded)
+            counted = f"{len(rows_of(quiet))} | {len(told)}"
+            line = f"| {source.name} | {self._name} | {counted} | {calm:.0f} s | {seconds:.0f} s |"
+            if not busy_code == code == 0:
+                told.append(f"exit code {busy_code}, on a quiet machine {code}: {words}")
+            print("\n    ".join([line, *told]), flush=True)
+            self.right = self.right and not told
+
+    def _out(self, source: Path, which: str) -> Path:
+        return self._folder / f"{source.stem}-{which}"
+
+    def _judge(self, source: Path, which: str) -> tuple[int, str, float]:
+        return judge(source, self._engine, self._out(source, which), sample(source, self._given))
+
+
+def sample(source: Path, given: argparse.Namespace) -> list[str]:
+    """Arguments for the solutions of a source that are judged: all, or one in so many."""
+    if given.every == 1:
+        return [word for name in given.problem for word in ("--problem", name)]
+    problems = load_problems(source, only=set(given.problem))
+    keys = [case.key for case in of_packages(problems)[1]]
+    return [word for key in keys[:: given.every] for word in ("--only", key)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--busy", type=int, default=40, help="processes that share the cores")
     parser.add_argument("--packages", type=Path, help="a folder of further packages, each judged by itself")
-    parser.add_argument("--server", action="append", default=[], help="a Piston's address; may be repeated")
+    parser.add_argument(
+        "--server", action="append", default=[], metavar="NAME=URL", help="a Piston; may be repeated"
+    )
     parser.add_argument("--only-servers", action="store_true", help="not the embedded engine and a worker")
     parser.add_argument("--problem", action="append", default=[], help="only this one of the examples")
+    parser.add_argument(
+        "--every", type=int, default=1, metavar="N", help="only every Nth solution of a source"
+    )
+    parser.add_argument("--folder", type=Path, help="where runs stay: called again, it goes on there")
     given = parser.parse_args()
     sources = [EXAMPLES, *(sorted(given.packages.iterdir()) if given.packages else ())]
     print(
         f"| {given.busy} busy | engine | rows | differ | quiet | busy |\n|---|---|--:|--:|--:|--:|",
         flush=True,
     )
-    right = True
     with tempfile.TemporaryDirectory(prefix="ioi-eval-load-") as place, contextlib.ExitStack() as held:
-        own = [] if given.only_servers else ["embedded", held.enter_context(worker())]
-        for number, engine in enumerate([*own, *given.server]):
-            for source in sources:
-                folder = Path(place) / f"{number}-{source.stem}"
-                right = measure(source, engine, folder, given) and right
-    return 0 if right else 1
+        given.folder = given.folder or Path(place)
+        engines = [one.split("=", 1) for one in given.server]
+        if not given.only_servers:
+            engines += [["embedded", "embedded"], ["worker", held.enter_context(worker())]]
+        compared = [Comparison(name, engine, sources, given) for name, engine in engines]
+        for each in compared:
+            each.quiet()
+        # All of them at once: what one waits for, the others use.
+        with crowd(given.busy), ThreadPoolExecutor(len(compared)) as pool:
+            list(pool.map(Comparison.busy, compared))
+    return 0 if all(each.right for each in compared) else 1
 
 
 if __name__ == "__main__":

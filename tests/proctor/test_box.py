@@ -49,13 +49,16 @@ def test_cpu_time_of_all_processes(bench: Bench) -> None:
 
 
 def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -> None:
-    boxed = bench.box("python3 -c 'bytearray(500 << 20)'; echo after $?", limits={"memory": 200 << 20})
+    boxed = bench.box(
+        "python3 -c 'import time; held = bytearray(500 << 20); time.sleep(60)'; echo after $?",
+        limits={"memory": 200 << 20},
+    )
     assert boxed.stdout == "after 137\n"
 
 
 @pytest.mark.parametrize(
     "one_more",
-    ["os.fork() or (time.sleep(5), os._exit(0))", "threading.Thread(target=time.sleep, args=(1,)).start()"],
+    ["os.fork() or (time.sleep(60), os._exit(0))", "threading.Thread(target=time.sleep, args=(60,)).start()"],
     ids=["processes", "threads"],
 )
 def test_there_are_never_more_than_allowed(bench: Bench, one_more: str) -> None:
@@ -69,8 +72,8 @@ try:
         count += 1
 except (OSError, RuntimeError):
     print(count, flush=True)
-time.sleep(0.5)
-os._exit(0)"
+    os._exit(0)
+time.sleep(60)"
 """
     boxed = bench.box(started, limits={"processes": 20})
     if "namespaces" in bench.layers:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from crowd import crowd, one_processor
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
@@ -104,6 +105,33 @@ def test_an_interactor_that_computes_is_no_idling_of_the_submission(bench: Bench
     assert (line.end, line.score) == ("ok", 1), line
 
 
+# It hears one word, and is content with it or not.
+JUDGING = HEAD + 'int main() { int x = 0; scanf("%%d", &x); %s return x != 42; }'
+ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
+
+
+def fail_with(bench: Bench, interactor: str) -> Line:
+    """Of a submission that says the wrong word and dies."""
+    wrong = HEAD + 'int main() { puts("41"); fflush(stdout); abort(); }'
+    with one_processor(), crowd(6):
+        return bench.one(
+            wrong, answer=None, task_type="Interactive", limits=SHORT, manager=ASKED,
+            manager_source=JUDGING % interactor,
+        )  # fmt: skip
+
+
+def test_an_interactor_that_heard_enough_has_decided(bench: Bench) -> None:
+    """However long that takes it: it cannot know what became of the submission in the meantime."""
+    line = fail_with(bench, BURN)
+    assert (line.end, line.score, line.failure) == ("ok", 0, None), line
+
+
+@pytest.mark.parametrize("first", ["", BURN], ids=["at once", "when it has computed"])
+def test_an_interactor_that_waits_for_more_has_not_decided(bench: Bench, first: str) -> None:
+    line = fail_with(bench, first + " getchar(); while (getchar() != EOF);")
+    assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
+
+
 @pytest.mark.parametrize("busy", [0, 6])
 def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
     with one_processor(), crowd(busy):
@@ -159,8 +187,8 @@ STALLING = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=2000)
 
 
 def test_at_the_hard_stop_a_test_runs_once_more(bench: Bench) -> None:
-    source = LATE % (time.monotonic() + 4)
-    line = bench.one(source, answer="1", limits=STALLING)
+    limits = msgspec.structs.replace(STALLING, hard_ms=4000)
+    line = bench.one(LATE % (time.monotonic() + 6), answer="1", limits=limits)
     assert (line.end, line.score) == ("ok", 1), line
 
 
@@ -179,7 +207,7 @@ def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Be
 def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 500, "hard_ms": 600_000}
     with one_processor(), crowd(6):
-        boxed = bench.box("for i in 1 2 3 4 5 6 7 8 9; do /bin/sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
+        boxed = bench.box("for i in 1 2 3 4 5 6 7 8 9; do /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
     assert (boxed.report["killed"], boxed.report["code"]) == ("", 0)
     assert boxed.report["wall_us"] > 500_000
 
