@@ -23,9 +23,11 @@ from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
+from ioi_eval.rules.expectations import with_time_factor
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.runs.events import Event, OnEvent, ReferencesStarted
 from ioi_eval.runs.runner import Judging, run
+from ioi_eval.runs.timing import Timing
 from ioi_eval.runs.work import RunOptions, judging
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
@@ -109,20 +111,35 @@ async def judge_references(
     most: int,
     workers: int | Callable[[], int],
     fresh: bool = False,
+    timing: Timing | None = None,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> References:
     """Judges at most `most` solutions of each problem, given by label, that are called right.
 
-    What became of one is remembered in `store` for as long as its problem stays as it is; `fresh` judges it
-    again.
+    What became of one is remembered in `store` for as long as its problem and the timing stay as they are;
+    `fresh` judges it again.
     """
+    timing = timing or Timing()
+
+    async def limited(problem: Problem) -> Problem:
+        return with_time_factor(problem, timing.factor)
+
     asked = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
     submissions = {one.key: one for ask in asked for one in ask.submissions()}
-    memory = _Memory(store, _keys(submissions.values(), fingerprint(problems)), fresh=fresh)
+    memory = _Memory(store, _keys(submissions.values(), fingerprint(problems), timing), fresh=fresh)
     if submissions.keys() - memory.done:
         wanted = list(submissions.values())
-        await run(judge, problems, wanted, memory, workers=workers, prepare=prepare, on_event=on_event)
+        await run(
+            judge,
+            problems,
+            wanted,
+            memory,
+            workers=workers,
+            prepare=prepare,
+            limited=limited,
+            on_event=on_event,
+        )
     return References(most=most, problems=tuple(ask.outcome(memory) for ask in asked))
 
 
@@ -175,6 +192,7 @@ async def check_references(
             most=asked.most,
             workers=workers,
             fresh=options.fresh,
+            timing=options.timing,
             prepare=scorer.prepare,
             on_event=tell,
         )
@@ -262,13 +280,16 @@ def reliability(references: Iterable[Reference]) -> Reliability:
 # --- what is known -----------------------------------------------------------------------------------
 
 
-def _keys(submissions: Iterable[Submission], fingerprints: Mapping[str, str]) -> dict[str, str]:
+def _keys(
+    submissions: Iterable[Submission], fingerprints: Mapping[str, str], timing: Timing
+) -> dict[str, str]:
     """Where in the store it is remembered what became of each submission."""
-    return {one.key: _place(one, fingerprints[one.problem_id]) for one in submissions}
+    return {one.key: _place(one, fingerprints[one.problem_id], timing) for one in submissions}
 
 
-def _place(submission: Submission, problem: str) -> str:
+def _place(submission: Submission, problem: str, timing: Timing) -> str:
     made_of = ["reference", _VERSION, version("ioi-eval"), problem, submission.language, submission.code]
+    made_of += sorted(timing.matter.items())
     return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
 
 

@@ -24,6 +24,7 @@ from ioi_eval.runs.references import (
     write_references,
 )
 from ioi_eval.runs.runner import Judging
+from ioi_eval.runs.timing import Timing
 
 pytestmark = pytest.mark.once
 
@@ -37,20 +38,35 @@ class Counting:
     def __init__(self, judge: Judging, failing: Sequence[str] = ()) -> None:
         self._judge, self._failing = judge, failing
         self.codes: list[str | None] = []
+        self.limits: list[float | None] = []
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         self.codes.append(submission.code)
+        self.limits.append(problem.limits.cpu_time)
         if submission.code in self._failing:
             raise JudgeFailure("no power")
         return await self._judge.judge(problem, submission)
 
 
 async def judged(
-    judge: Judging, problems: Loaded, folder: Path, *, most: int = 3, fresh: bool = False
+    judge: Judging,
+    problems: Loaded,
+    folder: Path,
+    *,
+    most: int = 3,
+    fresh: bool = False,
+    timing: Timing | None = None,
 ) -> dict[str, ProblemReferences]:
     store = Store(folder / "references")
     found = await judge_references(
-        judge, problems, problems.references, store=store, most=most, workers=2, fresh=fresh
+        judge,
+        problems,
+        problems.references,
+        store=store,
+        most=most,
+        workers=2,
+        fresh=fresh,
+        timing=timing,
     )
     assert found.most == most
     return {one.problem: one for one in found.problems}
@@ -100,6 +116,15 @@ async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None
     assert (first["apps_0"].others, more["apps_0"].others) == (1, 0)
     assert await judged(judge, problems, tmp_path, most=1, fresh=True) == first
     assert len(judge.codes) == 5
+
+
+async def test_a_time_factor_is_theirs_too(scorer: Scorer, tmp_path: Path) -> None:
+    """What was found with another one says nothing."""
+    problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
+    for factor in (1.0, 2.5, 2.5):
+        await judged(judge, problems, tmp_path, timing=Timing(factor=factor))
+    once, more = judge.limits
+    assert once is not None and more == 2.5 * once
 
 
 async def test_a_problem_that_changed_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
