@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from crowd import crowd
+from crowd import crowd, one_processor
 from lent import judge_on
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
-from ioi_eval.models import Problem, Solution, Submission, Verdict
+from ioi_eval.classic import run_classic
+from ioi_eval.models import Blob, Limits, Problem, Solution, Submission, Test, Verdict
 from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
@@ -52,3 +53,22 @@ async def test_verdicts_are_those_of_a_quiet_machine(
     assert len(quiet) == 3 and any(points for points, _ in quiet)
     with crowd(20):
         assert await rows(engine, store, problems) == quiet
+
+
+# Of its 0.6 s of CPU time it gets a tenth of each second.
+BURNS = "#include <ctime>\nint main() { while (clock() < 0.6 * CLOCKS_PER_SEC) {} }\n"
+SLEEPS = "#include <unistd.h>\nint main() { for (;;) sleep(9); }\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [(BURNS, Verdict.AC), (SLEEPS, Verdict.TLE)], ids=["computes", "sleeps"]
+)
+async def test_the_script_of_classic_jobs_tells_idling_from_waiting(
+    engine: EmbeddedEngine, code: str, status: Verdict
+) -> None:
+    test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
+    problem = Problem(id="busy", limits=Limits.contest(1.0, 256 << 20), tests=(test,))
+    own = Submission(key="1", problem_id=problem.id, code=code)
+    with one_processor(), crowd(9):
+        result = await run_classic(engine, problem, test, own, runtime="ioi_eval")
+    assert result.status is status, result
