@@ -10,6 +10,7 @@ import msgspec
 from ioi_eval.engines import Engine
 from ioi_eval.engines.values import Answers, Batch, Built, Program, Rejected
 from ioi_eval.judge.classic.job import is_classic, judge_one_by_one
+from ioi_eval.judge.grading import grades
 from ioi_eval.judge.programs import Artifacts, Compiled, checker_name, is_empty, program, runs_code
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find
@@ -47,12 +48,15 @@ class Judge:
         if is_classic(self._options, await self._engine.profile()):
             return await judge_one_by_one(self._engine, problem, submission, self._options)
         ours = await self._artifacts.of_problem(problem)
+        told: dict[str, Any]
         if not runs_code(problem, submission):
             taking_part = program(problem, submission, None, ours, options=self._options)
             results, confinement = await self._run(problem, taking_part, _without_program(problem))
-            return submission_result(problem, submission, results, checker=checker, confinement=confinement)
+            graded = await grades(self._engine, problem, results, ours, self._options)
+            told = {"checker": checker, "confinement": confinement, "graded": graded}
+            return submission_result(problem, submission, results, **told)
         built = await self._artifacts.submission(problem, submission)
-        told: dict[str, Any] = {"compile_output": built.log, "compiler": built.compiler, "checker": checker}
+        told = {"compile_output": built.log, "compiler": built.compiler, "checker": checker}
         if isinstance(built, Rejected):
             confinement = _with_build({}, built)
             return submission_result(problem, submission, {}, compiles=False, confinement=confinement, **told)
@@ -60,8 +64,9 @@ class Judge:
         limited = msgspec.structs.replace(problem, limits=compiled.language.limits(problem.limits))
         taking_part = program(limited, submission, compiled, ours, options=self._options)
         results, confinement = await self._run(limited, taking_part, {})
+        graded = await grades(self._engine, limited, results, ours, self._options)
         confinement = _with_build(confinement, built)
-        return submission_result(limited, submission, results, confinement=confinement, **told)
+        return submission_result(limited, submission, results, confinement=confinement, graded=graded, **told)
 
     async def _run(
         self, problem: Problem, taking_part: Program, known: Mapping[str, TestResult]

@@ -12,7 +12,7 @@ import msgspec
 from ioi_eval.engines import Engine
 from ioi_eval.engines.transport.jobs import toolchain
 from ioi_eval.engines.values import Built, Program, Rejected
-from ioi_eval.judge.recipes import CHECKER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
+from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
 from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import BuildLimits, CheckerLimits, JudgeOptions, ManagerLimits
@@ -81,6 +81,7 @@ def _archive(members: Mapping[str, Blob]) -> Blob:
 
 
 _MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # somebody answers the submission
+_BROKEN = {CHECKER: CheckerBroken, MANAGER: ManagerBroken}
 _WRITE_IT_IN = "Write it in C++ or Python"
 
 
@@ -97,6 +98,7 @@ class ProblemPrograms(Value):
     proctor: Blob
     checker: Trusted | None
     manager: Trusted | None
+    grader: Trusted | None = None
 
 
 class Artifacts:
@@ -117,6 +119,7 @@ class Artifacts:
             proctor=await self.proctor(),
             checker=await self.checker(problem),
             manager=await self.manager(problem),
+            grader=None if problem.grader is None else await self._trusted(problem, problem.grader, GRADER),
         )
 
     async def proctor(self) -> Blob:
@@ -176,7 +179,7 @@ class Artifacts:
 
 def _broken(problem: Problem, program: Checker | Manager, kind: str, built: Rejected) -> ProgramBroken:
     first = next((line for line in built.log.splitlines() if "error" in line), built.log[:300])
-    broken = CheckerBroken if kind == CHECKER else ManagerBroken
+    broken = _BROKEN.get(kind, ProgramBroken)
     return broken(
         f"the {kind} {program.sources[0].name} does not compile: {first}",
         where=problem.source or problem.id,

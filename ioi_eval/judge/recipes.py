@@ -24,7 +24,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.store.resources import proctor_arguments
 
-CHECKER, MANAGER, PROCTOR = "checker", "manager", "proctor"
+CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _PROGRAM = ".out"  # packages have a folder called checker
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")

@@ -185,6 +185,8 @@ class Grading(Value):
     accept_score: float = 1.0  # what a test of this group is worth
     reject_score: float = 0.0
     rejected_earns: bool = True  # whether its points count where it is not accepted
+    flags: tuple[str, ...] | None = None  # of the problem's own grader; None: the default one grades
+    full: float = 0.0  # the most points that the problem's own grader gives
 
 
 class Subtask(Value):
@@ -223,6 +225,7 @@ class Problem(Value):
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
     checker: Checker = Checker()
     manager: Manager | None = None
+    grader: Checker | None = None  # the program that grades groups, where one is not graded by default
     tests: tuple[Test, ...] = ()
     subtasks: tuple[Subtask, ...] = ()  # empty: every test counts, no subtasks
     score_precision: int = 2

@@ -21,10 +21,11 @@ from ioi_eval.problems.kattis_files import (
     Program,
     groups_of,
     read_data,
+    read_grader,
     read_solutions,
     read_validator,
 )
-from ioi_eval.problems.kattis_scoring import Scoring, read_acceptance, read_scoring
+from ioi_eval.problems.kattis_scoring import Scoring, is_custom, read_acceptance, read_scoring
 from ioi_eval.problems.package import Package, files_below, is_plain, read_with
 
 FORMAT = "Kattis"
@@ -81,6 +82,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         time_from_solutions=None if time is not None else _multiplier(header, faults),
         checker=_checker(header, validation, flags, program, scores.full),
         manager=_manager(validation, program, scores.full),
+        grader=_grader(folder, data, faults),
         tests=tuple(_tests(data, scores)),
         subtasks=scores.subtasks,
         solutions=read_solutions(folder, scores.secret, faults),
@@ -235,6 +237,14 @@ def _manager(validation: Validation, program: Program | None, full: float) -> Ma
     if not validation.interactive or program is None:
         return None
     return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language, full=full)
+
+
+def _grader(folder: Path, data: Group, faults: Faults) -> Checker | None:
+    """The package's own, where a group asks for it."""
+    program = read_grader(folder, faults) if any(map(is_custom, groups_of(data))) else None
+    if program is None:
+        return None
+    return Checker(kind=CheckerKind.ICPC, sources=program.sources, language=program.language)
 
 
 def _default_checker(header: Fields, flags: tuple[str, ...]) -> Checker:

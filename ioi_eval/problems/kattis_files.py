@@ -12,8 +12,8 @@ from ioi_eval.model.values import Blob, NamedBlob, Solution, Test
 from ioi_eval.problems.fields import Faults, Fields, read_mapping
 from ioi_eval.problems.package import language_of, named, source_text, test_of, visible
 
-_VALIDATORS = "output_validators"
-_VALIDATOR = ("validate", "validator", "output_validator", "interactor", "main")
+_VALIDATORS, _GRADERS = "output_validators", "graders"
+_MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
 _SCRIPTS = frozenset({"build", "run"})
 
 
@@ -23,12 +23,19 @@ class Program(NamedTuple):
 
 
 def read_validator(folder: Path, faults: Faults) -> Program | None:
-    """The one program in output_validators/."""
-    entries = visible((folder / _VALIDATORS).glob("*"))
+    return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
+
+
+def read_grader(folder: Path, faults: Faults) -> Program | None:
+    return _only_program(folder, _GRADERS, "A custom grading needs exactly one grader", faults)
+
+
+def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Program | None:
+    entries = visible((folder / place).glob("*"))
     programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
     if len(programs) != 1:
         found = "no program" if not programs else f"{len(programs)} programs"
-        faults.add(f"{found} in it", _VALIDATORS, remedy="A custom validation needs exactly one validator")
+        faults.add(f"{found} in it", place, remedy=remedy)
         return None
     path = programs[0]
     files = [file for file in visible(path.rglob("*")) if file.is_file()] if path.is_dir() else entries
@@ -42,9 +49,8 @@ def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults)
         return None
     main = program if program.is_file() else _main_source(program, files)
     if main is None:
-        faults.add(
-            "which of its sources has the main function is not clear", place, remedy="Call it validate"
-        )
+        name = "grade" if place.startswith(_GRADERS) else "validate"
+        faults.add("which of its sources has the main function is not clear", place, remedy=f"Call it {name}")
         return None
     ordered = [main, *(file for file in files if file != main)]
     names = [file.relative_to(folder).as_posix() for file in ordered]
@@ -57,7 +63,7 @@ def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
     if len(sources) == 1:
         return sources[0]
     by_stem = {file.stem: file for file in reversed(sources)}
-    return next((by_stem[stem] for stem in (*_VALIDATOR, program.name) if stem in by_stem), None)
+    return next((by_stem[stem] for stem in (*_MAINS, program.name) if stem in by_stem), None)
 
 
 SETTINGS = "testdata.yaml"

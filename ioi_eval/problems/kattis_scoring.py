@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from ioi_eval.model.values import Acceptance, Grading, Points, ScoreType, Subtask, Value
-from ioi_eval.problems.fields import Faults, Fields
+from ioi_eval.problems.fields import Faults, Fields, shown
 from ioi_eval.problems.kattis_files import SAMPLE, SECRET, Group
 from ioi_eval.rules.grading import most, tests_of
 
@@ -25,6 +25,7 @@ _FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
 # Whether judging goes on behind a part that is not accepted; the last three once stood in problem.yaml.
 _STOPS = {"break": True, "continue": False, "first_error": True, "worst_error": False, "grade": False}
 _NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"
+_CUSTOM = "custom"
 _WHOLE = "all"  # the subtask of a problem that is judged as a whole
 
 
@@ -76,23 +77,27 @@ class _Reader:
         self._ignores_sample = False
         self.full: dict[str, float] = {}  # what each test is worth by its validator's score
 
-    def node(self, group: Group) -> _Node:
+    def node(self, group: Group, above: bool = False) -> _Node:
+        """`above`: whether the package's own grader grades a group around this one."""
         self._check(group)
+        own = is_custom(group)
         if not group.name:
-            self._ignores_sample = _IGNORE_SAMPLE in group.grader_flags
-        inner = {part.name: self.node(part) for part in group.inner}
+            self._ignores_sample = not own and _IGNORE_SAMPLE in group.grader_flags
+        inner = {part.name: self.node(part, above or own) for part in group.inner}
         parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
-        points, acceptance = _modes(group)
+        points, acceptance = _modes(() if own else group.grader_flags)
         scored = self._scoring and bool(group.tests)
         grading = Grading(
             parts=tuple(parts),
             points=points,
             acceptance=acceptance,
-            any_accepted=_ANY_ACCEPTED in group.grader_flags,
+            any_accepted=not own and _ANY_ACCEPTED in group.grader_flags,
             last_counts=not group.name and self._ignores_sample,
             stops=_stops(group),
             accept_score=self._accept_score(group, points) if scored else 1.0,
             reject_score=_number(group.fields, "reject_score", 0.0) if scored else 0.0,
+            flags=group.grader_flags if own else None,
+            full=self._highest(group) if own and self._scoring and not above else 0.0,
         )
         if self._scoring and _may_exceed(grading):
             words = f"{points.value} of unequal parts, where judging stops at one that is rejected"
@@ -100,9 +105,11 @@ class _Reader:
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
 
     def _check(self, group: Group) -> None:
-        if group.own.intersection(["grading"]) and group.fields.values["grading"] not in ("default", None):
-            words = "a grader of the package's own judges this group"
-            group.fields.fault("grading", words, "Only the default grader is followed: set it to default")
+        said = group.fields.values.get("grading") or "default"
+        if said not in ("default", _CUSTOM) and (not group.name or "grading" in group.own):
+            group.fields.fault("grading", f"{shown(said)} is not understood", "Expected default or custom")
+        if is_custom(group):  # its flags are not the default grader's
+            return
         for flag in dict.fromkeys(group.grader_flags):
             if flag not in _FLAGS and "grader_flags" in group.own:
                 self._faults.note(f"{flag!r} is no flag of the default grader", group.fields.file)
@@ -126,11 +133,15 @@ class _Reader:
         return highest
 
 
-def _modes(group: Group) -> tuple[Points, Acceptance]:
+def is_custom(group: Group) -> bool:
+    """Whether the package's own grader grades a group."""
+    return group.fields.values.get("grading") == _CUSTOM
+
+
+def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
     """Of several that exclude each other the last one holds."""
-    flags = group.grader_flags[::-1]
-    points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
-    words = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
+    points = next((_POINTS[flag] for flag in flags[::-1] if flag in _POINTS), Points.SUM)
+    words = (_ACCEPTANCES[flag] for flag in flags[::-1] if flag in _ACCEPTANCES)
     return points, next(words, Acceptance.WORST_ERROR)
 
 
@@ -140,14 +151,15 @@ def _is_sample(group: Group) -> bool:
 
 def _stops(group: Group) -> bool:
     said = group.fields.values.get("on_reject") or "break"
-    if said not in _STOPS and (not group.name or "on_reject" in group.own):
-        group.fields.fault("on_reject", f"{str(said)[:40]!r} is not understood", "Expected break or continue")
-    return _STOPS.get(str(said), True)
+    if (not isinstance(said, str) or said not in _STOPS) and (not group.name or "on_reject" in group.own):
+        group.fields.fault("on_reject", f"{shown(said)} is not understood", "Expected break or continue")
+    return _STOPS.get(said, True) if isinstance(said, str) else True
 
 
 def _range_end(group: Group) -> float | None:
     """Of its own file; secret/ without groups may have it from the whole."""
-    if "range" not in group.own and not (group.name == SECRET and not group.inner):
+    alone = group.name == SECRET and not group.inner
+    if "range" not in group.own and group.name and not alone:
         return None
     said = group.fields.values.get("range")
     pair = rf"\s*{_NUMBER}\s+({_NUMBER})\s*"
@@ -221,7 +233,9 @@ def _subtask(
 
 def _adds_up(group: Grading, *, earns: bool) -> bool:
     """Whether a group's points are those of its parts, added up. `earns`: also where it is rejected."""
-    if group.points is not Points.SUM or group.last_counts or not _judges_all(group):
+    if group.points is not Points.SUM or group.last_counts or group.flags is not None:
+        return False
+    if not _judges_all(group):
         return False
     accepted = group.acceptance is Acceptance.ALWAYS
     some = group.any_accepted and all(_nothing_unless_accepted(group, part) for part in group.parts)
@@ -240,6 +254,8 @@ def _nothing_unless_accepted(group: Grading, part: str | Grading) -> bool:
     """Whether a part that is rejected has no points."""
     if not isinstance(part, Grading):
         return group.reject_score == 0
+    if part.flags is not None:
+        return False
     inner = all(_nothing_unless_accepted(part, one) for one in part.parts)
     if _never_rejected(part):
         return True
@@ -257,7 +273,13 @@ def _is_least(group: Grading) -> bool:
     """The least of its parts, so that one test that is rejected leaves nothing, whatever the verdicts."""
     inner = (part for part in group.parts if isinstance(part, Grading))
     least = group.points is Points.LEAST or len(group.parts) == 1
-    return least and group.reject_score == 0 and not group.last_counts and all(map(_is_least, inner))
+    return (
+        group.flags is None
+        and least
+        and group.reject_score == 0
+        and not group.last_counts
+        and all(map(_is_least, inner))
+    )
 
 
 def _worths(group: Grading) -> set[float]:
@@ -268,7 +290,11 @@ def _worths(group: Grading) -> set[float]:
 def _is_strict(group: Grading) -> bool:
     """Rejected with any of its tests."""
     strict = group.acceptance is not Acceptance.ALWAYS and not group.any_accepted and not group.last_counts
-    return strict and all(_is_strict(part) for part in group.parts if isinstance(part, Grading))
+    return (
+        group.flags is None
+        and strict
+        and all(_is_strict(part) for part in group.parts if isinstance(part, Grading))
+    )
 
 
 def _no_consolation(group: Grading) -> bool:
@@ -282,7 +308,14 @@ def _is_sum(group: Grading) -> bool:
     tests_only = all(isinstance(part, str) for part in group.parts)
     adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
     earns = group.rejected_earns or _never_rejected(group) or group.any_accepted or len(group.parts) == 1
-    return tests_only and adds and earns and group.reject_score == 0 and _judges_all(group)
+    return (
+        group.flags is None
+        and tests_only
+        and adds
+        and earns
+        and group.reject_score == 0
+        and _judges_all(group)
+    )
 
 
 def _may_exceed(group: Grading) -> bool:

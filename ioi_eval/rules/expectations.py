@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -34,7 +35,7 @@ from ioi_eval.model.values import (
     Value,
     Verdict,
 )
-from ioi_eval.rules.grading import grade
+from ioi_eval.rules.grading import Ungraded, grade
 
 _ACCEPTED_GROUP = "ac"
 _RIGHT = frozenset({"correct", "model_solution", "accepted"})
@@ -111,7 +112,8 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
         and expectation.word.strip().lower() == _ACCEPTED_GROUP
         and Verdict.CE not in statuses
     ):
-        return grade(expectation.grading, results).accepted
+        with suppress(Ungraded):  # what the problem's own grader said is not kept: the tests say enough
+            return grade(expectation.grading, results).accepted
     return agrees(expectation.word, score, statuses)
 
 

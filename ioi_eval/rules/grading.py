@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -16,6 +17,17 @@ _TOLERANCE = 1e-9  # what adding binary fractions leaves
 
 # Worst first, as the format has it: another order than that of the contest system.
 _WORST = (Verdict.CE, Verdict.RE, Verdict.MLE, Verdict.TLE, Verdict.OLE, Verdict.WA, Verdict.AC)
+# The format's words; those for memory and output are its run-time errors. The last of a word is read back.
+_WORDS: Mapping[Verdict, str] = MappingProxyType(
+    {
+        Verdict.AC: "AC",
+        Verdict.WA: "WA",
+        Verdict.TLE: "TLE",
+        Verdict.MLE: "RTE",
+        Verdict.OLE: "RTE",
+        Verdict.RE: "RTE",
+    }
+)
 
 
 class Grade(NamedTuple):
@@ -27,9 +39,56 @@ class Grade(NamedTuple):
         return self.verdict is Verdict.AC
 
 
-def grade(group: Grading, results: Mapping[str, TestResult]) -> Grade:
+class Ask(NamedTuple):
+    """What a problem's own grader is asked: its arguments, and a line for each part of a group."""
+
+    flags: tuple[str, ...]
+    lines: str
+
+
+Graded = Mapping[Ask, Grade]  # what the problem's own grader has answered
+NOTHING_GRADED: Graded = MappingProxyType({})
+
+
+class Ungraded(JudgeFailure):
+    """A group that only the problem's own grader can grade, which was not asked."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.ask = ask
+        super().__init__("the problem's own grader was not asked, which batched jobs can", phase="grading")
+
+
+def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> Grade:
     """Of one group. Parts behind one that stopped the judging count as if they had not been judged."""
-    return _together(group, list(_judged(group, results)))
+    judged = list(_judged(group, results, graded))
+    if group.flags is None or not judged:
+        return _together(group, judged)
+    ask = Ask(group.flags, "".join(f"{_WORDS[one.verdict]} {one.points!r}\n" for one in judged))
+    if ask not in graded:
+        raise Ungraded(ask)
+    answer = graded[ask]
+    worth = float(answer.accepted) if group.points is Points.ACCEPTED else answer.points
+    return Grade(answer.verdict, worth)
+
+
+def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[Ask]:
+    """What the problem's own grader is to be asked next; nothing once a group's grade is known."""
+    for part in group.parts:
+        if isinstance(part, Grading):
+            yield from asks(part, results, graded)
+    try:
+        grade(group, results, graded)
+    except Ungraded as ungraded:
+        yield ungraded.ask
+
+
+def answered(text: str) -> Grade | None:
+    """What a grader says in what it wrote: a verdict and points. None where it says nothing of the kind."""
+    found = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", text, re.ASCII)
+    verdicts = {word: verdict for verdict, word in _WORDS.items()}
+    if found is None or found[1] not in verdicts:
+        return None
+    return Grade(verdicts[found[1]], float(found[2]))
 
 
 def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
@@ -45,9 +104,9 @@ def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
     return Grade(verdict, points if earns else 0.0)
 
 
-def _judged(group: Grading, results: Mapping[str, TestResult]) -> Iterator[Grade]:
+def _judged(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[Grade]:
     for part in group.parts:
-        one = grade(part, results) if isinstance(part, Grading) else _of_test(group, results[part])
+        one = grade(part, results, graded) if isinstance(part, Grading) else _of_test(group, results[part])
         yield one
         if group.stops and not one.accepted:
             return
@@ -93,6 +152,9 @@ class _Best(NamedTuple):
 
 
 def _best(group: Grading) -> _Best:
+    if group.flags is not None:
+        full = 1.0 if group.points is Points.ACCEPTED else group.full
+        return _Best(full, full)
     test = _Best(group.accept_score, group.reject_score)
     parts = [_best(part) if isinstance(part, Grading) else test for part in group.parts]
     best = {True: -math.inf, False: -math.inf}
@@ -130,9 +192,9 @@ def _telling_places(parts: Sequence[_Best]) -> set[int]:
     return {place for place in ends | {1} if 0 <= place < len(parts)}
 
 
-def share(group: Grading, results: Mapping[str, TestResult]) -> float:
+def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> float:
     """The part of its points that a group earns, in [0, 1]. One of no points is right or wrong."""
-    earned, worth = grade(group, results), most(group)
+    earned, worth = grade(group, results, graded), most(group)
     if worth <= 0:
         return float(earned.accepted)
     if earned.points > worth * (1 + _TOLERANCE):

@@ -55,7 +55,12 @@ def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
             return float(all(0 < score <= subtask.threshold for score in scores))
 
 
-def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestResult]) -> SubtaskResult:
+def subtask_result(
+    problem: Problem,
+    subtask: Subtask,
+    tests: Mapping[str, TestResult],
+    graded: grading.Graded = grading.NOTHING_GRADED,
+) -> SubtaskResult:
     """What a subtask is worth. A test without a result is SKIPPED and counts as 0.
 
     That 0 must not be a guess: where a missing test could still change the score, it is a JudgeFailure.
@@ -65,7 +70,7 @@ def subtask_result(problem: Problem, subtask: Subtask, tests: Mapping[str, TestR
     if subtask.grading is None:
         exact = subtask_score(subtask, [result.score for result in results])
     else:
-        exact = grading.share(subtask.grading, {result.test_name: result for result in results})
+        exact = grading.share(subtask.grading, {result.test_name: result for result in results}, graded)
     return SubtaskResult(
         problem=problem.id,
         subtask=subtask.name,
@@ -120,6 +125,7 @@ def submission_result(
     checker: str = "",
     compiler: str = "",
     confinement: Mapping[str, Any] | None = None,
+    graded: grading.Graded = grading.NOTHING_GRADED,
 ) -> SubmissionResult:
     """What a submission is worth. `tests` holds a result for each distinct test that ran; twins share it.
 
@@ -136,7 +142,7 @@ def submission_result(
     judged = problem.subtasks
     if not compiles:  # groups may accept what was rejected, but nothing was judged
         judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
-    subtasks = tuple(subtask_result(problem, subtask, complete) for subtask in judged)
+    subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged)
     return SubmissionResult(
         key=submission.key,
         problem_id=problem.id,

@@ -234,7 +234,12 @@ def test_scores_of_a_validator_without_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "where", "field", "words"),
     [
-        ({"group1": "grading: custom\n"}, "group1", "grading", "grader of the package's own"),
+        (
+            {"group1": "grading: odd\n"},
+            "group1",
+            "grading",
+            '"odd" is not understood. Expected default or custom',
+        ),
         ({"group1": "on_reject: shout\n"}, "group1", "on_reject", "is not understood"),
         ({"group1": "reject_score: -1\n"}, "group1", "reject_score", "not a number of at least 0"),
         ({"group1": "accept_score: lots\n"}, "group1", "accept_score", "not a number"),

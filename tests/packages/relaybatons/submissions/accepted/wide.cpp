@@ -1,0 +1,6 @@
+#include <iostream>
+int main() {
+    long long legs, metres;
+    std::cin >> legs >> metres;
+    std::cout << legs * metres << "\n";
+}

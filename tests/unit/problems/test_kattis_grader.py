@@ -1,0 +1,73 @@
+"""Groups in the ICPC's format that the package's own grader grades."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kattis_files import GROUPS, write
+from package_files import only_error, sound
+
+from ioi_eval.models import Problem, ScoreType, TestResult, Verdict
+from ioi_eval.rules.grading import Ask, asks
+from ioi_eval.rules.grading import tests_of as all_of
+
+pytestmark = pytest.mark.once
+
+SUM = ScoreType.SUM
+
+
+def described(problem: Problem) -> list[tuple[str, float, ScoreType, int]]:
+    return [(s.name, s.points, s.score_type, len(s.tests)) for s in problem.subtasks]
+
+
+GRADER = {"graders/grade.py": "print('AC 1')\n", "graders/README.md": "a text\n"}
+CUSTOM = "grading: custom\ngrader_flags: odd {}\nrange: 0 {}\n"
+
+
+def test_groups_that_the_package_grades_itself(tmp_path: Path) -> None:
+    settings = {f"data/secret/group{n}/testdata.yaml": CUSTOM.format(n, 10 * n) for n in (1, 2)}
+    problem = sound(write(tmp_path / "p", {**GROUPS, **GRADER, **settings}))
+    assert described(problem)[1:] == [("group1", 10, SUM, 2), ("group2", 20, SUM, 2)]
+    trees = [subtask.grading for subtask in problem.subtasks[1:]]
+    assert [(tree.flags, tree.full) for tree in trees if tree] == [(("odd", "1"), 10), (("odd", "2"), 20)]
+    assert problem.grader is not None
+    assert (problem.grader.sources[0].name, problem.grader.language) == ("graders/grade.py", "python")
+
+
+def test_a_grader_above_others_hears_of_all_groups(tmp_path: Path) -> None:
+    whole = {"data/testdata.yaml": CUSTOM.format("all", 100), "data/secret/testdata.yaml": None}
+    files = {
+        **GROUPS,
+        **GRADER,
+        **whole,
+        "data/secret/group1/testdata.yaml": "grading: default\naccept_score: 3\n",
+    }
+    problem = sound(write(tmp_path / "p", files))
+    assert described(problem) == [("all", 100, SUM, 5)]
+    tree = problem.subtasks[0].grading
+    assert tree is not None
+    results = {name: TestResult(test_name=name, score=1.0, status=Verdict.AC) for name in all_of(tree)}
+    # The default grader needs nobody for group1, and secret has to wait for group2.
+    assert set(asks(tree, results, {})) == {
+        Ask(("odd", "all"), "AC 1.0\n"),
+        Ask(("sum",), "AC 35.0\nAC 35.0\n"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "file", "field", "words"),
+    [
+        ({}, "graders", "", "no program in it. A custom grading needs exactly one grader"),
+        ({**GRADER, "graders/b.py": "\n"}, "graders", "", "2 programs in it"),
+        ({"graders/own/run": "\n"}, "graders/own", "", "its own build or run script"),
+        ({**GRADER, "data/secret/group1/testdata.yaml": "grading: custom\n"}, None, "range", "is not said"),
+    ],
+)
+def test_a_grader_that_cannot_be_used(
+    tmp_path: Path, files: dict[str, str], file: str | None, field: str, words: str
+) -> None:
+    place = "data/secret/group1/testdata.yaml"
+    error = only_error(write(tmp_path / "p", {**GROUPS, place: CUSTOM.format(1, 30), **files}), "p")
+    assert (error.where, error.field) == (f"p/{file or place}", field)
+    assert words in str(error)
