@@ -11,19 +11,29 @@ from ioi_eval.model.values import Job, JobResult
 __all__ = ["Answers", "Batch", "Built", "Engine", "Recipe", "Rejected", "Transport"]
 
 
+class _Opened(Protocol):
+    """What engines and transports have in common: they are opened and closed, and say what they can do."""
+
+    @property
+    def slots(self) -> int:
+        """How many builds, batches or jobs run at the same time."""
+        ...
+
+    async def profile(self) -> Profile: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
 @runtime_checkable
-class Engine(Protocol):
+class Engine(_Opened, Protocol):
     """What the judge speaks to. How a batch is split, packed, sent and tried again is the engine's business.
 
     Both calls raise JudgeFailure where the engine, and not a source or a submission, is at fault.
     """
-
-    @property
-    def slots(self) -> int:
-        """How many builds and batches run at the same time."""
-        ...
-
-    async def profile(self) -> Profile: ...
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
         """Return what a build made, as content that any engine can use, or the compiler's refusal."""
@@ -33,31 +43,12 @@ class Engine(Protocol):
         """Answer for at least one test: for all of the batch, or for a first part of it."""
         ...
 
-    async def __aenter__(self) -> Self: ...
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class Transport(Protocol):
+class Transport(_Opened, Protocol):
     """What executes jobs: boxes on this machine, Piston servers. `JobEngine` makes an engine of any.
 
     `execute` raises a subtype of `EngineError` when it could not execute the job; whatever the job's own
     programs did is in the result.
     """
 
-    @property
-    def slots(self) -> int:
-        """How many jobs run at the same time."""
-        ...
-
-    async def profile(self) -> Profile: ...
-
     async def execute(self, job: Job) -> JobResult: ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...

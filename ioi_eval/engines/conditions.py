@@ -101,7 +101,7 @@ def static_libraries(found: Toolchain | None) -> list[Condition]:
         Condition(
             name="static linking",
             ok=not complaints,
-            detail=_last_line(complaints) or "works",
+            detail=(complaints.splitlines()[-1] if complaints else "") or "works",
             remedy=remedy if complaints else "",
         )
     ]
@@ -180,7 +180,15 @@ def answered(stdout: bytes, words: str, code: int | None) -> list[Condition]:
 
 def described(report: Mapping[str, Any]) -> list[Condition]:
     """A confinement report (docs/protocol.md) as lines: what is in force, and each layer that is not."""
-    layers = _layers(report)
+    spaces = report.get("namespaces")
+    named = {
+        f"Landlock ABI {report.get('landlock')}": report.get("landlock"),
+        "seccomp": report.get("seccomp"),
+        f"namespaces {', '.join(spaces or ())}": spaces,
+        f"/proc {report.get('proc')}": report.get("proc"),
+        f"uid {report.get('uid')}": "uid" in report,
+    }
+    layers = [name for name, there in named.items() if there]
     confined = bool(report.get("landlock") or report.get("namespaces"))
     whole = Condition(
         name="confinement",
@@ -193,18 +201,6 @@ def described(report: Mapping[str, Any]) -> list[Condition]:
         for sentence in report.get("missing", ())
     ]
     return [whole, *lacking]
-
-
-def _layers(report: Mapping[str, Any]) -> Sequence[str]:
-    spaces = report.get("namespaces")
-    named = {
-        f"Landlock ABI {report.get('landlock')}": report.get("landlock"),
-        "seccomp": report.get("seccomp"),
-        f"namespaces {', '.join(spaces or ())}": spaces,
-        f"/proc {report.get('proc')}": report.get("proc"),
-        f"uid {report.get('uid')}": "uid" in report,
-    }
-    return [name for name, there in named.items() if there]
 
 
 def _remedy(sentence: str) -> str:
@@ -234,7 +230,3 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(command, -1, b"", str(error).encode())
-
-
-def _last_line(text: str) -> str:
-    return text.splitlines()[-1] if text else ""

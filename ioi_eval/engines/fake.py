@@ -189,7 +189,8 @@ class FakeEngine:
         if isinstance(fault, Fatal):
             lines.append(Line(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
             return JobResult(run=Stage(stdout=_text(lines), code=2, status=StageStatus.RE))
-        lines += self._judged(plan, files)
+        settled: set[int] = set()
+        lines += [self._line(plan, test, files, settled) for test in plan.tests]
         if isinstance(fault, Killed):
             whole, cut = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
             torn = _text(cut)[:25] if fault.torn else ""
@@ -197,32 +198,26 @@ class FakeEngine:
         lines.append(Line(v=VERSION, nonce=plan.nonce, done=True))
         return JobResult(run=Stage(stdout=_text(lines), code=0))
 
-    def _judged(self, plan: Plan, files: Mapping[str, Blob]) -> list[Line]:
-        settled: set[int] = set()
-        return [self._line(plan, test, files, settled) for test in plan.tests]
-
     def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> Line:
         if test.groups and settled.issuperset(test.groups):
             return Line(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
-        outcome = 0.0 if _is_missing(plan, test) else self._outcome(_seen(plan, test, files))
+        outcome = (
+            0.0
+            if (test.output is None and (test.by_file or plan.task_type == TaskType.OUTPUT_ONLY))
+            else self._outcome(
+                FakeTest(
+                    index=test.index,
+                    source=_source(plan.submission.argv, files),
+                    input=files[test.input].read(),
+                    answer=files[test.answer].read() if test.answer is not None else None,
+                    output=files[test.output].read() if test.output is not None else None,
+                    manager=_source(plan.manager.argv, files) if plan.manager is not None else "",
+                )
+            )
+        )
         line = _line_of(plan.nonce, test.index, outcome)
         settled |= {g for g in test.groups if line.failure is None and _settles(plan.groups[g], line.score)}
         return line
-
-
-def _is_missing(plan: Plan, test: PlanTest) -> bool:
-    return test.output is None and (test.by_file or plan.task_type == TaskType.OUTPUT_ONLY)
-
-
-def _seen(plan: Plan, test: PlanTest, files: Mapping[str, Blob]) -> FakeTest:
-    return FakeTest(
-        index=test.index,
-        source=_source(plan.submission.argv, files),
-        input=files[test.input].read(),
-        answer=files[test.answer].read() if test.answer is not None else None,
-        output=files[test.output].read() if test.output is not None else None,
-        manager=_source(plan.manager.argv, files) if plan.manager is not None else "",
-    )
 
 
 def _source(argv: Iterable[str], files: Mapping[str, Blob]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -64,16 +64,26 @@ class Recipe(Value):
         return self.command[0]
 
     def key(self, architecture: str, toolchain: Toolchain) -> str:
-        """docs/protocol.md, artifact key."""
-        document = {
-            "v": KEY_VERSION,
-            "kind": self.kind,
-            "architecture": architecture,
-            "toolchain": toolchain.identity,
-            "command": self.command,
-            "sources": sorted([source.name, source.content.sha256] for source in self.sources),
-        }
-        return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
+        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
+
+
+def artifact_key(
+    kind: str,
+    architecture: str,
+    toolchain: Toolchain,
+    command: Iterable[str],
+    sources: Iterable[NamedBlob | JobFile],
+) -> str:
+    """docs/protocol.md, artifact key."""
+    document = {
+        "v": KEY_VERSION,
+        "kind": kind,
+        "architecture": architecture,
+        "toolchain": toolchain.identity,
+        "command": tuple(command),
+        "sources": sorted([source.name, source.content.sha256] for source in sources),
+    }
+    return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
 
 
 class Built(Value):

@@ -51,7 +51,10 @@ class Judge:
         told: dict[str, Any]
         if not runs_code(problem, submission):
             taking_part = program(problem, submission, None, ours, options=self._options)
-            results, confinement = await self._run(problem, taking_part, _without_program(problem))
+            # The tests that ask for a program, for a submission that has only files.
+            names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
+            missing = {name: not_submitted(name) for name in names}
+            results, confinement = await self._run(problem, taking_part, missing)
             graded = await grades(self._engine, problem, results, ours, self._options)
             told = {"checker": checker, "confinement": confinement, "graded": graded}
             return submission_result(problem, submission, results, **told)
@@ -102,12 +105,6 @@ class Judge:
 def _with_build(run: Mapping[str, Any], built: Built | Rejected) -> Mapping[str, Any]:
     """What confined the tests; and the build, where that differs from the engine's own way."""
     return {**run, "build": built.confinement} if built.confinement else run
-
-
-def _without_program(problem: Problem) -> dict[str, TestResult]:
-    """The tests that ask for a program, for a submission that has only files."""
-    names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
-    return {name: not_submitted(name) for name in names}
 
 
 # --- what an engine's answers mean for the problem ---------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded.toolchains import proctor_sources
 from ioi_eval.engines.transport.jobs import toolchain
 from ioi_eval.engines.values import Built, Program, Rejected
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
@@ -128,7 +129,7 @@ class Artifacts:
         profile = await engine.profile()
         if profile.proctor is not None:
             return profile.proctor
-        built = await engine.build(proctor_recipe(_proctor_sources(), self._limits))
+        built = await engine.build(proctor_recipe(proctor_sources(graders() / "proctor"), self._limits))
         if isinstance(built, Rejected):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
@@ -194,12 +195,6 @@ def _helpers(language: Language) -> list[NamedBlob]:
     return [NamedBlob(name=language.helper, content=Blob.of_file(graders() / language.helper))]
 
 
-def _proctor_sources() -> list[NamedBlob]:
-    folder = graders() / "proctor"
-    files = (path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
-    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in sorted(files)]
-
-
 # --- who takes part, as a plan has it ----------------------------------------------------------------
 
 
@@ -256,7 +251,15 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     language = compiled.language
     argv = language.run(language.command, problem.limits.memory)
     if problem.task_type is TaskType.FUNCTION:
-        argv = _through_harness(problem, language, argv)
+        # The interpreter starts the harness, which loads the submission. The proctor appends a
+        # descriptor.
+        if language.syntax != "python":
+            raise JudgeFailure(
+                f"problem {problem.id} calls a function of a Python submission, not {language.name}"
+            )
+        if not problem.options.function:
+            raise InputError("the problem does not say which function", where=problem.source or problem.id)
+        argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
     return PlanSubmission(
         argv=argv,
         files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
@@ -265,17 +268,6 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
         proc=language.proc,
         address_space=language.address_space,
     )
-
-
-def _through_harness(problem: Problem, language: Language, argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The interpreter starts the harness, which loads the submission. The proctor appends a descriptor."""
-    if language.syntax != "python":
-        raise JudgeFailure(
-            f"problem {problem.id} calls a function of a Python submission, not {language.name}"
-        )
-    if not problem.options.function:
-        raise InputError("the problem does not say which function", where=problem.source or problem.id)
-    return (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
 
 
 def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Blob]]:

@@ -49,8 +49,15 @@ def submission_recipe(
     """
     language = find(submission.language, where=problem.source or problem.id)
     further = tuple(_further_sources(problem, submission))
+    # `graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way.
+    stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+    name = f"graders/{stem}{language.suffixes[0]}"
     source = NamedBlob(
-        name=_source_name(problem, language, {file.name for file in further}),
+        name=(
+            name
+            if name not in {file.name for file in further}
+            else f"graders/{stem}-main{language.suffixes[0]}"
+        ),
         content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
     )
     grader = _grader(problem, language)
@@ -112,13 +119,6 @@ def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
 
 def _standard(problem: Problem, language: Language) -> str:
     return problem.cpp_standard if language.command == "g++" else ""
-
-
-def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
-    """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
-    stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    name = f"graders/{stem}{language.suffixes[0]}"
-    return name if name not in taken else f"graders/{stem}-main{language.suffixes[0]}"
 
 
 def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:

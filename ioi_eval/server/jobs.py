@@ -186,7 +186,12 @@ class Metrics:
 
     def text(self, *, running: int, queued: int, slots: int) -> str:
         families = (
-            _family("jobs_total", "counter", "Jobs that ran, by how they ended.", self._outcomes()),
+            _family(
+                "jobs_total",
+                "counter",
+                "Jobs that ran, by how they ended.",
+                [("", {"outcome": name}, count) for name, count in sorted(self.outcomes.items())],
+            ),
             _family("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
             _family("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
             _family("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
@@ -194,15 +199,14 @@ class Metrics:
             _family("wait_seconds", "histogram", "Time that jobs waited.", self.waiting.samples()),
             _family("received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received)]),
             _family("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent)]),
-            _family("refusals_total", "counter", "Requests refused, by status.", self._refusals()),
+            _family(
+                "refusals_total",
+                "counter",
+                "Requests refused, by status.",
+                [("", {"status": str(status)}, count) for status, count in sorted(self.refusals.items())],
+            ),
         )
         return "".join(line for family in families for line in family)
-
-    def _outcomes(self) -> list[Sample]:
-        return [("", {"outcome": name}, count) for name, count in sorted(self.outcomes.items())]
-
-    def _refusals(self) -> list[Sample]:
-        return [("", {"status": str(status)}, count) for status, count in sorted(self.refusals.items())]
 
 
 def _family(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iterator[str]:
@@ -276,7 +280,10 @@ class Jobs:
         package = find_package(self._engine.packages, job.runtime, job.version)
         if package is None:
             raise piston.Refused(f"{job.runtime}-{job.version} runtime is unknown")
-        limits = {**self._limits, **_own_limits(package)}
+        limits = {
+            **self._limits,
+            **{name: value for name, value in package.limits.items() if name in piston.LIMITS},
+        }
         piston.check_limits(job, limits)
         missing = {name: value for name, value in limits.items() if value > 0 and getattr(job, name) is None}
         files = tuple({file.name: file for file in job.files}.values())  # of two under one name the last
@@ -308,10 +315,6 @@ class Jobs:
         finally:
             self._metrics.ended(outcome, time.monotonic() - started)
         return result
-
-
-def _own_limits(package: Package) -> dict[str, int]:
-    return {name: value for name, value in package.limits.items() if name in piston.LIMITS}
 
 
 async def _beside(size: int, work: Callable[[], _T]) -> _T:

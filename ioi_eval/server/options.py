@@ -96,7 +96,9 @@ def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
             raise _foreign("the host", host)
     for origin in headers.getall("Origin", []):
         page = _name(origin)
-        if page not in hosts | set(options.allow_hosts) and not _both_loopback(page, options.host):
+        if page not in hosts | set(options.allow_hosts) and not (
+            is_loopback(page) and is_loopback(options.host)
+        ):
             raise _foreign("pages of", page)
 
 
@@ -112,10 +114,6 @@ def _is_ours(host: str, options: ServerOptions) -> bool:
     if host == options.host.lower() or host in options.allow_hosts or is_loopback(host):
         return True
     return not is_loopback(options.host) and _is_address(host)
-
-
-def _both_loopback(page: str, host: str) -> bool:
-    return is_loopback(page) and is_loopback(host)
 
 
 def _is_address(host: str) -> bool:

@@ -50,7 +50,11 @@ def install(folder: Path, *, compiler: Path | None = None) -> Path:
         for name, content in _files(info):
             _write(place / name, content)
         if compiler is not None:
-            _copy_compiler(compiler, place / _COMPILER)
+            target = place / _COMPILER
+            if not (compiler / "bin").is_dir():
+                raise InputError("there is no bin/ in it", where=os.fspath(compiler), field="--compiler")
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(compiler, target, symlinks=True)
         _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", (place / _COMPILER).is_dir()))
         _write(place / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
@@ -72,7 +76,12 @@ def publish(folder: Path, url: str, *, compiler: Path | None = None) -> IndexLin
             url=f"{url.rstrip('/')}/{name}",
         )
         _write(folder / name, archive)
-        _write(folder / "index", _index(folder / "index", line))
+        # The lines of other packages stay.
+        path = folder / "index"
+        known = path.read_text().splitlines() if path.is_file() else []
+        ours = f"{line.language},{line.version},"
+        others = [each for each in known if each.strip() and not each.startswith(ours)]
+        _write(folder / "index", "".join(f"{each}\n" for each in (*others, str(line))).encode())
     except OSError as error:
         raise InputError(f"the index cannot be written: {error}", where=os.fspath(folder)) from error
     return line
@@ -95,13 +104,6 @@ def _environment(seen: str, with_compiler: bool) -> bytes:
         return f"PATH={_PATH}\n".encode()
     own = f"{seen}/{_COMPILER}"
     return f"PATH={own}/bin:{_PATH}\nLD_LIBRARY_PATH={own}/lib64:{own}/lib\n".encode()
-
-
-def _copy_compiler(source: Path, target: Path) -> None:
-    if not (source / "bin").is_dir():
-        raise InputError("there is no bin/ in it", where=os.fspath(source), field="--compiler")
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, symlinks=True)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -132,11 +134,3 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = member.mtime = 0
     member.uname = member.gname = ""
     return member
-
-
-def _index(path: Path, line: IndexLine) -> bytes:
-    """The lines of other packages stay."""
-    known = path.read_text().splitlines() if path.is_file() else []
-    ours = f"{line.language},{line.version},"
-    others = [each for each in known if each.strip() and not each.startswith(ours)]
-    return "".join(f"{each}\n" for each in (*others, str(line))).encode()

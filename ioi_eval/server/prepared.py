@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import Package, find_package
-from ioi_eval.engines.values import Profile
+from ioi_eval.engines.values import Profile, artifact_key
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Stage, Toolchain, Value
 from ioi_eval.server.jobs import PackagedEngine
@@ -166,7 +166,12 @@ class Prepared:
             return await self._engine.execute(self._run_job(asked.job, built))
         submission = await self._built(_SUBMISSION, asked, (*asked.sources, *built), profile)
         if submission.stage.code != 0:
-            return _not_compiled(asked.package, submission)
+            return JobResult(
+                run=submission.stage,
+                compile=submission.stage,
+                language=asked.package.language,
+                version=asked.package.version,
+            )
         result = await self._engine.execute(self._run_job(asked.job, (*built, *submission.files)))
         return msgspec.structs.replace(result, compile=submission.stage)
 
@@ -180,7 +185,9 @@ class Prepared:
     async def _built(
         self, build: _Build, asked: _Asked, files: tuple[JobFile, ...], profile: Profile
     ) -> Kept:
-        key = self._key(build, asked, files, profile)
+        # All that a build depends on, as docs/protocol.md has it under "Artifact key".
+        command = (asked.package.language, hashlib.sha256(self._script.encode()).hexdigest())
+        key = artifact_key(build.kind, profile.architecture, asked.tool, command, files)
 
         async def find_or_make() -> Kept:
             found = await asyncio.to_thread(self._kept.find, key)
@@ -197,18 +204,6 @@ class Prepared:
             return await asyncio.to_thread(self._kept.keep, key, result.compile, result.kept)
         finally:
             await asyncio.to_thread(drop, result)
-
-    def _key(self, build: _Build, asked: _Asked, files: Iterable[JobFile], profile: Profile) -> str:
-        """All that a build depends on, as docs/protocol.md has it under "Artifact key"."""
-        document = {
-            "v": 1,
-            "kind": build.kind,
-            "architecture": profile.architecture,
-            "toolchain": asked.tool.identity,
-            "command": [asked.package.language, hashlib.sha256(self._script.encode()).hexdigest()],
-            "sources": sorted((file.name, file.content.sha256) for file in files),
-        }
-        return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
 
     def _run_job(self, job: Job, built: Iterable[JobFile]) -> Job:
         return msgspec.structs.replace(job, files=(*job.files, *built), run_memory_limit=self._memory)
@@ -246,7 +241,3 @@ def _submission(job: Job, package: Package) -> str | None:
 
 def _script(name: str, text: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(text), text=True)
-
-
-def _not_compiled(package: Package, kept: Kept) -> JobResult:
-    return JobResult(run=kept.stage, compile=kept.stage, language=package.language, version=package.version)

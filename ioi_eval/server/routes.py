@@ -13,8 +13,8 @@ from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines import transport as piston
+from ioi_eval.engines.embedded.packages import satisfies
 from ioi_eval.engines.transport import Refused, too_large
-from ioi_eval.engines.versions import satisfies
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.jobs import CONTENT_TYPE, Admission, FailedInside, Jobs, Metrics, PackagedEngine, Visit
 from ioi_eval.server.options import ServerOptions, check_hosts

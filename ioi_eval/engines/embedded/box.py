@@ -235,19 +235,16 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
-            streams = _streams(held, caps)
+            report = _pipe(held, "report", _REPORT_BYTES)
+            streams = _pipe(held, "stdout", caps.stdout), _pipe(held, "stderr", caps.stderr), report
             with starting:
                 process = _start(held, proctor, spec, stdin, streams, leash)
         except OSError as error:
             raise _not_started(error) from error
-        _read_all(streams, leash, _patience(spec))
+        # Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself.
+        _read_all(streams, leash, (None if spec.limits.wall_ms is None else patience(spec.limits.wall_ms)))
         code = process.wait(GRACE)
     return _outcome(streams, code, leash)
-
-
-def _streams(held: ExitStack, caps: Caps) -> tuple[_Pipe, _Pipe, _Pipe]:
-    report = _pipe(held, "report", _REPORT_BYTES)
-    return _pipe(held, "stdout", caps.stdout), _pipe(held, "stderr", caps.stderr), report
 
 
 def _pipe(held: ExitStack, name: str, cap: int) -> _Pipe:
@@ -300,11 +297,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
-
-
-def _patience(spec: BoxSpec) -> float | None:
-    """Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself."""
-    return None if spec.limits.wall_ms is None else patience(spec.limits.wall_ms)
 
 
 def _read_all(streams: Iterable[_Pipe], leash: Leash, patience: float | None) -> None:

@@ -58,7 +58,11 @@ class Boxes:
     def open(self) -> None:
         base = self._base or choose_base()
         try:
-            _check(base)
+            if os.geteuid() == 0 and not everybody_may_enter(base):
+                raise EngineUnavailable(
+                    f"{base} cannot hold boxes: started as root, they run under other uids, which may not"
+                    " pass through it. Give another folder or add the right with chmod o+x"
+                )
             sweep(base)
             while not self._take(base):
                 pass  # a sweeper was faster than our lock
@@ -99,14 +103,6 @@ class Boxes:
         finally:
             if lock >= 0:
                 os.close(lock)
-
-
-def _check(base: Path) -> None:
-    if os.geteuid() == 0 and not everybody_may_enter(base):
-        raise EngineUnavailable(
-            f"{base} cannot hold boxes: started as root, they run under other uids, which may not pass"
-            f" through it. Give another folder or add the right with chmod o+x"
-        )
 
 
 def sweep(base: Path) -> None:
@@ -168,7 +164,8 @@ class Uids:
 
     def reserve(self, number: int) -> tuple[int | None, ...]:
         """A uid per slot; None for each where the boxes stay what we are."""
-        if os.geteuid() != 0 or not _mapped():
+        # Root of a user namespace may not have other uids to give.
+        if os.geteuid() != 0 or not all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map")):
             return (None,) * number
         folder = _folder()
         free = (uid for uid in range(_FIRST, _LAST + 1) if self._hold(folder / str(uid)))
@@ -196,11 +193,6 @@ def _folder() -> Path:
         with contextlib.suppress(OSError):
             return private_folder(place, _LOCKS)
     raise EngineUnavailable(f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved")
-
-
-def _mapped() -> bool:
-    """Root of a user namespace may not have other uids to give."""
-    return all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map"))
 
 
 def _covers(path: Path) -> bool:

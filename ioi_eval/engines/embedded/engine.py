@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
@@ -20,11 +20,11 @@ from ioi_eval.engines.embedded.box import Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import BUILT_IN, ENDPOINT, Ground, JobPlan, Room, drop, plan_of, run_job
 from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
-from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.engines.embedded.toolchains import proctor_binary, toolchains
+from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.model.values import Blob, Job, JobResult, Toolchain
+from ioi_eval.model.values import Blob, Job, JobResult
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
@@ -153,19 +153,7 @@ class EmbeddedEngine:
         threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
         ground = Ground(boxes, proctor, self._caps, self._room, Lock(), self._layers, self._allow_unconfined)
-        profile = self._profile(tools, proctor, packages)
-        return _Running(ground, profile, packages, threads, free, set(), asyncio.Lock())
-
-    def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[Package, ...]:
-        found = (
-            package
-            for number, folder in enumerate(self._packages)
-            for package in load_packages(folder, spare / f"packages-{number}")
-        )
-        return (*(each for each in found if not each.needs or each.needs in tools), *BUILT_IN)
-
-    def _profile(self, tools: Mapping[str, Toolchain], proctor: Path, packages: Iterable[Package]) -> Profile:
-        return Profile(
+        profile = Profile(
             name=ENDPOINT,
             architecture=platform.machine(),
             takes_paths=True,
@@ -175,6 +163,15 @@ class EmbeddedEngine:
             proctor=Blob.of_file(proctor),
             max_output=self._caps.stdout,
         )
+        return _Running(ground, profile, packages, threads, free, set(), asyncio.Lock())
+
+    def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[Package, ...]:
+        found = (
+            package
+            for number, folder in enumerate(self._packages)
+            for package in load_packages(folder, spare / f"packages-{number}")
+        )
+        return (*(each for each in found if not each.needs or each.needs in tools), *BUILT_IN)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
+from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import check_names, fill, remove_tree, room_for_files, take_out, unlink
@@ -57,7 +57,8 @@ def plan_of(job: Job, *, file_size: int, processes: int, packages: Iterable[Pack
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
     check_names(file.name for file in job.files)
     check_names(job.keep)
-    texts = _text_files(job)
+    # What travels as utf8 to a server; the first is the main file. A file given by path does not count.
+    texts = [file.name for file in job.files if _is_text(file)]
     if not texts:
         raise JobRejected("files must include at least one utf8 encoded file")
     file_size = package.limits.get("max_file_size", file_size)
@@ -96,11 +97,6 @@ def _own_scripts(job: Job, texts: list[str]) -> tuple[_Command | None, _Command 
         raise JobRejected(f"a job for {job.runtime} needs a file `compile` or a file `run`")
     compiling = (_BASH, "compile", *texts) if "compile" in names else None
     return compiling, (_BASH, "run", texts[0], *job.args) if "run" in names else None
-
-
-def _text_files(job: Job) -> list[str]:
-    """What travels as utf8 to a server; the first is the main file. A file given by path does not count."""
-    return [file.name for file in job.files if _is_text(file)]
 
 
 def _is_text(file: JobFile) -> bool:
@@ -165,26 +161,41 @@ def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Lea
         with room_for_files():
             box = ground.boxes.make(uid)
         try:
-            return _run_in(box, ground, job, plan, uid, leash)
+            with room_for_files(box):
+                linked = fill(box, job.files, uid, ground.starting)
+            # What the stages of a job have in common; what they do not is filled in for each.
+            compiled, run = _run_stages(
+                ground,
+                plan,
+                BoxSpec(
+                    argv=(),
+                    env={**_ENVIRONMENT, **plan.environment},
+                    dir=os.fspath(box),
+                    files=linked,
+                    read=plan.read,
+                    profile="",
+                    uid=msgspec.UNSET if uid is None else uid,
+                    report_fd=0,
+                    leash_fd=0,
+                    layers=msgspec.UNSET if ground.layers is None else ground.layers,
+                    allow_unconfined=ground.allow_unconfined,
+                ),
+                leash,
+            )
+            places = {name: ground.boxes.place_to_keep() for name in job.keep}
+            return JobResult(
+                run=run,
+                compile=compiled,
+                language=plan.language,
+                version=plan.version,
+                endpoint=ENDPOINT,
+                kept={name: os.fspath(place) for name, place in places.items() if take_out(box, name, place)},
+            )
         finally:
             with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
                 remove_tree(box)
     finally:
         leash.close()
-
-
-def _run_in(box: Path, ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
-    with room_for_files(box):
-        linked = fill(box, job.files, uid, ground.starting)
-    compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
-    return JobResult(
-        run=run,
-        compile=compiled,
-        language=plan.language,
-        version=plan.version,
-        endpoint=ENDPOINT,
-        kept=_keep(box, job.keep, ground.boxes),
-    )
 
 
 def drop(result: JobResult) -> None:
@@ -216,25 +227,3 @@ def _discreet(stage: Stage, box: str) -> Stage:
     if stage.status is not StageStatus.XX or stage.message is None:
         return stage
     return msgspec.structs.replace(stage, message=stage.message.replace(box, "/box"))
-
-
-def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
-    """What the stages of a job have in common; what they do not is filled in for each."""
-    return BoxSpec(
-        argv=(),
-        env={**_ENVIRONMENT, **plan.environment},
-        dir=os.fspath(box),
-        files=files,
-        read=plan.read,
-        profile="",
-        uid=msgspec.UNSET if uid is None else uid,
-        report_fd=0,
-        leash_fd=0,
-        layers=msgspec.UNSET if ground.layers is None else ground.layers,
-        allow_unconfined=ground.allow_unconfined,
-    )
-
-
-def _keep(box: Path, names: Iterable[str], boxes: Boxes) -> dict[str, str]:
-    places = {name: boxes.place_to_keep() for name in names}
-    return {name: os.fspath(place) for name, place in places.items() if take_out(box, name, place)}

@@ -6,14 +6,15 @@ LANGUAGE/VERSION/pkg-info.json, run, compile (if there is one), environment, .en
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+from semantic_version import NpmSpec, Version
 
 from ioi_eval.engines.embedded.toolchains import everybody_may_enter
-from ioi_eval.engines.versions import parse_version, satisfies
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
@@ -99,7 +100,11 @@ def _in_sight(folder: Path, spare: Path | None) -> Path:
     reason = _why_out_of_sight(folder)
     if reason is None:
         return folder
-    if spare is None or _why_out_of_sight(spare.parent) is not None or _size(folder) > _COPIED:
+    if (
+        spare is None
+        or _why_out_of_sight(spare.parent) is not None
+        or sum(path.lstat().st_size for path in folder.rglob("*")) > _COPIED
+    ):
         raise EngineUnavailable(f"the packages in {folder} cannot be used: {reason}")
     shutil.copytree(folder, spare, symlinks=True)
     for path in (spare, *spare.rglob("*")):
@@ -119,10 +124,6 @@ def _why_out_of_sight(folder: Path) -> str | None:
     return None
 
 
-def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
-
-
 def find_package(packages: Iterable[Package], name: str, version: str) -> Package | None:
     """The newest that a request means; of equally new ones the first."""
     fitting = (
@@ -130,7 +131,7 @@ def find_package(packages: Iterable[Package], name: str, version: str) -> Packag
         for package in packages
         if name in (package.language, *package.aliases) and satisfies(package.version, version)
     )
-    return max(fitting, key=lambda package: parse_version(package.version) or (0, 0, 0), default=None)
+    return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
 
 def names_of(packages: Iterable[Package]) -> tuple[str, ...]:
@@ -156,3 +157,32 @@ def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
         text = text.replace(other, os.fspath(seen))
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name}
+
+
+# --- versions, and ranges of them as npm writes them -------------------------------------------------
+
+_SIGN = re.compile(r"(\^|~|[<>]=?|=)>?\s*v?")
+_NONE = Version("0.0.0")
+_ANY = re.compile(r"(\^|~|[<>]?=)(?=$|[xX*])")
+
+
+def parse_version(text: str) -> Version | None:
+    """None for what is not a whole version. What stands behind a `-` or `+` is passed over."""
+    try:
+        return Version(text.strip().removeprefix("v")).truncate()
+    except ValueError:
+        return None
+
+
+def satisfies(version: str, wanted: str) -> bool:
+    """Whether a version is in a range; a range that cannot be read takes none."""
+    number = parse_version(version)
+    return number is not None and any(_takes(choice.strip(), number) for choice in wanted.split("||"))
+
+
+def _takes(choice: str, number: Version) -> bool:
+    """semantic_version reads neither a blank behind a sign, nor `~>`, nor a sign before a star."""
+    try:
+        return number in NpmSpec(_ANY.sub("", _SIGN.sub(r"\1", choice)) or "*")
+    except (ValueError, AttributeError):  # AttributeError: `1.2 - newest`
+        return False

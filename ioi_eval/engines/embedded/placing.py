@@ -58,7 +58,15 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
     _make_folders(box, target.parent, uid)
     source = file.content.path
     if source is not None and file.content.data is None:
-        if _can_be_linked(source, file.executable, uid):
+        # Whether a descriptor of the file serves inside: it keeps the file's own mode.
+        try:
+            mode = Path(source).stat().st_mode
+        except OSError as error:
+            raise JobRejected(f"{source} cannot be read: {error.strerror}") from error
+        if not stat.S_ISREG(mode):
+            raise JobRejected(f"{source} is not a regular file")
+        needed = 0o5 if file.executable else 0o4
+        if mode & needed == needed or (uid is None and not file.executable):
             return BoxFile(name=file.name, path=source)
         shutil.copyfile(source, target)
     else:
@@ -68,18 +76,6 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
     if uid is not None:
         os.chown(target, uid, uid)
     return None
-
-
-def _can_be_linked(path: str, executable: bool, uid: int | None) -> bool:
-    """Whether a descriptor of the file serves inside: it keeps the file's own mode."""
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError as error:
-        raise JobRejected(f"{path} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(mode):
-        raise JobRejected(f"{path} is not a regular file")
-    needed = 0o5 if executable else 0o4
-    return mode & needed == needed or (uid is None and not executable)
 
 
 def _make_folders(box: Path, folder: Path, uid: int | None) -> None:
@@ -188,17 +184,13 @@ def remove_tree(path: Path) -> None:
         return
     top = _readable(handle)
     try:
-        _empty(top)
+        names = (f".rm-{number}" for number in count())
+        while folders := _remove_files(top):
+            for folder in folders:
+                _raise_children(top, folder, names)
     finally:
         os.close(top)
     path.rmdir()
-
-
-def _empty(top: int) -> None:
-    names = (f".rm-{number}" for number in count())
-    while folders := _remove_files(top):
-        for folder in folders:
-            _raise_children(top, folder, names)
 
 
 def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:

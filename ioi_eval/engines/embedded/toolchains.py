@@ -7,25 +7,21 @@ What each language needs is in the languages' table; here is how a toolchain say
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
-import os
 import platform
 import re
-import signal
 import stat
 import subprocess
-from asyncio.subprocess import Process
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.threads import run_command
+from ioi_eval.engines.values import artifact_key
 from ioi_eval.model.errors import EngineUnavailable
-from ioi_eval.model.values import Toolchain
+from ioi_eval.model.values import Blob, NamedBlob, Toolchain
 from ioi_eval.store import Store
 from ioi_eval.store.resources import proctor_arguments
 
@@ -67,11 +63,14 @@ def find_compiler(name: str = "g++") -> Toolchain | None:
     version = re.search(r"^gcc version (.*)$", words, re.MULTILINE)
     if version is None:
         return None  # something else under that name, or it does not start
-    digest = _digest(words, _libraries(path))
+    named = (_output([str(path), f"-print-file-name={name}"]).strip() for name in _LIBRARIES)
+    digest = _digest(words, [Path(name) for name in named if Path(name).is_absolute()])
     real = path.resolve()
     target = _first(r"^Target: (\S+)", words)
     identity = f"{name} {version[1].strip()} {target} {real} {digest}"
-    return Toolchain(command=name, path=str(path), version=_number(version[1]), identity=identity)
+    return Toolchain(
+        command=name, path=str(path), version=_first(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
+    )
 
 
 def find_python(name: str = "python3") -> Toolchain | None:
@@ -133,11 +132,6 @@ def everybody_may_enter(folder: Path) -> bool:
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 
-def _libraries(compiler: Path) -> list[Path]:
-    named = (_output([str(compiler), f"-print-file-name={name}"]).strip() for name in _LIBRARIES)
-    return [Path(name) for name in named if Path(name).is_absolute()]  # an unknown one is echoed as it is
-
-
 def _digest(words: str, files: Iterable[Path]) -> str:
     digest = hashlib.sha256(words.encode())
     for path in files:
@@ -169,10 +163,6 @@ def _first(pattern: str, text: str) -> str:
     return match[1] if match else ""
 
 
-def _number(text: str) -> str:
-    return _first(r"(\d+(?:\.\d+)+)", text)
-
-
 # --- the proctor's binary: built once per compiler and sources ---------------------------------------
 
 
@@ -184,78 +174,38 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
     """The static binary. `folder` is a private one of the caller's, where a build may leave things."""
     if compiler is None:
         raise EngineUnavailable(f"no C++ compiler was found in {STAGE_PATH}. Install one: {INSTALL_COMPILER}")
-    key = artifact_key(compiler, sources)
+    key = proctor_key(compiler, sources)
     with store.pin(key):
         found = store.get(key)
         if found is None:
-            found = store.put(key, await _built(compiler, sources, folder), executable=True)
+            found = store.put(key, await _build_proctor(compiler, sources, folder), executable=True)
         return found.read_bytes()
 
 
-def artifact_key(compiler: Toolchain, sources: Path) -> str:
-    """As docs/protocol.md says under "Artifact key"."""
-    document = {
-        "v": 1,
-        "kind": "proctor",
-        "architecture": platform.machine(),
-        "toolchain": compiler.identity,
-        "command": [compiler.command, *proctor_arguments(_units(sources), "proctor")],
-        "sources": [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in _all(sources)],
-    }
-    return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
+def proctor_key(compiler: Toolchain, sources: Path) -> str:
+    command = (compiler.command, *proctor_arguments(_units(sources), "proctor"))
+    return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources))
 
 
-def _all(sources: Path) -> list[Path]:
-    return sorted(path for path in sources.iterdir() if path.suffix in {".cpp", ".hpp", ".h"})
+def proctor_sources(folder: Path) -> list[NamedBlob]:
+    files = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
+    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in files]
 
 
 def _units(sources: Path) -> list[str]:
-    return [path.name for path in _all(sources) if path.suffix == ".cpp"]
+    return [path.name for path in sources.glob("*.cpp")]
 
 
-async def _built(compiler: Toolchain, sources: Path, folder: Path) -> Path:
+async def _build_proctor(compiler: Toolchain, sources: Path, folder: Path) -> Path:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
     output = folder / "proctor-built"
-    process = await _started(
-        asyncio.create_subprocess_exec(
-            compiler.path,
-            *proctor_arguments(_units(sources), str(output)),
-            cwd=sources,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
-            start_new_session=True,
-        )
+    done = await run_command(
+        [compiler.path, *proctor_arguments(_units(sources), str(output))],
+        cwd=sources,
+        stderr=subprocess.STDOUT,
+        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
     )
-    words = await _to_its_end(process)
-    if process.returncode != 0:
-        text = words[:_WORDS].decode(errors="replace")
+    if done.returncode != 0:
+        text = done.stdout[:_WORDS].decode(errors="replace")
         raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{text}")
     return output
-
-
-async def _started(starting: Coroutine[Any, Any, Process]) -> Process:
-    """Cancelled while the process comes to be, it waits for it: only who knows it can end all of it."""
-    task = asyncio.ensure_future(starting)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await _end(await task)
-        raise
-
-
-async def _to_its_end(process: Process) -> bytes:
-    """What it says. Cancelled, it takes the compiler's own programs with it."""
-    try:
-        words, _ = await process.communicate()
-    except BaseException:
-        await _end(process)
-        raise
-    return words
-
-
-async def _end(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()

@@ -6,14 +6,14 @@ Each is a `Discovery`. A look that fails raises InputError or EngineUnavailable.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from ioi_eval.engines.piston.pool import Discovery
+from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's own
@@ -136,7 +136,11 @@ class Kubernetes:
         try:
             found = await loop.getaddrinfo(self._service, self._port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:  # UnicodeError: no name server could be asked for it
-            raise EngineUnavailable(_unknown_service(self._service, error)) from None
+            raise EngineUnavailable(
+                f"no addresses for the service {self._service!r}: {error}. The name is SERVICE, or"
+                " SERVICE.NAMESPACE from another namespace; the service must be headless and is known only"
+                " inside the cluster"
+            ) from None
         hosts = {(family, str(address[0])) for family, _, _, _, address in found}
         # With two families every pod has an address of each, and would be taken for two.
         old = {host for family, host in hosts if family == socket.AF_INET}
@@ -145,13 +149,6 @@ class Kubernetes:
 
 def _numeric_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _unknown_service(service: str, error: Exception) -> str:
-    return (
-        f"no addresses for the service {service!r}: {error}. The name is SERVICE, or SERVICE.NAMESPACE from "
-        "another namespace; the service must be headless and is known only inside the cluster"
-    )
 
 
 class Listed:
@@ -213,30 +210,14 @@ def _service(text: str) -> Kubernetes:
 
 async def _output(*command: str) -> list[str]:
     """The lines that a command prints. A command that fails, hangs or is not there: EngineUnavailable."""
-    async with _started(*command) as process:
-        try:
-            out, err = await asyncio.wait_for(process.communicate(), _COMMAND_TIMEOUT)
-        except TimeoutError:
-            raise EngineUnavailable(f"{command[0]} gave no answer in {_COMMAND_TIMEOUT:g} s") from None
-    if process.returncode:
-        said = err.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {process.returncode}: {said[-1]}")
-    return out.decode(errors="replace").splitlines()
-
-
-@contextlib.asynccontextmanager
-async def _started(*command: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    pipe = asyncio.subprocess.PIPE
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
-        )
+        done = await run_command(command, seconds=_COMMAND_TIMEOUT)
+    except TimeoutError:
+        raise EngineUnavailable(f"{command[0]} gave no answer in {_COMMAND_TIMEOUT:g} s") from None
     except OSError as error:
         remedy = "Run this where Slurm's commands are, or name the workers by their addresses"
         raise EngineUnavailable(f"{command[0]} cannot be started: {error.strerror}. {remedy}") from None
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await asyncio.shield(process.wait())
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {done.returncode}: {said[-1]}")
+    return done.stdout.decode(errors="replace").splitlines()

@@ -13,6 +13,7 @@ from ioi_eval.engines.piston.pool import Discovery, Endpoint, Health, Pool
 from ioi_eval.engines.piston.probe import Prober, answers, glance
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import Patience, Wire, at_its_pace, request_of, time_for, wait_before
+from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
@@ -23,7 +24,7 @@ from ioi_eval.model.errors import (
     JobRejected,
 )
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Job, JobResult, StageStatus
+from ioi_eval.model.values import Job, JobResult
 
 _ATTEMPTS = 8
 _SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
@@ -166,7 +167,7 @@ class _Running:
         request = await request_of(job, endpoint.url)
         time = time_for(job, len(request.body), endpoint.times, self._patience)
         try:
-            result = _sound(await self.wire.execute(endpoint.url, request, time))
+            result = sound(await self.wire.execute(endpoint.url, request, time))
         except JobRejected:
             self.health.succeeded(endpoint)  # it answered, and with reason
             raise
@@ -230,12 +231,3 @@ class _Tries:
 
     def last_words(self) -> str:
         return f", the last one: {self._last}" if self._last is not None else ""
-
-
-def _sound(result: JobResult) -> JobResult:
-    for stage in (result.compile, result.run):
-        if stage is not None and stage.status is StageStatus.XX:
-            raise EngineUnavailable(
-                f"the box failed on {result.endpoint}: {stage.message or 'no reason given'}"
-            )
-    return result

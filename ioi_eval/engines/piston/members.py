@@ -47,7 +47,23 @@ def merged(reports: Iterable[EndpointReport]) -> Merged:
     runtime = _needed(kept)
     if runtime:
         keep(lambda report: runtime in report.runtimes, f"most of the others have the runtime {runtime}")
-    return Merged(profile=_profile(machine, kept), left_out=left_out)
+    limits: dict[str, Any] = {name: _least(_limit(report, name) for report in kept) for name in _LIMITS}
+    return Merged(
+        profile=Profile(
+            name=NAME,
+            architecture=machine,
+            confines=all(report.is_ours for report in kept),
+            toolchains=dict(_toolchains([report.toolchains for report in kept])),
+            runtimes=tuple(
+                name for name in kept[0].runtimes if all(name in report.runtimes for report in kept)
+            ),
+            max_files=min(_tests_in_a_job(report) for report in kept),
+            by_endpoint={report.url: report.toolchains for report in kept},
+            strict=any(report.is_strict for report in kept),
+            **limits,
+        ),
+        left_out=left_out,
+    )
 
 
 def _needed(reports: Sequence[EndpointReport]) -> str:
@@ -55,23 +71,6 @@ def _needed(reports: Sequence[EndpointReport]) -> str:
     if any(all(name in report.runtimes for report in reports) for name in _KNOWN):
         return ""
     return _most_common(name for report in reports for name in _KNOWN if name in report.runtimes)
-
-
-def _profile(machine: str, reports: Sequence[EndpointReport]) -> Profile:
-    limits: dict[str, Any] = {name: _least(_limit(report, name) for report in reports) for name in _LIMITS}
-    return Profile(
-        name=NAME,
-        architecture=machine,
-        confines=all(report.is_ours for report in reports),
-        toolchains=dict(_toolchains([report.toolchains for report in reports])),
-        runtimes=tuple(
-            name for name in reports[0].runtimes if all(name in report.runtimes for report in reports)
-        ),
-        max_files=min(_tests_in_a_job(report) for report in reports),
-        by_endpoint={report.url: report.toolchains for report in reports},
-        strict=any(report.is_strict for report in reports),
-        **limits,
-    )
 
 
 def _limit(report: EndpointReport, name: str) -> int | None:
@@ -209,7 +208,15 @@ class Members:
         await asyncio.gather(*(self._look_at(url) for url in self._found))
         there = [report for report in self._in_order() if report.reachable]
         if not there:
-            raise EngineUnavailable(_nobody(tuple(self._in_order())))
+            reports = tuple(self._in_order())
+            reasons = [report.reason for report in reports]
+            remedies = dict.fromkeys(line.remedy for report in reports for line in report.findings)
+            more = f"; and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
+            raise EngineUnavailable(
+                ". ".join(
+                    [f"no server can be used: {'; '.join(reasons[:_TOLD])}{more}", *filter(None, remedies)]
+                )
+            )
         if same_compiler and (lines := differences(there)):
             what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
             raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
@@ -261,15 +268,12 @@ class Members:
             except (EngineError, InputError):
                 continue  # workers outlive a scheduler or a name server that is away for a minute
             for url in sorted(self._found - found):
-                self._let_go(url)
+                self.left_out.pop(url, None)
+                if (endpoint := self._endpoints.pop(url, None)) is not None:
+                    self._pool.update(endpoint, State.GONE)
             new, self._found = found - self._found, found
             for url in sorted(new):
                 self._spawn(self._until_there(url))
-
-    def _let_go(self, url: str) -> None:
-        self.left_out.pop(url, None)
-        if (endpoint := self._endpoints.pop(url, None)) is not None:
-            self._pool.update(endpoint, State.GONE)
 
     async def _until_there(self, url: str) -> None:
         """One that is found and cannot be reached may still be starting."""
@@ -281,10 +285,3 @@ class Members:
                 return
             await asyncio.sleep(rest_after(rests, self._patience))
             rests += 1
-
-
-def _nobody(reports: Sequence[EndpointReport]) -> str:
-    reasons = [report.reason for report in reports]
-    remedies = dict.fromkeys(line.remedy for report in reports for line in report.findings)
-    more = f"; and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
-    return ". ".join([f"no server can be used: {'; '.join(reasons[:_TOLD])}{more}", *filter(None, remedies)])

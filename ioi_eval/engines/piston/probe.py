@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from ioi_eval.engines.conditions import Condition, answered
-from ioi_eval.engines.embedded.threads import to_its_end
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
+from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import decode_reply, decode_runtimes, encode_request, limit_in
 from ioi_eval.model.errors import EngineError, JobRejected, JobTooLarge
 from ioi_eval.model.nesting import shallow
@@ -173,7 +174,11 @@ class Prober:
         if not report.reachable or report.is_ours or report.runtime not in _SHELLS:
             return report
         try:
-            run = (await self._run(report.url, _asking(report.runtime, packed))).run
+            asking = _script(report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
+            proctor = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
+            run = (
+                await self._run(report.url, msgspec.structs.replace(asking, files=(*asking.files, proctor)))
+            ).run
             found = answered(run.stdout.encode(), run.stderr.strip(), run.code)
         except EngineError as error:
             found = [Condition(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
@@ -182,9 +187,10 @@ class Prober:
     async def _whole(self, report: EndpointReport) -> EndpointReport:
         runtime = next((name for name in _RUNTIMES if name in report.runtimes), "")
         self._begun += 1
+        told = _object((await self._wire.get(report.url, "/", _TIME)).body)
         fields: dict[str, Any] = {
             "runtime": runtime,
-            "server": await self._name(report.url),
+            "server": str(told.get("message", ""))[:100],
             "slots": await self._slots(report.url),
             "max_body": await self._body(report.url),
         }
@@ -193,13 +199,10 @@ class Prober:
                 fields[field] = await self._limit(report.url, runtime, name, much)
         if runtime in _SHELLS:
             steps = STEPS if self._begun <= _THOROUGH else _FEWER_STEPS
-            fields.update(await self._inside(report.url, runtime))
+            run = (await self._run(report.url, _script(runtime, LOOK))).run
+            fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
             fields["max_output"] = await self._output(report.url, runtime, steps)
         return msgspec.structs.replace(report, **fields)
-
-    async def _name(self, url: str) -> str:
-        told = _object((await self._wire.get(url, "/", _TIME)).body)
-        return str(told.get("message", ""))[:100]
 
     async def _slots(self, url: str) -> int | None:
         """Only a worker of ours says."""
@@ -221,7 +224,11 @@ class Prober:
         """By requests that are refused one way or the other: for their size, or for what is not in them."""
         taken = _STOCK_BODY
         for size in _BODIES:
-            answer = await self._wire.post(url, "/execute", await self._padded(size), _TIME)
+            # Compressed it is small, and the limit counts what it was before.
+            if size not in self._bodies:
+                padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
+                self._bodies[size] = await to_its_end(partial(compressed, padded))
+            answer = await self._wire.post(url, "/execute", self._bodies[size], _TIME)
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)
             except JobTooLarge as error:
@@ -230,16 +237,6 @@ class Prober:
             except JobRejected:
                 taken = size
         return None
-
-    async def _padded(self, size: int) -> Request:
-        """Compressed it is small, and the limit counts what it was before."""
-        if size not in self._bodies:
-            self._bodies[size] = await to_its_end(lambda: compressed(b'{"pad":"%b"}' % (b"x" * (size - 10))))
-        return self._bodies[size]
-
-    async def _inside(self, url: str, runtime: str) -> Mapping[str, Any]:
-        run = (await self._run(url, _script(runtime, LOOK))).run
-        return {**seen(run.stdout), "isolates": run.wall_time is not None}
 
     async def _output(self, url: str, runtime: str, steps: int) -> int | None:
         run = (await self._run(url, _script(runtime, stairs(steps)))).run
@@ -251,12 +248,6 @@ class Prober:
 
 def _script(runtime: str, text: str, **limits: int) -> Job:
     return Job(files=(JobFile(name="run", content=Blob.of(text)),), runtime=runtime, **limits)  # type: ignore[arg-type]
-
-
-def _asking(runtime: str, packed: bytes) -> Job:
-    asking = _script(runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
-    proctor = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
-    return msgspec.structs.replace(asking, files=(*asking.files, proctor))
 
 
 def _object(body: bytes) -> Mapping[str, Any]:

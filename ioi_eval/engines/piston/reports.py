@@ -115,7 +115,15 @@ def findings(report: EndpointReport) -> tuple[Condition, ...]:
     """What others depend on first."""
     if not report.reachable:
         return (_unreachable(report.reason),)
-    return (_server(report), *_boxes(report), _runtimes(report), *_limits(report), *_inside(report))
+    kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
+    detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
+    return (
+        Condition(name="server", ok=True if report.isolates else None, detail=detail),
+        *_boxes(report),
+        _runtimes(report),
+        *_limits(report),
+        *_inside(report),
+    )
 
 
 def _unreachable(reason: str) -> Condition:
@@ -125,12 +133,6 @@ def _unreachable(reason: str) -> Condition:
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN
     return Condition(name="reachable", ok=False, detail=reason, remedy=remedy)
-
-
-def _server(report: EndpointReport) -> Condition:
-    kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
-    detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
-    return Condition(name="server", ok=True if report.isolates else None, detail=detail)
 
 
 def _boxes(report: EndpointReport) -> Iterator[Condition]:
@@ -165,14 +167,12 @@ def _limits(report: EndpointReport) -> Iterator[Condition]:
             detail = "no limit was met" if limit is None else f"up to {_amount(limit, want.unit)}"
             yield Condition(name=want.name, ok=True, detail=detail)
         else:
-            bad = limit < _least(want, report)
+            # Without a compile stage, builds ask for the memory of a run.
+            bad = limit < (
+                _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
+            )
             detail = f"only up to {_amount(limit, want.unit)}"
             yield Condition(name=want.name, ok=False if bad else None, detail=detail, remedy=want.remedy)
-
-
-def _least(want: _Want, report: EndpointReport) -> int:
-    """Without a compile stage, builds ask for the memory of a run."""
-    return _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
 
 
 def _amount(number: int, unit: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ioi_eval.engines.embedded.threads import to_its_end
+from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import decode_reply, encode_request
 from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
 from ioi_eval.model.secret import Secret
@@ -69,14 +69,14 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     `job` is as the server was asked for it. A client that gives up earlier than the server sends the job
     again while the first still runs.
     """
-    compiling = (job.compile_timeout or times.compile) if _may_compile(job) else 0
+    # The packages that start our scripts compile only where there is one for it.
+    compiling = (
+        (job.compile_timeout or times.compile)
+        if (job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files))
+        else 0
+    )
     stages = compiling + (job.run_timeout or times.run)
     return (stages if times.strict else hard_stop(stages)) / 1000 + body / _SLOWEST + patience.margin
-
-
-def _may_compile(job: Job) -> bool:
-    """The packages that start our scripts compile only where there is one for it."""
-    return job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files)
 
 
 def wait_before(attempt: int, patience: Patience) -> float:

@@ -59,7 +59,9 @@ class Ending(StrEnum):
 
 def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
     """`headers`: a folder with a precompiled header, searched first; it never changes what comes out."""
-    build = shlex.join([tool.path, *_own_options(tool, headers), *recipe.command[1:]])
+    # Options that are in no key, because they do not change what comes out.
+    codes = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
+    build = shlex.join([tool.path, *(codes + (["-I", headers] if headers else [])), *recipe.command[1:]])
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
@@ -72,12 +74,6 @@ fi
 {control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
 exit "$code"
 """
-
-
-def _own_options(tool: Toolchain, headers: str) -> list[str]:
-    """Options that are in no key, because they do not change what comes out."""
-    codes = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
-    return codes + (["-I", headers] if headers else [])
 
 
 def control_command(recipe: Recipe) -> tuple[str, ...]:
@@ -93,7 +89,12 @@ def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
     if stage.status is None and stage.code == 0:
         return Ending.BUILT
     if stage.code is None or stage.status not in (None, StageStatus.RE):
-        return _ended_by(stage)
+        # What a stage was ended by that did not end by itself. A message is a box's, no compiler's.
+        if stage.status is StageStatus.TO:
+            return Ending.CUT_SHORT if stage.message == CPU_LIMIT else Ending.STOPPED
+        if stage.signal is None or stage.status in (StageStatus.OL, StageStatus.EL):
+            return Ending.CUT_SHORT
+        return Ending.CUT_SHORT if stage.message in _OWN_LIMITS else Ending.KILLED
     if stage.code in _CODES:
         return _CODES[stage.code]
     if stage.code not in refusals or _SIGNS_OF_A_CRASH.search(stage.stdout):
@@ -102,15 +103,6 @@ def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
 
 
 _CODES = {MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
-
-
-def _ended_by(stage: Stage) -> Ending:
-    """What a stage was ended by that did not end by itself. A message is a box's, no compiler's."""
-    if stage.status is StageStatus.TO:
-        return Ending.CUT_SHORT if stage.message == CPU_LIMIT else Ending.STOPPED
-    if stage.signal is None or stage.status in (StageStatus.OL, StageStatus.EL):
-        return Ending.CUT_SHORT
-    return Ending.CUT_SHORT if stage.message in _OWN_LIMITS else Ending.KILLED
 
 
 def log_of(stage: Stage, limit: int) -> str:
@@ -224,7 +216,12 @@ def build_job(
     """
     if profile.takes_paths:
         return _job_with_paths(recipe, tool, header)
-    recipe, tool = _log_that_fits(recipe, profile), _found_anywhere(tool, profile)
+    # By its name where endpoints have it in different places.
+    paths = {tools[tool.command].path for tools in profile.by_endpoint.values() if tool.command in tools}
+    recipe, tool = (
+        _log_that_fits(recipe, profile),
+        (tool if paths <= {tool.path} else msgspec.structs.replace(tool, path=tool.command)),
+    )
     if proctor is not None:
         return _job_in_a_box(recipe, tool, profile, proctor)
     if shell_runtime(profile) == OWN:
@@ -304,12 +301,6 @@ def _log_that_fits(recipe: Recipe, profile: Profile) -> Recipe:
     return msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
 
 
-def _found_anywhere(tool: Toolchain, profile: Profile) -> Toolchain:
-    """By its name where endpoints have it in different places."""
-    paths = {tools[tool.command].path for tools in profile.by_endpoint.values() if tool.command in tools}
-    return tool if paths <= {tool.path} else msgspec.structs.replace(tool, path=tool.command)
-
-
 def _least(wanted: int | None, most: int | None) -> int | None:
     given = [value for value in (wanted, most) if value is not None]
     return min(given, default=None)
@@ -320,7 +311,13 @@ def _least(wanted: int | None, most: int | None) -> int | None:
 
 def _job_in_a_box(recipe: Recipe, tool: Toolchain, profile: Profile, proctor: Blob) -> Job:
     limits = recipe.limits
-    script = _start(tool) + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
+    # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
+    script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
+case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
+sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
+    -e "s#@COMPILER@#${{compiler%/*/*}}#" {_SPEC}
+./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
+""" + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
     inside = (_script("compile", compile_script(recipe, tool=tool)), *_sources(recipe))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
@@ -360,13 +357,3 @@ def _spec(recipe: Recipe) -> BoxSpec:
         leash_fd=-1,
         allow_unconfined=True,  # the server's own box is one; the report says what there is besides
     )
-
-
-def _start(tool: Toolchain) -> str:
-    """A compiler outside of the system's folders, as a package has it, is shown with what lies beside it."""
-    return f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
-case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
-sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
-    -e "s#@COMPILER@#${{compiler%/*/*}}#" {_SPEC}
-./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
-"""

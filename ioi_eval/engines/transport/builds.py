@@ -86,7 +86,10 @@ class Shelf:
     def keep(self, key: str, outcome: Built | Rejected) -> Built | Rejected:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
         if isinstance(outcome, Built) and outcome.artifact.size > self._store.largest:
-            outcome = _too_large(outcome, self._store.largest)
+            size, most = outcome.artifact.size, self._store.largest
+            words = f"The program has {size} bytes, and {most} are the most that is taken."
+            log = f"{outcome.log}\n{words}".lstrip()
+            outcome = Rejected(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
         self._pin(key)
         kept = _read(self._store.folder(key, lambda folder: _fill(folder, outcome)))
         assert kept is not None, "what the store has just taken is whole"
@@ -106,12 +109,6 @@ class Shelf:
                 self._pins.popitem(last=False)[1].release()
 
 
-def _too_large(built: Built, most: float) -> Rejected:
-    words = f"The program has {built.artifact.size} bytes, and {most} are the most that is taken."
-    log = f"{built.log}\n{words}".lstrip()
-    return Rejected(log=log, compiler=built.compiler, confinement=built.confinement)
-
-
 def _fill(folder: Path, outcome: Built | Rejected) -> None:
     record = _Record(
         ok=isinstance(outcome, Built),
@@ -120,17 +117,14 @@ def _fill(folder: Path, outcome: Built | Rejected) -> None:
         confinement=outcome.confinement,
     )
     if isinstance(outcome, Built):
-        _copy(outcome.artifact, folder / _ARTIFACT)
+        target = folder / _ARTIFACT
+        if outcome.artifact.path is not None:
+            shutil.copyfile(outcome.artifact.path, target)
+        else:
+            target.write_bytes(outcome.artifact.read())
         (folder / _ARTIFACT).chmod(0o755)
         record = msgspec.structs.replace(record, sha256=outcome.artifact.sha256, size=outcome.artifact.size)
     (folder / _RECORD).write_bytes(msgspec.json.encode(record))
-
-
-def _copy(content: Blob, target: Path) -> None:
-    if content.path is not None:
-        shutil.copyfile(content.path, target)
-    else:
-        target.write_bytes(content.read())
 
 
 def _read(folder: Path) -> Built | Rejected | None:
@@ -204,7 +198,12 @@ class Maker:
                 phase="compiling",
             )
         except TooLarge as failure:
-            return _beyond_any_server(recipe, tool, profile, failure)
+            # A source can have a program made that no server lets through: that is no reason to leave it
+            # out.
+            if recipe.kind != SUBMISSION:
+                raise failure
+            stage = Stage(status=StageStatus.SG, message=failure.reason)
+            return Made(stage=stage, compiler=compiler_of(tool, "", profile))
         _check_limits(recipe, made, profile)
         if made.content is not None and made.packed:
             self._shipping.delivered(made.content, made.packed)
@@ -246,14 +245,6 @@ def _made_in_a_box(recipe: Recipe, run: Stage, compiler: str) -> Made:
         raise BrokenReply("a build job does not say how its box ended")
     made = _made_of(delivery, delivery.boxed.stage, recipe, compiler)
     return msgspec.structs.replace(made, confinement=delivery.boxed.confinement)
-
-
-def _beyond_any_server(recipe: Recipe, tool: Toolchain, profile: Profile, failure: TooLarge) -> Made:
-    """A source can have a program made that no server lets through: that is no reason to leave it out."""
-    if recipe.kind != SUBMISSION:
-        raise failure
-    stage = Stage(status=StageStatus.SG, message=failure.reason)
-    return Made(stage=stage, compiler=compiler_of(tool, "", profile))
 
 
 def _made_of(delivery: Delivery, stage: Stage, recipe: Recipe, compiler: str) -> Made:
@@ -376,9 +367,20 @@ class Builds:
         }
         try:
             if end is Ending.MACHINE:
-                raise _machine_at_fault(recipe, made)
+                words = " ".join((made.stage.stderr or made.stage.stdout).split())[:1000]
+                raise JudgeFailure(
+                    f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind}:"
+                    f" {words}",
+                    phase="compiling",
+                    remedy=OTHER_MACHINE,
+                )
             if end is Ending.KILLED or (end is Ending.STOPPED and recipe.kind != SUBMISSION):
-                raise _killed(recipe, made)
+                raise JudgeFailure(
+                    f"{made.compiler} was killed or stopped twice while it built a {recipe.kind}, not by the"
+                    " source",
+                    phase="compiling",
+                    remedy="Give the machine or the server more memory and time, then run the command again",
+                )
             if end is Ending.BUILT:
                 assert made.content is not None, "a build that ended well made something"
                 return await asyncio.to_thread(self._shelf.keep, key, Built(artifact=made.content, **told))
@@ -410,20 +412,3 @@ def _look_at(task: asyncio.Task[Built | Rejected]) -> None:
     """A header that cannot be made is done without, and not tried again."""
     if not task.cancelled():
         task.exception()
-
-
-def _machine_at_fault(recipe: Recipe, made: Made) -> JudgeFailure:
-    words = " ".join((made.stage.stderr or made.stage.stdout).split())[:1000]
-    return JudgeFailure(
-        f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind}: {words}",
-        phase="compiling",
-        remedy=OTHER_MACHINE,
-    )
-
-
-def _killed(recipe: Recipe, made: Made) -> JudgeFailure:
-    return JudgeFailure(
-        f"{made.compiler} was killed or stopped twice while it built a {recipe.kind}, not by the source",
-        phase="compiling",
-        remedy="Give the machine or the server more memory and time, then run the command again",
-    )

@@ -134,8 +134,11 @@ def read_delivery(run: Stage) -> Delivery:
                 raise _too_large(kind, _number(length))
             case ["end"]:
                 artifact = parts.get("artifact", _NOTHING)
+                log = parts.get("log", _NOTHING).data or b""
                 return Delivery(
-                    compiled=_compiled(code, parts),
+                    compiled=(
+                        None if code is None else Compiled(code=code, log=log.decode(errors="replace"))
+                    ),
                     boxed=_boxed(report, parts),
                     artifact=artifact.data,
                     packed=artifact.packed,
@@ -174,11 +177,6 @@ class _Part(NamedTuple):
 
 
 _NOTHING = _Part(None, b"")
-
-
-def _compiled(code: int | None, parts: dict[str, _Part]) -> Compiled | None:
-    log = parts.get("log", _NOTHING).data or b""
-    return None if code is None else Compiled(code=code, log=log.decode(errors="replace"))
 
 
 def _boxed(report: BoxReport | None, parts: dict[str, _Part]) -> Boxed | None:

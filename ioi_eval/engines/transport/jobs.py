@@ -111,7 +111,7 @@ async def read(
         retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
         async for attempt in retries:
             with attempt:
-                return await reader(_sound(await engine.execute(job)))
+                return await reader(sound(await engine.execute(job)))
     except JobTooLarge as error:
         raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=_raise_it(error)) from error
     except EngineError as error:
@@ -130,8 +130,10 @@ async def _itself(result: JobResult) -> JobResult:
     return result
 
 
-def _sound(result: JobResult) -> JobResult:
+def sound(result: JobResult) -> JobResult:
+    """The result itself. EngineUnavailable where the box of a stage failed: that says nothing of the job."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status is StageStatus.XX:
-            raise EngineUnavailable(f"the box failed: {stage.message or 'no reason given'}")
+            where = f" on {result.endpoint}" if result.endpoint else ""
+            raise EngineUnavailable(f"the box failed{where}: {stage.message or 'no reason given'}")
     return result

@@ -99,7 +99,13 @@ def decode_request(body: bytes) -> Job:
     for name in ("language", "version"):
         if not isinstance(asked.get(name), str) or not asked[name]:
             raise Refused(f"{name} is required as a string")
-    files = _files(asked.get("files"))
+    given = asked.get("files")
+    if not isinstance(given, list):
+        raise Refused("files is required as an array")
+    for index, file in enumerate(given):
+        if not isinstance(file, dict) or not isinstance(file.get("content"), str):
+            raise Refused(f"files[{index}].content is required as a string")
+    files = tuple(_decoded(index, file) for index, file in enumerate(given))
     if not any(file.text for file in files):
         raise Refused("files must include at least one utf8 encoded file")
     limits: dict[str, Any] = {name: _limit(name, asked.get(name)) for name in LIMITS}
@@ -131,15 +137,6 @@ def _object(body: bytes) -> dict[str, Any]:
     if isinstance(asked, list):
         return {}  # JSON that Piston's parser takes, and then finds nothing in
     raise broken_json("neither an object nor a list")
-
-
-def _files(given: Any) -> tuple[JobFile, ...]:
-    if not isinstance(given, list):
-        raise Refused("files is required as an array")
-    for index, file in enumerate(given):
-        if not isinstance(file, dict) or not isinstance(file.get("content"), str):
-            raise Refused(f"files[{index}].content is required as a string")
-    return tuple(_decoded(index, file) for index, file in enumerate(given))
 
 
 def _decoded(index: int, file: Mapping[str, Any]) -> JobFile:

@@ -236,13 +236,14 @@ def _lines(stage: Stage, nonce: str) -> list[Line]:
 def without_lines(stage: Stage) -> str:
     """Why a job that judged nothing may have judged nothing."""
     ended = f"exit code {stage.code}" if stage.code is not None else f"killed by {stage.signal or 'a signal'}"
-    details = [ended, stage.status and f"status {stage.status.value}", stage.message, _last_words(stage)]
-    return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
-
-
-def _last_words(stage: Stage) -> str:
     words = " ".join(stage.stderr.split())[-500:]
-    return words if words.isprintable() else ascii(words)
+    details = [
+        ended,
+        stage.status and f"status {stage.status.value}",
+        stage.message,
+        (words if words.isprintable() else ascii(words)),
+    ]
+    return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
 
 
 # --- how many tests a job may carry: by their number, their bytes, their time ------------------------
@@ -304,7 +305,11 @@ class Fitting:
             return candidates
         used = await self._weight_without_tests()
         for count, planned in enumerate(candidates):
-            used += await self._weight(planned)
+            output = self._program.outputs.get(planned.test.name)
+            contents = (planned.test.input, planned.test.answer, output)
+            used += _PLANNED + sum(
+                [await self._shipping.weight(each) for each in contents if each is not None]
+            )
             if used > room:
                 return candidates[:count] if count else self._fail(planned, used, room)
         return candidates
@@ -313,11 +318,6 @@ class Fitting:
         program = self._program
         contents = (program.proctor, *(file.content for file in program.files))
         return _REQUEST + sum([await self._shipping.weight(content) for content in contents])
-
-    async def _weight(self, planned: PlannedTest) -> int:
-        output = self._program.outputs.get(planned.test.name)
-        contents = (planned.test.input, planned.test.answer, output)
-        return _PLANNED + sum([await self._shipping.weight(each) for each in contents if each is not None])
 
     def _fail(self, planned: PlannedTest, used: int, room: int) -> tuple[PlannedTest, ...]:
         raise JudgeFailure(

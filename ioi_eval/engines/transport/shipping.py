@@ -54,12 +54,18 @@ class Shipping:
             (file.name for file in job.files if file.executable),
         )
         files = [
-            _text(file, unpacking if file.name == script else "")
+            JobFile(
+                name=file.name,
+                content=Blob.of((unpacking if file.name == script else "").encode() + file.content.read()),
+            )
             for file in job.files
             if file.name in _SCRIPTS
         ]
         files.sort(key=lambda file: file.name != script)  # the first text file is the main one
-        files += [_file(name, parcel) for name, parcel in parcels.items()]
+        files += [
+            JobFile(name=name + (_PACKED if parcel.packed else ""), content=parcel.content)
+            for name, parcel in parcels.items()
+        ]
         return msgspec.structs.replace(job, files=tuple(files), runtime=shell_runtime(profile))
 
     async def weight(self, content: Blob) -> int:
@@ -94,16 +100,14 @@ def pack(content: Blob) -> Parcel:
     """Compressed where that pays: a request is JSON, and what is not text grows by a third in it."""
     data = content.read()
     plain = _carried(data)
-    as_it_is = Parcel(content=_held(content, data), packed=False, weight=plain)
+    as_it_is = Parcel(
+        content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain
+    )
     if len(data) < _SMALL:
         return as_it_is
     packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST else 1, mtime=0))
     weight = _in_base64(packed.size)
     return Parcel(content=packed, packed=True, weight=weight) if weight < plain else as_it_is
-
-
-def _held(content: Blob, data: bytes) -> Blob:
-    return Blob(sha256=content.sha256, size=content.size, data=data)
 
 
 def _carried(data: bytes) -> int:
@@ -121,11 +125,3 @@ def _unpacking(packed: Iterable[str], executable: Iterable[str]) -> str:
     archives, programs = [name + _PACKED for name in packed], list(executable)
     text = _UNPACK.format(shlex.join(archives)) if archives else ""
     return text + (f"chmod +x -- {shlex.join(programs)}\n" if programs else "")
-
-
-def _text(script: JobFile, ahead: str) -> JobFile:
-    return JobFile(name=script.name, content=Blob.of(ahead.encode() + script.content.read()))
-
-
-def _file(name: str, parcel: Parcel) -> JobFile:
-    return JobFile(name=name + (_PACKED if parcel.packed else ""), content=parcel.content)

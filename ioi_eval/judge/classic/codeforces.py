@@ -81,7 +81,14 @@ def _dialect(problem: Problem, language: Language, profile: Profile) -> str:
         for name in sorted(profile.runtimes, reverse=True)
         if (match := _CPP.fullmatch(name))
     }
-    wanted = _year(language.standard or problem.cpp_standard)
+    # `gnu++17` is 17; the first two standards come before all that servers have.
+    digits = (
+        (language.standard or problem.cpp_standard)[-2:]
+        .replace("2a", "20")
+        .replace("2b", "23")
+        .replace("2c", "26")
+    )
+    wanted = int(digits) if digits not in ("98", "03") else 3
     fitting = sorted(year for year in found if year >= wanted)
     if not fitting:
         there = ", ".join(sorted(found.values())) or "none"
@@ -93,12 +100,6 @@ def _dialect(problem: Problem, language: Language, profile: Profile) -> str:
     return found[fitting[0]]
 
 
-def _year(standard: str) -> int:
-    """`gnu++17` is 17; the first two standards come before all that servers have."""
-    digits = standard[-2:].replace("2a", "20").replace("2b", "23").replace("2c", "26")
-    return int(digits) if digits not in ("98", "03") else 3
-
-
 def _files(problem: Problem, test: Test, submission: Submission, language: Language) -> Iterator[JobFile]:
     suffix = "python" if language.syntax == "python" else "cpp"
     code = (submission.code or "").encode(errors="surrogatepass")
@@ -107,13 +108,12 @@ def _files(problem: Problem, test: Test, submission: Submission, language: Langu
         yield JobFile(name="checker.py", content=problem.checker.sources[0].content)
     yield JobFile(name="input.txt", content=test.input)
     yield JobFile(name="correct_output.txt", content=test.answer or Blob.of(""))
-    yield JobFile(name=CONFIG, content=Blob.of(_config(problem)))
-
-
-def _config(problem: Problem) -> str:
     memory = (problem.limits.memory or _DEFAULT_MEMORY) / _MEBIBYTE
     mode = "file" if problem.options.input_file else "stdio"
-    return f"TIME_LIMIT={_time_limit(problem):g}\nMEMORY_LIMIT={memory:g}\nINPUT_MODE={mode}"
+    yield JobFile(
+        name=CONFIG,
+        content=Blob.of(f"TIME_LIMIT={_time_limit(problem):g}\nMEMORY_LIMIT={memory:g}\nINPUT_MODE={mode}"),
+    )
 
 
 def _time_limit(problem: Problem) -> float:

@@ -7,8 +7,7 @@ only the package `cms_ioi`. Its contract hides no test from the submission: verd
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -30,7 +29,6 @@ from ioi_eval.model.values import (
     JobResult,
     NamedBlob,
     Problem,
-    Stage,
     StageStatus,
     Submission,
     SubmissionResult,
@@ -121,7 +119,22 @@ def _check(problem: Problem, submission: Submission) -> None:
 
 
 def _files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
-    yield JobFile(name=CONFIG, content=_config(problem))
+    # The keys of the contract, and a few of ours that other packages' scripts pass over.
+    options = problem.options
+    settings = {
+        "task_type": problem.task_type.value,
+        "code": problem.id.lower(),
+        "time_limit": _time_limit(problem),
+        "memory_limit": problem.limits.memory,
+        "task_type_parameters_Communication_num_processes": options.processes,
+        "task_type_parameters_Communication_user_io": options.user_io,
+        "task_type_parameters_Communication_manager_args": " ".join(options.manager_args),
+        "task_type_parameters_Batch_inputfile": options.input_file,
+        "task_type_parameters_Batch_outputfile": options.output_file,
+        "checker": problem.checker.kind.value,
+        "cpp_standard": problem.cpp_standard,
+    }
+    yield JobFile(name=CONFIG, content=Blob.of(msgspec.json.encode(settings)))
     yield from _package_files(problem)
     code = (submission.code or "").encode(errors="surrogatepass")
     yield JobFile(name=f"graders/{problem.id.lower()}.cpp", content=Blob.of(code))
@@ -152,28 +165,6 @@ def _scripts() -> tuple[JobFile, ...]:
     return tuple(
         JobFile(name=name, content=Blob.of((folder / name).read_bytes())) for name in ("compile", "run")
     )
-
-
-def _config(problem: Problem) -> Blob:
-    return Blob.of(msgspec.json.encode(dict(_settings(problem))))
-
-
-def _settings(problem: Problem) -> Mapping[str, Any]:
-    """The keys of the contract, and a few of ours that other packages' scripts pass over."""
-    options = problem.options
-    return {
-        "task_type": problem.task_type.value,
-        "code": problem.id.lower(),
-        "time_limit": _time_limit(problem),
-        "memory_limit": problem.limits.memory,
-        "task_type_parameters_Communication_num_processes": options.processes,
-        "task_type_parameters_Communication_user_io": options.user_io,
-        "task_type_parameters_Communication_manager_args": " ".join(options.manager_args),
-        "task_type_parameters_Batch_inputfile": options.input_file,
-        "task_type_parameters_Batch_outputfile": options.output_file,
-        "checker": problem.checker.kind.value,
-        "cpp_standard": problem.cpp_standard,
-    }
 
 
 def _time_limit(problem: Problem) -> float:
@@ -341,7 +332,11 @@ def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
                 remedy="Raise PISTON_OUTPUT_MAX_SIZE on it",
             )
     most = profile.max_compile_time
-    if _was_killed(result.compile) and most is not None and most < _COMPILE_AT_LEAST * 1000:
+    if (
+        (result.compile is not None and result.compile.code is None)
+        and most is not None
+        and most < _COMPILE_AT_LEAST * 1000
+    ):
         raise JudgeFailure(
             f"the server stopped the compilation after {most / 1000:g} s at the latest",
             phase="compiling",
@@ -352,7 +347,3 @@ def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name
         )
-
-
-def _was_killed(stage: Stage | None) -> bool:
-    return stage is not None and stage.code is None

@@ -7,7 +7,7 @@ import pytest
 from engine_helpers import alive, mark, until
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.toolchains import artifact_key, find_compiler, proctor_binary
+from ioi_eval.engines.embedded.toolchains import find_compiler, proctor_binary, proctor_key
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
 
@@ -61,11 +61,11 @@ async def test_built_once_per_source_and_compiler(sources: Path, own_store: Stor
 def test_key_tells_sources_and_compilers_apart(sources: Path, tmp_path: Path) -> None:
     one = compiler(tmp_path, "")
     other = Toolchain(command="g++", path=one.path, version="1", identity="g++ 2")
-    keys = {artifact_key(one, sources), artifact_key(other, sources)}
+    keys = {proctor_key(one, sources), proctor_key(other, sources)}
     (sources / "notes.txt").write_text("no source")
-    assert artifact_key(one, sources) in keys
+    assert proctor_key(one, sources) in keys
     (sources / "main.cpp").rename(sources / "other.cpp")
-    assert len(keys | {artifact_key(one, sources)}) == 3
+    assert len(keys | {proctor_key(one, sources)}) == 3
 
 
 async def test_a_cancelled_build_leaves_no_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:

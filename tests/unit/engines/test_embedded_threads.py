@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from engine_helpers import until
 
-from ioi_eval.engines.embedded.threads import to_its_end
+from ioi_eval.engines.threads import to_its_end
 
 
 async def test_gives_what_the_work_gives() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.versions import parse_version, satisfies
+from ioi_eval.engines.embedded.packages import parse_version, satisfies
 
 pytestmark = pytest.mark.once
 

@@ -1,0 +1,78 @@
+"""Work in a thread, and commands, that no cancellation can leave half done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+async def to_its_end(
+    work: Callable[[], T],
+    *,
+    executor: Executor | None = None,
+    hurry: Callable[[], None] = _nothing,
+    undo: Callable[[T], None] = _nothing,
+) -> T:
+    """Runs `work` in a thread.
+
+    Cancelled, it calls `hurry`, waits for the thread all the same, calls `undo` with what came of it, and
+    only then gives way.
+    """
+    running = asyncio.get_running_loop().run_in_executor(executor, work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        hurry()
+        while not running.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({running})
+        if not running.cancelled() and running.exception() is None:
+            undo(running.result())
+        raise
+    except GeneratorExit:  # the event loop is gone, and with it all waiting
+        hurry()
+        raise
+
+
+async def run_command(
+    command: Sequence[str], *, seconds: float | None = None, **options: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """What a command says. Cut short, it takes the command's own programs with it.
+
+    Raises OSError where it cannot be started, and TimeoutError after so many seconds.
+    """
+    pipe = subprocess.PIPE
+    streams = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
+    options = {**streams, **options, "start_new_session": True}
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, **options)
+
+    with await to_its_end(start, undo=_end) as process:
+        try:
+            said = await to_its_end(
+                partial(process.communicate, timeout=seconds), hurry=partial(_end, process)
+            )
+        except subprocess.TimeoutExpired as error:
+            _end(process)
+            raise TimeoutError from error
+    return subprocess.CompletedProcess(command, process.returncode, *said)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
