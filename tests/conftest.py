@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
 from fixtures import bench, binaries, compiled, kept, proctor, workshop
+from support.warm_command import end_warm_command
 
 from ioi_eval import private_folder
 from ioi_eval.engines.embedded.toolchains import toolchains
@@ -38,13 +39,17 @@ def nothing_is_left() -> Iterator[None]:
     leftovers.adopt_orphans()
     before = leftovers.all_of_it()
     yield
+    end_warm_command()
     assert not leftovers.new_since(before)
 
 
 @pytest.fixture(scope="session")
 def shared_cache(kept: Path) -> Path:
-    """One cache for all tests, in whichever worker they run, so that the proctor is built once."""
-    return private_folder(kept, "cache")
+    """One cache for all tests, in whichever worker they run, so that the proctor is built once.
+
+    It is what `private_folder()` gives a process whose TMPDIR is the folder above.
+    """
+    return private_folder(kept)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,9 @@ from harness import Bench
 
 from ioi_eval.model.protocol import PlanChecker, PlanLimits
 
+# How an answer is read does not hang on the layers; what a checker needs from its box does.
+pytestmark = pytest.mark.sample("everything")
+
 ECHO = "#include <cstdio>\nint main(){int c; while((c=getchar())!=EOF) putchar(c);}"
 # A checker that is none runs up to one of them: the time that this takes is the test's, too.
 LIMITS = PlanLimits(cpu_ms=500, wall_ms=30_000, memory=48 << 20)
@@ -125,6 +128,7 @@ def test_white_diff_on_a_line_of_ten_megabytes(bench: Bench) -> None:
     assert bench.one(ECHO, line, line + "2", limits=limits).score == 0
 
 
+@pytest.mark.sample("")
 def test_testlib_checkers_get_the_files_in_testlibs_order(bench: Bench) -> None:
     source = """#include <fstream>
 #include <string>
@@ -171,6 +175,7 @@ def test_icpc_scores(bench: Bench) -> None:
     assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
 
 
+@pytest.mark.sample("")
 @pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
 def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:
     script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"

@@ -13,6 +13,9 @@ from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 
 from ioi_eval.model.protocol import Line, PlanLimits, PlanManager
 
+# One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
+pytestmark = pytest.mark.sample("own")
+
 
 @pytest.fixture(params=[EVERYTHING, LANDLOCK_ALONE], ids=["own numbers", "the host's numbers"])
 def bench(
@@ -64,6 +67,7 @@ def test_a_manager_that_computes_is_no_idling_of_the_submission(bench: Bench) ->
     assert line.wall_us > SHORT.wall_ms * 1000
 
 
+@pytest.mark.sample("")
 def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> None:
     """Nor of the manager, which may not be ended before those that it waits for."""
     limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
@@ -78,6 +82,7 @@ def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None
     assert line.waited_us > SHORT.wall_ms * 1000
 
 
+@pytest.mark.once
 def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Bench) -> None:
     source = (
         HEAD
@@ -91,6 +96,7 @@ def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Benc
     assert (line.end, line.score) == ("ok", 1), line
 
 
+@pytest.mark.once
 def test_an_interactor_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
     asks = (
         HEAD
@@ -139,6 +145,7 @@ def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
     assert (line.end, line.signal) == ("wall", 9)
 
 
+@pytest.mark.sample("")
 def test_who_has_computed_and_sleeps_then_is_ended(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
     line = bench.one(HEAD + f"int main() {{ {BURN} for (;;) sleep(9); }}", limits=limits)
@@ -168,6 +175,7 @@ blink()
     assert (line.end, line.score) == ("wall", 0)
 
 
+@pytest.mark.sample("")
 def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
     """A parent whose vfork is under way is in the state of those who wait for a disk."""
     program = HEAD + 'int main() { if (vfork() == 0) { usleep(1500000); _exit(0); } puts("done"); }'
@@ -186,12 +194,14 @@ LATE = (
 STALLING = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=2000)
 
 
+@pytest.mark.once
 def test_at_the_hard_stop_a_test_runs_once_more(bench: Bench) -> None:
     limits = msgspec.structs.replace(STALLING, hard_ms=4000)
     line = bench.one(LATE % (time.monotonic() + 6), answer="1", limits=limits)
     assert (line.end, line.score) == ("ok", 1), line
 
 
+@pytest.mark.once
 def test_who_gets_to_the_hard_stop_twice_is_too_slow(bench: Bench) -> None:
     judged = bench.judge(LATE % (1 << 30), [("", "1"), ("", "1")], limits=STALLING, groups=[], members=[])
     assert [judged.tests[i].end for i in range(2)] == ["wall", "wall"]
@@ -212,6 +222,7 @@ def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
     assert boxed.report["wall_us"] > 500_000
 
 
+@pytest.mark.sample("")
 def test_a_box_that_sleeps_is_ended(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 300, "hard_ms": 600_000}
     assert bench.box("sleep 60", limits=limits).report["killed"] == "wall"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "cli"))
-
-from cli_helpers import CommandLine  # only now can they be found
+from support.command_line import CommandLine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

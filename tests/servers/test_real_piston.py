@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import (
+from support.command_line import (
     BROKEN,
     PYTHON,
     RIGHT,

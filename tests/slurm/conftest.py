@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from missing import lacks
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "cli"))
 
 _NEEDED = ("slurmctld", "slurmd", "munged", "sbatch")
 _SYSTEM = "/usr/sbin"  # not on everybody's PATH

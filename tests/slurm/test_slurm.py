@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cli_helpers import CommandLine, results, row, wait_for_rows, write_dump, write_package
+from support.command_line import CommandLine, results, row, wait_for_rows, write_dump, write_package
 
 from ioi_eval.engines.embedded.boxes import choose_base, sweep
 

@@ -12,6 +12,8 @@ from ioi_eval.models import Blob, Solution
 from ioi_eval.rules.expectations import Distance, Kind, calibration, with_time_factor
 from ioi_eval.runs.calibrate import calibrate
 
+pytestmark = pytest.mark.once
+
 LIMIT = 0.3  # seconds
 # Works for a share of the limit by its own clock of CPU time, so that the machine's speed does not matter.
 WORKS = """

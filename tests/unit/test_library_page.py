@@ -12,6 +12,8 @@ import pytest
 
 import ioi_eval
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "library.md").read_text()
 PROGRAM = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S))
@@ -25,7 +27,7 @@ def test_every_public_name_has_an_example(name: str) -> None:
 
 
 def test_the_page_is_a_program_that_runs(shared_cache: Path) -> None:
-    env = {**os.environ, "TMPDIR": str(shared_cache)}
+    env = {**os.environ, "TMPDIR": str(shared_cache.parent)}
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", PROGRAM],
         cwd=ROOT,

@@ -21,6 +21,8 @@ from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.models import Profile
 from ioi_eval.store.resources import examples
 
+pytestmark = pytest.mark.once
+
 PACKAGE = Path(ioi_eval.__file__).parent
 DOCS = PACKAGE.parent / "docs" / "architecture.md"
 MOST = 16
@@ -87,7 +89,7 @@ def named(frame: FrameType) -> str:
 
 
 @pytest.fixture
-def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def way(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     engine = Watched()
     monkeypatch.setitem(registry._BUILT_IN, "embedded", lambda setup: engine)
     dump = tmp_path / "dump.jsonl"
@@ -95,7 +97,7 @@ def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     source = str(examples() / "problems" / "lanterns")
     command = ["score", str(dump), "--problems", source, "--out", str(tmp_path / "run")]
     monkeypatch.setattr(sys, "argv", ["ioi-eval", *command, "--engine", "embedded"])
-    monkeypatch.setenv("IOI_EVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     with pytest.raises(SystemExit):
         main()
     (walked,) = engine.walks

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from loopback_hub import Hub, serve
+from support.command_line import CommandLine
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-
-# Whole runs are started as users start them, with what tests of the command line have for that.
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-
-from cli_helpers import CommandLine  # only now can it be found
-from loopback_hub import Hub, serve
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from benchmark_tables import EXAMPLES, write_ioi, write_table
-from cli_helpers import CommandLine, contents, results, write_dump
 from codeforces_rows import ADD, codeforces, write
 from dump_rows import write_jsonl
 from hub_rows import livecodebench
 from loopback_hub import Hub
+from support.command_line import CommandLine, contents, results, write_dump
 
 pytestmark = pytest.mark.once
 

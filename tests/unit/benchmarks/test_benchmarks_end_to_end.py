@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from benchmark_tables import EXAMPLES, IOI_ROWS, ioi_rows, ioi_tests, write_table
-from cli_helpers import CommandLine, results, write_dump
 from dump_rows import write_json, write_jsonl
 from hub_rows import ADD, code_contests, lcb_tests, livecodebench, write_rows
+from support.command_line import CommandLine, results, write_dump
 
 pytestmark = pytest.mark.once
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_helpers import CommandLine, write_package
+from support.command_line import CommandLine, write_package
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_helpers import CommandLine, contents, results, write_dump
+from support.command_line import CommandLine, contents, results, write_dump
 
 pytestmark = pytest.mark.once
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cli_helpers import RIGHT, CommandLine, contents, row, write_dump, write_package
+from support.command_line import RIGHT, CommandLine, contents, row, write_dump, write_package
 
 from ioi_eval.store import resources
 
@@ -29,6 +29,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.once
 def test_version(cli: CommandLine) -> None:
     assert cli("--version").stdout.startswith("ioi-eval 0.")
 
@@ -39,10 +40,12 @@ def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> st
     return CommandLine(folder=tmp_path_factory.mktemp("help"), cache=shared_cache)("--help").stdout
 
 
+@pytest.mark.once
 def test_the_overview_has_whole_sentences(overview: str) -> None:
     assert "..." not in overview.partition("Commands:")[2]
 
 
+@pytest.mark.once
 @pytest.mark.sample("score|worker")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(cli: CommandLine, overview: str, command: str) -> None:
@@ -64,6 +67,7 @@ def test_doctor_says_what_is_there(cli: CommandLine) -> None:
     }
 
 
+@pytest.mark.once
 def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     done = cli("problems", problems)
     assert done.returncode == 0, done.stderr
@@ -76,6 +80,7 @@ def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     assert described["limits"]["cpu_time"] == 2.0
 
 
+@pytest.mark.once
 def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "bad", subtasks={"01-all": (100, ["1-1", "9-9"])})
     (problems / "worse").mkdir()
@@ -107,6 +112,7 @@ except JudgeFailure as failure:
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("quiet", "logged"), [("", 2), ("keep_retries_quiet()", 0)])
 def test_retries_are_not_printed(quiet: str, logged: int) -> None:
     """The library that retries logs; between the lines of a progress bar that is a blot."""
@@ -157,6 +163,7 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
     assert cli("examples", "file").returncode == 2
 
 
+@pytest.mark.once
 def test_report_makes_the_reports_again(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     assert cli("score", dump, "--problems", problems, "--out", "run", "--quiet").returncode == 0

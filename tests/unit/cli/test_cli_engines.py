@@ -10,7 +10,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from cli_helpers import (
+from support.command_line import (
     BROKEN,
     PYTHON,
     RIGHT,

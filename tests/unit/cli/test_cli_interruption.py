@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_helpers import (
+from support.command_line import (
     RIGHT,
     CommandLine,
     adopt_orphans,
@@ -22,7 +22,7 @@ from cli_helpers import (
     write_dump,
 )
 
-NUMBER = 24
+NUMBER = 12
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ def test_a_signal_ends_the_run_cleanly(
     assert judged_once(cli.folder / "run")
 
 
+@pytest.mark.once
 def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems: Path, dump: Path) -> None:
     process = cli.start("score", dump, "--problems", problems, "--out", "run", "--fresh")
     wait_for_rows(cli.folder / "run", 1, process)
@@ -72,6 +73,7 @@ def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems
     assert "--fresh" not in errors
 
 
+@pytest.mark.once
 @pytest.mark.long
 def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, dump: Path) -> None:
     adopt_orphans()
@@ -97,6 +99,7 @@ def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, dump:
     assert judged_once(cli.folder / "run")
 
 
+@pytest.mark.once
 def test_one_process_at_a_time_writes_a_run(cli: CommandLine, problems: Path, dump: Path) -> None:
     arguments = ("score", dump, "--problems", problems, "--out", "run")
     process = cli.start(*arguments)

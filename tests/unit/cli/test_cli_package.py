@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cli_helpers import CommandLine
+from support.command_line import CommandLine
+
+pytestmark = pytest.mark.once
 
 
 def test_a_folder_of_packages(cli: CommandLine) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_helpers import CommandLine, adopt_orphans, children, contents, results, wait_until_gone
 from model_server import Answer, Asked, as_json, fenced, model_server
+from support.command_line import CommandLine, adopt_orphans, children, contents, results, wait_until_gone
 
 pytestmark = pytest.mark.once
 

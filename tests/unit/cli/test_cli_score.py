@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli_helpers import (
+import pytest
+from support.command_line import (
     BROKEN,
     PYTHON,
     RIGHT,
@@ -59,6 +60,7 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     assert contents(run) == before
 
 
+@pytest.mark.once
 def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "run", "--all-tests").returncode == 0
@@ -84,6 +86,7 @@ def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path)
     assert rows["right"]["model"] == "m"
 
 
+@pytest.mark.once
 def test_early_stops_and_all_tests_give_the_same_scores(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "fast").returncode == 0
@@ -94,6 +97,7 @@ def test_early_stops_and_all_tests_give_the_same_scores(cli: CommandLine, proble
     }
 
 
+@pytest.mark.once
 def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     base = ("score", dump, "--problems", problems, "--out", "run")
@@ -109,6 +113,7 @@ def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Pa
     assert results(cli.folder / "run").keys() == POINTS.keys()
 
 
+@pytest.mark.once
 def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:2])
     base = ("score", dump, "--problems", problems, "--out", "run")
@@ -130,6 +135,7 @@ def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) 
     assert len(fresh) == 3
 
 
+@pytest.mark.once
 def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     done = cli("score", dump, "--problems", problems, "--out", "run", "--json")
@@ -142,6 +148,7 @@ def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.once
 def test_quiet_prints_nothing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
     done = cli("score", dump, "--problems", problems, "--out", "run", "--quiet")
@@ -163,6 +170,7 @@ int main(int, char **argv) {
 """
 
 
+@pytest.mark.once
 def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
     crashing = WRONG.replace("<< 0", "<< 777")
@@ -198,6 +206,7 @@ int main() {
 """
 
 
+@pytest.mark.once
 def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.5, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
@@ -217,6 +226,7 @@ def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> Non
     assert cli(*asked, "--time-factor", "5").stdout.startswith("Nothing new to do")
 
 
+@pytest.mark.once
 def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=1.45, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])

@@ -13,9 +13,9 @@ from typing import Any, get_args
 
 import leftovers
 import pytest
-from cli_helpers import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
 from model_server import Answer, Asked, as_json, fenced, model_server
 from repeating_server import repeating
+from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import CommandLine, adopt_orphans, children, wait_until_gone
+from support.command_line import CommandLine, adopt_orphans, children, wait_until_gone
 
 
 @contextmanager
@@ -75,6 +75,7 @@ def few_descriptors(number: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.once
 def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> None:
     with ExitStack() as held:
         with few_descriptors(256):
@@ -88,6 +89,7 @@ def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> No
         assert asking.getresponse().status == 200
 
 
+@pytest.mark.once
 def test_what_a_job_prints_takes_a_bounded_memory(cli: CommandLine) -> None:
     """JSON makes 1.4 GB of these 120 MB, and a worker that built it whole took three times that."""
     with working(cli) as (process, port):
@@ -127,6 +129,7 @@ def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) ->
     wait_until_gone(before)
 
 
+@pytest.mark.once
 def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     for options, environment in [
@@ -139,6 +142,7 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
             assert ask(port, "/api/v2/runtimes", Authorization="Bearer secret")[0] == 200
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("options", "words"),
     [

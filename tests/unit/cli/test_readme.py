@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_helpers import CommandLine
+from support.command_line import CommandLine
 
 pytestmark = pytest.mark.once
 

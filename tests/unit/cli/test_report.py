@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import CommandLine, contents
 from run_samples import SUM, problem, result, submission, write_run
+from support.command_line import CommandLine, contents
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
@@ -31,6 +31,7 @@ def run(folder: Path, **models: int) -> Path:
     return write_run(folder, rows)
 
 
+@pytest.mark.once
 def test_one_run(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6, m2=0)
     done = cli("report", "run")
@@ -67,6 +68,7 @@ def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
     theirs.chmod(0o755)
 
 
+@pytest.mark.once
 def test_options(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6)
     (cli.folder / "mine.toml").write_text("[2024]\ngold = 600\nsilver = 599\n")
@@ -81,6 +83,7 @@ def test_options(cli: CommandLine) -> None:
     assert json.loads((cli.folder / "run" / "summary.json").read_text()) == found
 
 
+@pytest.mark.once
 @pytest.mark.sample("options[02]")
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -100,6 +103,7 @@ def test_bad_options_are_one_error(cli: CommandLine, options: tuple[str, ...], s
     assert said in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.once
 def test_runs_side_by_side(cli: CommandLine) -> None:
     run(cli.folder / "a", m1=2), run(cli.folder / "b", m1=4, m2=1)
     done = cli("report", "a", "b", "a", "--out", "both")
@@ -116,6 +120,7 @@ def test_runs_side_by_side(cli: CommandLine) -> None:
     assert (cli.folder / "b" / "report.html").exists()
 
 
+@pytest.mark.once
 def test_open_starts_a_browser(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=1)
     browser = cli.folder / "browser"
@@ -133,6 +138,7 @@ def test_open_starts_a_browser(cli: CommandLine) -> None:
     assert (done.returncode, "no browser could be started" in done.stderr) == (2, True)
 
 
+@pytest.mark.once
 def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
     columns: dict[str, Any] = {"model": HOSTILE, "difficulty": HOSTILE, "tags": [HOSTILE]}
     sent = submission("k", row=columns)

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from cli_helpers import BROKEN, PYTHON, RIGHT, CommandLine, contents, results, row, write_dump, write_package
+from support.command_line import (
+    BROKEN,
+    PYTHON,
+    RIGHT,
+    CommandLine,
+    contents,
+    results,
+    row,
+    write_dump,
+    write_package,
+)
 
 from ioi_eval.reports import Summary
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import (
+from support.command_line import (
     BROKEN,
     RIGHT,
     SMALL,

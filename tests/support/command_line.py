@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.warm_command import warm_command
+
 RIGHT = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
 SMALL = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << (int)(0u + a + b); }\n"
 WRONG = "#include <iostream>\nint main() { std::cout << 0; }\n"
@@ -28,12 +30,14 @@ class CommandLine:
     cache: Path
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        warm_command()
+
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*arguments), cwd=self.folder, env=self.env, capture_output=True, text=True, check=False
-        )
+        return warm_command().run(list(map(str, arguments)), self.folder, self.env)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """An interpreter of its own, for what is interrupted or killed."""
         return subprocess.Popen(
             self.argv(*arguments),
             cwd=self.folder,

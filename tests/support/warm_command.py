@@ -1,0 +1,101 @@
+"""The command line without the start of an interpreter: one process loads it and forks for each call.
+
+Each call is a process of its own, with its arguments, folder, environment, outputs and exit code. Only the
+modules are loaded before, but none that reads the environment when it is loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import BinaryIO
+
+_LOADED = ("ioi_eval.cli", "ioi_eval.engines.piston", "jinja2", "pydantic")
+_LARGEST = 1 << 20  # bytes of a request
+
+
+class WarmCommand:
+    """The process that forks. It ends when its last user closes it or dies."""
+
+    def __init__(self) -> None:
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            number = theirs.fileno()
+            self._process = subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number])
+
+    def run(
+        self, arguments: list[str], folder: Path, environment: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        with _scratch("stdout") as stdout, _scratch("stderr") as stderr:
+            request = json.dumps([arguments, str(folder), dict(environment)]).encode()
+            socket.send_fds(self._requests, [request], [stdout.fileno(), stderr.fileno()])
+            code = int(self._requests.recv(_LARGEST))
+            texts = [Path(f"/proc/self/fd/{file.fileno()}").read_text() for file in (stdout, stderr)]
+        return subprocess.CompletedProcess(arguments, code, *texts)
+
+    def close(self) -> None:
+        self._requests.close()
+        self._process.wait()
+
+
+@cache
+def warm_command() -> WarmCommand:
+    """The one of this process."""
+    return WarmCommand()
+
+
+def end_warm_command() -> None:
+    if warm_command.cache_info().currsize:
+        warm_command().close()
+        warm_command.cache_clear()
+
+
+def _scratch(name: str) -> BinaryIO:
+    return os.fdopen(os.memfd_create(name), "wb")
+
+
+def _wait_for_a_call(requests: socket.socket) -> bool:
+    """Return in a child for each call, and in the parent, False, when nobody is left to ask."""
+    while True:
+        request, descriptors, *_ = socket.recv_fds(requests, _LARGEST, 2)
+        if not request:
+            return False
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            _become(*json.loads(request), descriptors)
+            return True
+        for descriptor in descriptors:
+            os.close(descriptor)
+        _, status = os.waitpid(child, 0)
+        requests.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _become(arguments: list[str], folder: str, environment: dict[str, str], descriptors: list[int]) -> None:
+    """Take over what a process is given when it starts."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, descriptor in enumerate(descriptors, start=1):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.argv[1:] = arguments
+    sys.path[0] = folder
+
+
+if __name__ == "__main__":
+    for name in _LOADED:
+        import_module(name)
+    gc.freeze()  # a collection in a child would copy all of it
+    if _wait_for_a_call(socket.socket(fileno=int(sys.argv[1]))):
+        from ioi_eval.cli import main
+
+        main()
