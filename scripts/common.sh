@@ -102,7 +102,7 @@ nobodys_python() (
             "rm -rf '$venv'; export PYTHON=/usr/bin/python3"
     cd "$place/tree"
     nobody -u XDG_CACHE_HOME -u XDG_RUNTIME_DIR HOME=/nonexistent TMPDIR="$place/own" \
-        PYTHONPATH="$place/tree:$place/tree/tests/attacks:$place/tree/tests/proctor" \
+        PYTHONPATH="$place/tree:$place/tree/tests:$place/tree/tests/attacks:$place/tree/tests/proctor" \
         PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$place/own/hypothesis" \
         "$python/bin/python" "$@"
 )

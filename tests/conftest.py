@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
 from fixtures import bench, binaries, compiled, kept, proctor, workshop
+from support.engines import toolchains
 from support.warm_command import end_warm_command
 
 from ioi_eval import private_folder
-from ioi_eval.engines.embedded.toolchains import toolchains
 
 __all__ = ["bench", "binaries", "compiled", "kept", "proctor", "workshop"]
 

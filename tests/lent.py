@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
-from ioi_eval import BuildOptions, JudgeOptions, Store
-from ioi_eval.engines import Transport
+from ioi_eval import BuildOptions, JudgeOptions, Store, Transport
 from ioi_eval.engines.transport.engine import JobEngine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines import Transport
+from ioi_eval import Transport
 from ioi_eval.errors import JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 

@@ -8,10 +8,9 @@ import tempfile
 from pathlib import Path
 
 from attack import MLE, PLANTED, RE, TLE, WA, Attack, Win, java_program
-
-from ioi_eval.model.languages import find
-from ioi_eval.model.protocol import PlanSubmission
-from ioi_eval.store.resources import graders
+from support.engines import find
+from support.places import graders
+from support.plans import PlanSubmission
 
 CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
 MEMORY = 96 << 20

@@ -20,8 +20,7 @@ from attacks_functions import Call, functions_program
 from catalogue import PROGRAMS
 from ground import lost
 from harness import Bench, Judged
-
-from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanSubmission
+from support.plans import PlanChecker, PlanLimits, PlanSubmission
 
 ECHO = 1000
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)

@@ -15,11 +15,19 @@ from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
 from ground import Ground
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from rounds import Found, files, functions, pairs, programs, scripts, sources
+from support.servers import Server, ServerOptions
 
-from ioi_eval import BuildOptions, EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, discovery
-from ioi_eval.engines import Transport
+from ioi_eval import (
+    BuildOptions,
+    EmbeddedEngine,
+    JudgeOptions,
+    PistonEngine,
+    Scorer,
+    Store,
+    Transport,
+    discovery,
+)
 from ioi_eval.models import BuildLimits, CheckerLimits, TaskType
-from ioi_eval.server import Server, ServerOptions
 
 ENGINES = ("embedded", "worker")
 MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}

@@ -25,9 +25,9 @@ from harness import Bench, Judged
 from leftovers import children
 from naive_words import verdict_of, words_are_believed
 from pairs import INTERACTOR, MANAGER, Pair, pairs_program
+from support.plans import Line, PlanLimits, PlanManager
 from whole import attempt_whole
 
-from ioi_eval.model.protocol import Line, PlanLimits, PlanManager
 from ioi_eval.models import Limits
 
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
+from support.engines import Ending
+from support.plans import Line
+
 from ioi_eval.engines.transport import builds
-from ioi_eval.engines.transport.build_jobs import Ending
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.model.protocol import Line
 from ioi_eval.models import Limits, Stage, Verdict
 from ioi_eval.rules import verdicts
 

@@ -19,8 +19,7 @@ from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
 from ground import Ground, called
 from pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 
-from ioi_eval import Scorer
-from ioi_eval.engines import Transport
+from ioi_eval import Scorer, Transport
 from ioi_eval.models import (
     Blob,
     Checker,

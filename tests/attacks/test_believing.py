@@ -11,8 +11,8 @@ from believing import TELLINGS, call_with, calling, files_with, judged_there, ru
 from ground import prepared
 from harness import EVERYTHING, Bench, Judged
 from naive_words import verdict_of, words_are_believed
+from support.plans import Line
 
-from ioi_eval.model.protocol import Line
 from ioi_eval.models import Limits
 
 

@@ -27,14 +27,12 @@ from ground import Ground, lost
 from harness import Bench
 from naive_words import words_are_believed
 from rounds import WHITE_DIFF, Round, scripts, sources
+from support.engines import Recipe, compile_script
 
-from ioi_eval import JudgeOptions, Scorer, Store
-from ioi_eval.engines import Transport
+from ioi_eval import JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.embedded import job
 from ioi_eval.engines.transport import build_jobs
 from ioi_eval.engines.transport import builds as builder
-from ioi_eval.engines.transport.build_jobs import compile_script
-from ioi_eval.engines.values import Recipe
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage, Toolchain
 

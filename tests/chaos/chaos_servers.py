@@ -17,9 +17,9 @@ from typing import Self
 
 import msgspec
 from aiohttp import web
+from support.wire import Runtime, decode_request, encode_result, encode_runtimes
 
-from ioi_eval.engines import Transport
-from ioi_eval.engines.transport import Runtime, decode_request, encode_result, encode_runtimes
+from ioi_eval import Transport
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 
 Fault = Callable[["Server", web.Request, bytes], Awaitable[web.StreamResponse]]

@@ -27,15 +27,12 @@ from chaos_servers import (
     nothing,
     slowly,
 )
+from support.engines import Outcome, fake_profile
+from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_rows, run
+from support.servers import Patience
 
 from ioi_eval import BuildOptions, PistonEngine, Scorer, Store
-from ioi_eval.engines.fake import Outcome, fake_profile
-from ioi_eval.engines.piston import Patience
 from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, Subtask, Test
-from ioi_eval.runs.events import RunSummary
-from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.runner import run
-from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
 from ioi_eval.testing import FakeEngine, FakeTest
 
 pytestmark = pytest.mark.once

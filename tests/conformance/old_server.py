@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from support.wire import Refused, Runtime, check_limits, decode_request, encode_runtimes
 
-from ioi_eval.engines.transport import Refused, Runtime, check_limits, decode_request, encode_runtimes
 from ioi_eval.models import Job
 
 _FIRST_USER = 1001

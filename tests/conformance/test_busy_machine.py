@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from crowd import crowd, one_processor
 from lent import judge_on
+from support.places import examples
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic
 from ioi_eval.models import Blob, Limits, Problem, Solution, Submission, Test, Verdict
-from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from lent import judge_on
+from support.engines import find
+from support.places import examples, graders
 
-from ioi_eval import EmbeddedEngine, Store, load_problems
+from ioi_eval import EmbeddedEngine, Store, Transport, load_problems
 from ioi_eval.classic import classic_job, run_classic
-from ioi_eval.engines import Transport
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import Judge
-from ioi_eval.model.languages import find
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -32,7 +32,6 @@ from ioi_eval.models import (
 )
 from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import Prepared
-from ioi_eval.store.resources import examples, graders
 
 # The contract limits the address space, so that allocating too much may end in any way; and it has no word
 # for too much output.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from lent import judge_on
+from support.servers import ServerOptions, serve
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store
 from ioi_eval.errors import JudgeFailure
@@ -17,7 +18,6 @@ from ioi_eval.integrations.open_r1 import (
 )
 from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, Subtask, TaskOptions, Test
 from ioi_eval.models import Verdict as V
-from ioi_eval.server import ServerOptions, serve
 
 GRADER = """#include "sum.h"
 #include <cstdio>

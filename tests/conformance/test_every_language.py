@@ -11,14 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from missing import lacks
+from support.engines import LANGUAGES, Language, find, toolchains
+from support.places import examples
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.models import Blob, Limits, NamedBlob, Problem, Submission, SubmissionResult, Subtask, Test
 from ioi_eval.models import Verdict as V
-from ioi_eval.store.resources import examples
 
 TESTS = (
     Test(name="small", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from http_calls import JSON, PistonServer, Reply, lacks
+from support.wire import decode_reply
 
-from ioi_eval.engines.transport import decode_reply
 from ioi_eval.rules.verdicts import classic_outcome, classic_result
 
 FOLDER = Path(__file__).parents[1] / "unit" / "protocol" / "piston_samples"

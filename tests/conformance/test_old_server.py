@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from old_server import OldServer
+from support.servers import Fixed
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store
-from ioi_eval.engines import Transport
-from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, Transport
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
 

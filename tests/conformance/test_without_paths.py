@@ -11,13 +11,11 @@ import msgspec
 import pytest
 from lent import judge_on
 from pathless import Pathless
+from support.places import examples
+from support.servers import Fixed, Server, ServerOptions
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Store, load_problems
-from ioi_eval.engines import Transport
-from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Store, Transport, load_problems
 from ioi_eval.models import Problem, Submission, SubmissionResult, Toolchain
-from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store.resources import examples
 
 # Every task type, checkers of several kinds, two languages, and the ways to fail.
 SOLUTIONS: Mapping[str, tuple[str, ...]] = {

@@ -12,11 +12,11 @@ import kubernetes_validate
 import pytest
 import typer
 import yaml
+from support.servers import EndpointReport, findings
 
 from ioi_eval import discovery
 from ioi_eval.cli import app
 from ioi_eval.engines.piston.discovery import PORT
-from ioi_eval.engines.piston.reports import EndpointReport, findings
 
 pytestmark = pytest.mark.once
 

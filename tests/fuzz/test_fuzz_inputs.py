@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.datasets import Problems, check_problems, open_dump
+from support.plans import decode_lines
+from support.wire import Refused, decode_packages, decode_reply, decode_request, decode_runtimes
 
 from ioi_eval import Store
-from ioi_eval.benchmarks import open_dump
-from ioi_eval.engines.transport import Refused, decode_packages, decode_reply, decode_request, decode_runtimes
 from ioi_eval.engines.transport.delivery import read_delivery
 from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
-from ioi_eval.model.protocol import decode_lines
 from ioi_eval.models import Blob, Problem, Stage, Test
-from ioi_eval.problems import Problems, check_problems
 from ioi_eval.problems.archive import ArchiveLimits, extracted
 
 pytestmark = pytest.mark.once

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.model.protocol import (
+from support.plans import (
     Line,
     Plan,
     PlanChecker,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness import Bench
-
-from ioi_eval.model.protocol import PlanChecker, PlanLimits
+from support.plans import PlanChecker, PlanLimits
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = pytest.mark.sample("everything")

@@ -10,8 +10,7 @@ import pytest
 from harness import EVERYTHING, Bench
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from ioi_eval.model.protocol import PlanChecker, PlanSubmission
+from support.plans import PlanChecker, PlanSubmission
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

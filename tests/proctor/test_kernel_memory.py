@@ -6,8 +6,7 @@ import resource
 
 import pytest
 from harness import EVERYTHING, Bench
-
-from ioi_eval.model.protocol import PlanLimits, PlanSubmission
+from support.plans import PlanLimits, PlanSubmission
 
 READER = """#include <sys/mman.h>
 #include <unistd.h>

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from crowd import crowd, one_processor
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
-
-from ioi_eval.model.protocol import Line, PlanLimits, PlanManager
+from support.plans import Line, PlanLimits, PlanManager
 
 # One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
 pytestmark = pytest.mark.sample("own")

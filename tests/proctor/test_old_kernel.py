@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness import EVERYTHING, Bench, Judged
-
-from ioi_eval.model.protocol import PlanLimits, PlanManager
+from support.plans import PlanLimits, PlanManager
 
 OLD_KERNEL = (Path(__file__).parent / "old_kernel.cpp").read_text()
 SCRIPT = "chmod +x old_kernel; exec ./old_kernel ./proctor run plan.json"

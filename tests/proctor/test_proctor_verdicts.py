@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness import LIMITS, SLEEPER, SPINNER, Bench
-
-from ioi_eval.model.protocol import PlanGroup, PlanLimits
+from support.plans import PlanGroup, PlanLimits
 
 SUM = '#include <cstdio>\nint main(){int a,b; scanf("%d %d",&a,&b); printf("%d\\n",a+b);}'
 SUM_PYTHON = "a, b = map(int, input().split())\nprint(a + b)\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness import SLEEPER, SPINNER, Bench, Judged
-
-from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=60_000, memory=1 << 30))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness import Bench
-
-from ioi_eval.model.protocol import PlanLimits, PlanSubmission
+from support.plans import PlanLimits, PlanSubmission
 
 START = """
 #include <cstdio>

@@ -29,12 +29,17 @@ class CommandLine:
     folder: Path
     cache: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False  # each call has an interpreter of its own, and what /proc shows of it is its own
 
     def __post_init__(self) -> None:
         warm_command()
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return warm_command().run(list(map(str, arguments)), self.folder, self.env)
+        if not self.alone:
+            return warm_command().run(list(map(str, arguments)), self.folder, self.env)
+        process = self.start(*arguments)
+        said = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """An interpreter of its own, for what is interrupted or killed."""

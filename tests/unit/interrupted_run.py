@@ -10,12 +10,10 @@ import sys
 from pathlib import Path
 
 from run_samples import RAN, SUM, TESTS, result, submission
+from support.runs import Fingerprint, Journal, run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
-from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.runner import run
-from ioi_eval.store.folder import Fingerprint
 
 FINGERPRINT = Fingerprint(
     dump="d1", problems={"sum": "p1"}, options={"all_tests": False}, versions={"c++": "12"}
@@ -24,7 +22,8 @@ FINGERPRINT = Fingerprint(
 
 def start(folder: Path, number: int) -> subprocess.Popen[str]:
     """This script as a process of its own."""
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    root = Path(__file__).parents[2]
+    paths = [str(root), str(root / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, __file__, str(folder), str(number)],
         stdout=subprocess.PIPE,

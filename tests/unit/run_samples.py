@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from support.runs import Fingerprint, Journal, submission_result
 
 from ioi_eval.models import Blob, Problem, Submission, SubmissionResult, Subtask, Test, TestResult, Verdict
-from ioi_eval.rules.scoring import submission_result
-from ioi_eval.runs.journal import Journal
-from ioi_eval.store.folder import Fingerprint
 
 TESTS = ("1-a", "2-a", "2-b", "3-a")
 

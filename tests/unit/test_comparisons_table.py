@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from support.places import graders
+
 from ioi_eval.models import CheckerKind
-from ioi_eval.store.resources import graders
 
 
 def test_names_and_rows_are_the_same() -> None:

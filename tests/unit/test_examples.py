@@ -10,13 +10,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.datasets import Problems, check_problems, extract, open_dump
+from support.engines import find
 
 from ioi_eval import load_problems
-from ioi_eval.benchmarks import open_dump
-from ioi_eval.model.languages import find
 from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
-from ioi_eval.problems import Problems, check_problems
-from ioi_eval.rules.extraction import extract
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

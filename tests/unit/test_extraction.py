@@ -8,8 +8,8 @@ import textwrap
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.engines import find
 
-from ioi_eval.model.languages import find
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
 from ioi_eval.rules.extraction import Repairs, extract, repair
 

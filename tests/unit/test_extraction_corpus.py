@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from ioi_eval.model.languages import find
-from ioi_eval.rules.extraction import extract
+from support.datasets import extract
+from support.engines import find
 
 pytestmark = pytest.mark.once
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from support.places import examples
 
 from ioi_eval.errors import InputError
 from ioi_eval.model.languages import LANGUAGES, Language, find, of_suffix, remedy
 from ioi_eval.models import Limits
-from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
 

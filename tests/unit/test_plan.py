@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.plans import PlanGroup
 
 from ioi_eval.errors import InputError
-from ioi_eval.model.protocol import PlanGroup
 from ioi_eval.models import (
     Blob,
     Problem,

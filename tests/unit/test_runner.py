@@ -13,20 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import RAN, SUM, TESTS, problem, result, submission
+from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
-from ioi_eval.runs.events import (
-    Event,
-    RunFinished,
-    RunStarted,
-    RunSummary,
-    SubmissionFailed,
-    SubmissionJudged,
-)
-from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
 from ioi_eval.runs.runner import run
-from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
 
 pytestmark = pytest.mark.once
 

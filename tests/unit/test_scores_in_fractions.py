@@ -10,10 +10,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.runs import Mode
 
 from ioi_eval.models import Blob, Problem, ScoreType, Submission, SubmissionResult, Subtask, Test, TestResult
 from ioi_eval.rules import scoring, verdicts
-from ioi_eval.rules.scoring import Mode
 
 NAMES = "abcd"
 OUTCOMES = st.one_of(st.sampled_from([0.0, 0.1, 0.125, 0.3, 0.5, 2 / 3, 1.0]), st.floats(0, 1))

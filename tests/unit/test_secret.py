@@ -12,16 +12,15 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 from repeating_server import HOW, RepeatingServer, repeating
+from support.asks import Ask, Budget, ChatModel, GenerationFailed, ModelOptions
+from support.servers import ServerOptions
 
 from ioi_eval.benchmarks.exports import publish
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.piston.sending import Request, Wire
 from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.generate import Budget, ChatModel, ModelOptions
-from ioi_eval.generate.asks import Ask, GenerationFailed
 from ioi_eval.integrations.environment import servers_of
 from ioi_eval.model.secret import Secret, names_a_secret
-from ioi_eval.server import ServerOptions
 
 SECRET = "sk-4b1/9f+never-to-be-seen"
 Call = Callable[[str, Path], Awaitable[object]]

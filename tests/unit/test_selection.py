@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.runs import Mode
 
 from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget, Candidate, Pool, aim, in_rounds, limited, single
 
 pytestmark = pytest.mark.once

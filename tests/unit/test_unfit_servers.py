@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.servers import Condition, EndpointReport
 
 from ioi_eval import InputError
-from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.piston import EndpointReport
 from ioi_eval.runs.engine import refuse_unfit
 
 GOOD = Condition(name="output", ok=True, detail="up to 64 MiB")

@@ -12,13 +12,13 @@ import pytest
 import run_samples
 from hypothesis import given
 from hypothesis import strategies as st
+from support.runs import submission_result
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.records import Validation, read_validation, write_validation
 from ioi_eval.reports.validation import compared, validation
 from ioi_eval.rules.expectations import Case, ExpectedScore, max_points, of_packages
-from ioi_eval.rules.scoring import submission_result
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store.folder import MeasuredLimit, identity, limits_of, read_limits, write_limits
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.plans import VERSION, Line, decode_lines
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.model.protocol import VERSION, Line, decode_lines
 from ioi_eval.models import JobResult, Limits, Stage, StageStatus, Verdict
 from ioi_eval.rules import verdicts
 

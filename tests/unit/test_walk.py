@@ -12,14 +12,14 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from support.engines import fake_profile
+from support.places import examples
 
 import ioi_eval
+from ioi_eval import JudgeFailure
 from ioi_eval.cli import main
 from ioi_eval.engines import Answers, Batch, Built, Recipe, registry
-from ioi_eval.engines.fake import fake_profile
-from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.models import Profile
-from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
 

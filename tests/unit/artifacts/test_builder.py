@@ -11,10 +11,9 @@ import pytest
 import stamina
 from artifact_samples import HELLO, checked_problem, graded_problem, plain_problem, submitted
 from lent import artifacts_on
+from support.engines import CPU_LIMIT, HARD_STOP, Built, Fault, Rejected, fake_profile
 
 from ioi_eval import BuildOptions, Store
-from ioi_eval.engines.fake import Fault, fake_profile
-from ioi_eval.engines.values import Built, Rejected
 from ioi_eval.errors import (
     BrokenReply,
     CheckerBroken,
@@ -25,7 +24,6 @@ from ioi_eval.errors import (
     JudgeFailure,
 )
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.model.values import CPU_LIMIT, HARD_STOP
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine, Fatal
 

@@ -17,11 +17,10 @@ import stamina
 from artifact_samples import checked_problem, plain_problem, submitted
 from lent import artifacts_on
 from msgspec.json import decode
+from support.engines import Built, Rejected, fake_profile
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
-from ioi_eval.engines.fake import fake_profile
-from ioi_eval.engines.values import Built, Rejected
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain

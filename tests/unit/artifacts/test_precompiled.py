@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from artifact_samples import HELLO, graded_problem, named, plain_problem, submitted
+from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.transport.build_jobs import (
     FOLDER,
@@ -16,8 +17,6 @@ from ioi_eval.engines.transport.build_jobs import (
     serves,
     starts_with,
 )
-from ioi_eval.engines.values import Recipe
-from ioi_eval.judge.recipes import submission_recipe
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 
 pytestmark = pytest.mark.once

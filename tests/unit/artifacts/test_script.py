@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from artifact_samples import HELLO, named, plain_problem, submitted
 from missing import lacks
+from support.engines import CPU_LIMIT, Recipe, submission_recipe
 
 from ioi_eval.engines.transport.build_jobs import (
     MACHINE_AT_FAULT,
@@ -19,9 +20,6 @@ from ioi_eval.engines.transport.build_jobs import (
     ending,
     log_of,
 )
-from ioi_eval.engines.values import Recipe
-from ioi_eval.judge.recipes import submission_recipe
-from ioi_eval.model.values import CPU_LIMIT
 from ioi_eval.models import BuildLimits, Stage, StageStatus, Toolchain
 
 LIMITS = BuildLimits()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from support.datasets import Problems
 
 from ioi_eval.models import Blob, NamedBlob, Problem, Subtask
-from ioi_eval.problems import Problems
 
 CODE = "#include <cstdio>\nint main() {}\n"
 

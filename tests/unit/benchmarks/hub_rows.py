@@ -12,9 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 from benchmark_tables import write_table
+from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
 
-from ioi_eval.benchmarks.benchmark import BenchmarkOptions
-from ioi_eval.benchmarks.loaded import Loaded, find_benchmark, load
 from ioi_eval.models import Blob, Problem
 
 ADD = "a, b = map(int, input().split())\nprint(a + b)\n"

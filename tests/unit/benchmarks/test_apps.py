@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from dump_rows import write_jsonl
 from hub_rows import ADD, apps, contents, loaded
+from support.datasets import Loaded, Selection, open_dump
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks import Selection, open_dump
-from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
@@ -146,8 +145,7 @@ def test_a_file_of_rows_where_tests_are_json_already(tmp_path: Path) -> None:
 
 
 def load_file(path: Path, folder: Path) -> Loaded:
-    from ioi_eval.benchmarks.benchmark import BenchmarkOptions
-    from ioi_eval.benchmarks.loaded import find_benchmark, load
+    from support.datasets import BenchmarkOptions, find_benchmark, load
 
     return load(find_benchmark("apps"), BenchmarkOptions(dataset=str(path)), cache=folder / "cache")
 

@@ -10,9 +10,9 @@ from benchmark_tables import write_table
 from codeforces_rows import ADD, codeforces, generate, write
 from dump_rows import write_jsonl
 from hub_rows import contents
+from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load, open_dump
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks import BenchmarkOptions, Loaded, find_benchmark, load, open_dump
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem, Submission
 from ioi_eval.models import Verdict as V

@@ -16,12 +16,11 @@ from dump_rows import (
     write_jsonl,
     write_parquet,
 )
+from support.datasets import Problems, Repairs, Selection, open_dump
 
-from ioi_eval.benchmarks import DumpOptions, Selection, mentioned, open_dump
+from ioi_eval.benchmarks import DumpOptions, mentioned
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, Submission
-from ioi_eval.problems import Problems
-from ioi_eval.rules.extraction import Repairs
 
 pytestmark = pytest.mark.once
 

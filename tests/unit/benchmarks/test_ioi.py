@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from benchmark_tables import EXAMPLES, IOI_ROWS, ioi_rows, ioi_tests, write_ioi, write_table
 from dump_rows import write_jsonl
+from support.datasets import BenchmarkOptions, LeftOut, Loaded, find_benchmark, load, open_dump
 
 from ioi_eval import load_problems
-from ioi_eval.benchmarks import BenchmarkOptions, LeftOut, Loaded, find_benchmark, load, open_dump
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem, TaskType
 from ioi_eval.problems import fingerprint

@@ -14,14 +14,13 @@ from dump_rows import write_jsonl
 from hub_rows import ADD, contents, lcb_tests, livecodebench, loaded, packed, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from support.datasets import CasesError, open_dump
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks import open_dump
 from ioi_eval.benchmarks.livecodebench import pickled_text, unpacked
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
-from ioi_eval.rules.json_tests import CasesError
 
 pytestmark = pytest.mark.once
 

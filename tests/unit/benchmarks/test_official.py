@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.datasets import Problems, Selection, open_dump
 
-from ioi_eval.benchmarks import Official, Selection, open_dump, read_official
+from ioi_eval.benchmarks import Official, read_official
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Subtask, Test
-from ioi_eval.problems import Problems
 
 pytestmark = pytest.mark.once
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from hub_rows import ADD, apps, code_contests, livecodebench, loaded
+from support.datasets import LeftOut, Loaded
 
 from ioi_eval import Scorer, Store
-from ioi_eval.benchmarks.loaded import LeftOut, Loaded
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
 from ioi_eval.models import Verdict as V

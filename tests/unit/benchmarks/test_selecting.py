@@ -7,9 +7,9 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.datasets import Candidate
 
 from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, find_benchmark, of_columns
-from ioi_eval.benchmarks.benchmark import Candidate
 from ioi_eval.benchmarks.loaded import sample, select
 from ioi_eval.errors import InputError
 

@@ -22,16 +22,15 @@ from support.command_line import (
     wait_for_rows,
     write_dump,
 )
+from support.runs import read_failures
+from support.servers import Condition, EndpointReport
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.engines import choose_engine, from_environment
 from ioi_eval.cli.servers import summed_up
-from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.piston import EndpointReport
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
-from ioi_eval.store.folder import read_failures
 
 pytestmark = pytest.mark.once
 

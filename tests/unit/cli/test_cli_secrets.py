@@ -51,7 +51,7 @@ def loud(cli: CommandLine, tmp_path: Path) -> CommandLine:
         "HF_HUB_VERBOSITY": "debug",
         "HF_HOME": str(tmp_path / "hf"),
     }
-    return replace(cli, environment={**SECRETS, **more})
+    return replace(cli, environment={**SECRETS, **more}, alone=True)
 
 
 def seen(cli: CommandLine, *said: object) -> list[str]:
@@ -88,9 +88,10 @@ def watched(found: list[str]) -> Iterator[None]:
 def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_path: Path) -> None:
     """The worker has it from a file, its client from the environment."""
     (tmp_path / "secret").write_text(TOKEN + "\n")
-    cli = replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": ""})
+    cli = replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": ""}, alone=True)
     client, other = (
-        replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": text}) for text in (TOKEN, "another")
+        replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": text}, alone=True)
+        for text in (TOKEN, "another")
     )
     from_file = ("--token-file", tmp_path / "secret")
     rows = [row("a", RIGHT), row("b", CURIOUS, language="python")]

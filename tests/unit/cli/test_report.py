@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
 from support.command_line import CommandLine, contents
+from support.runs import failure_row, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.store.rows import failure_row, result_row
 
 WRONG = {"3-a": Verdict.WA}
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202e <script>"

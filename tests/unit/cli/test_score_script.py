@@ -20,8 +20,7 @@ from support.command_line import (
     write_dump,
     write_package,
 )
-
-from ioi_eval.reports import Summary
+from support.runs import Summary
 
 pytestmark = pytest.mark.once
 

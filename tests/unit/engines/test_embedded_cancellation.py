@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays, until
+from support.engines import toolchains
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.models import Job
 
 LAYERS = [None, ("landlock", "seccomp")]

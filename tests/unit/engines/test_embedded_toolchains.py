@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.engines import LANGUAGES
 
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import (
@@ -13,7 +14,6 @@ from ioi_eval.engines.embedded.toolchains import (
     find_python,
     find_rust,
 )
-from ioi_eval.model.languages import LANGUAGES
 
 
 def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:

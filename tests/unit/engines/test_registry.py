@@ -7,14 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from support.places import examples
 
-from ioi_eval import Scorer, Store, Submission, load_problems
+from ioi_eval import Engine, InputError, Scorer, Store, Submission, load_problems
 from ioi_eval.cli.engines import choose_engine
-from ioi_eval.engines import Engine
 from ioi_eval.engines.registry import find
-from ioi_eval.model.errors import InputError
 from ioi_eval.runs.engine import EngineChoice, open_engine
-from ioi_eval.store.resources import examples
 
 DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ioi_eval.generate import Ask
+from support.asks import Ask
 
 
 def ask(key: str = "p#0", **fields: object) -> Ask:

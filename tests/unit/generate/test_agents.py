@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from generate_helpers import ask
+from support.asks import GenerationFailed, Text
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions
 from ioi_eval.generate.agents import LOG, STATEMENT, name_of
-from ioi_eval.generate.asks import GenerationFailed, Text
 
 pytestmark = pytest.mark.once
 

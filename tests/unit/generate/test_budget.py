@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.asks import OutOfBudget
 
 from ioi_eval.generate import Budget, BudgetOptions
-from ioi_eval.generate.asks import OutOfBudget
 
 pytestmark = pytest.mark.once
 

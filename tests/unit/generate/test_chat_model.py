@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from generate_helpers import ask, until
 from model_server import Answer, Asked, ModelServer, as_json, model_server, page, says
+from support.asks import GenerationFailed, OutOfBudget, Text
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Budget, BudgetOptions, ChatModel, ModelOptions, Sampling
-from ioi_eval.generate.asks import GenerationFailed, OutOfBudget, Text
 
 pytestmark = pytest.mark.once
 

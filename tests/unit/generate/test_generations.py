@@ -9,10 +9,9 @@ import pytest
 from generate_helpers import ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.asks import Generations, Text
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import Generations
-from ioi_eval.generate.asks import Text
 
 pytestmark = pytest.mark.once
 

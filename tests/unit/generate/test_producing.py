@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 from generate_helpers import ask
+from support.asks import Ask, GenerationFailed, Generations, OutOfBudget, Text
+from support.runs import Fingerprint, Journal, run
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import Failed, Generations, Producing, Written
-from ioi_eval.generate.asks import Ask, GenerationFailed, OutOfBudget, Text
+from ioi_eval.generate import Failed, Producing, Written
 from ioi_eval.models import Problem, Submission, SubmissionResult
-from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.runner import run
-from ioi_eval.store.folder import Fingerprint
 
 pytestmark = pytest.mark.once
 

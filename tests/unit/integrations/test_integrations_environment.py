@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.servers import ServerOptions, serve
 
 from ioi_eval import Store
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.integrations.environment import Servers, servers_of, share_of_cores
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import reward
-from ioi_eval.server import ServerOptions, serve
 
 LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN": " secret\n"}
 

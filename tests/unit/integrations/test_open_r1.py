@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 import stamina
+from support.engines import fake_profile
 
-from ioi_eval.engines.fake import fake_profile
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.integrations import open_r1
 from ioi_eval.integrations.open_r1 import (

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.datasets import CasesError, Problems
 
 from ioi_eval import Store
 from ioi_eval.errors import InputError, JudgeFailure
@@ -27,8 +28,6 @@ from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward, reward
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
-from ioi_eval.problems import Problems
-from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.testing import Broken, FakeEngine
 
 pytestmark = pytest.mark.once

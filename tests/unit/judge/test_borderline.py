@@ -20,8 +20,7 @@ from ioi_eval import (
     Test,
 )
 from ioi_eval.engines.transport.engine import Turns
-from ioi_eval.model.options import Borderline
-from ioi_eval.models import Blob, TaskType, TestResult, Verdict
+from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import is_near, is_open, read_borderline, settled, stretched
 
 LIMIT = 0.4  # seconds

@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 from judge_samples import problem, subtask
+from support.engines import Batch, Program, fake_profile
+from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.fake import fake_profile
 from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, run_job
 from ioi_eval.engines.transport.shipping import Shipping
-from ioi_eval.engines.values import Batch, Program
 from ioi_eval.errors import JobTooLarge, JudgeFailure
-from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 from ioi_eval.models import (
     Blob,
     Job,

@@ -3,12 +3,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 from judge_samples import problem
+from support.engines import Batch, Program, fake_profile
+from support.plans import Plan, PlanChecker, PlanGroup, PlanSubmission
 
 from ioi_eval import JudgeOptions
-from ioi_eval.engines.fake import fake_profile
 from ioi_eval.engines.transport.run_jobs import Chosen, run_job
-from ioi_eval.engines.values import Batch, Program
-from ioi_eval.model.protocol import Plan, PlanChecker, PlanGroup, PlanSubmission
 from ioi_eval.models import (
     Blob,
     Job,

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 import stamina
 from judge_samples import problem, some_tests, submission, subtask
+from support.engines import Fault
 
 from ioi_eval import JudgeOptions, Scorer, Store, score_sync
-from ioi_eval.engines.fake import Fault
 from ioi_eval.errors import (
     BrokenReply,
     CheckerBroken,

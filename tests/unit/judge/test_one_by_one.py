@@ -11,12 +11,11 @@ import pytest
 import stamina
 from judge_samples import problem, submission
 from lent import judge_on
+from support.engines import CPU_LIMIT, fake_profile
 
 from ioi_eval import JudgeOptions, Store
-from ioi_eval.engines.fake import fake_profile
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
 from ioi_eval.model.options import JobShape
-from ioi_eval.model.values import CPU_LIMIT
 from ioi_eval.models import (
     Blob,
     Checker,

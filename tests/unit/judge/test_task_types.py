@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 from judge_samples import problem, some_tests, submission, subtask
+from support.plans import Plan, PlanLimits
 
 from ioi_eval import JudgeOptions, Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ManagerBroken
-from ioi_eval.model.protocol import Plan, PlanLimits
 from ioi_eval.models import (
     Blob,
     Checker,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from package_files import NO_CHECKER, Write, only_error, sound
+from support.datasets import Package
 
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
-from ioi_eval.problems import Package
 from ioi_eval.problems.cms import package_id, read_package
 
 pytestmark = pytest.mark.once

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kattis_reference import official_points
+from support.runs import submission_result
 
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
 from ioi_eval.problems.fields import Faults, Fields
@@ -16,7 +17,6 @@ from ioi_eval.problems.kattis_files import Group, groups_of
 from ioi_eval.problems.kattis_scoring import read_acceptance, read_scoring
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import live
-from ioi_eval.rules.scoring import submission_result
 
 pytestmark = pytest.mark.once
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from kattis_files import GROUPS, HEADER, SCORING, VALIDATOR, without, write
 from package_files import only_error, read, sound
+from support.runs import submission_result
 
 from ioi_eval.models import Acceptance, Grading, Points, Problem, ScoreType, Submission, TestResult, Verdict
-from ioi_eval.rules.scoring import submission_result
 
 pytestmark = pytest.mark.once
 

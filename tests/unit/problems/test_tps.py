@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from package_files import only_error, read, sound
+from support.datasets import check_problems
 
 from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, TaskType
-from ioi_eval.problems import check_problems
 from ioi_eval.problems.tps import read_package
 
 pytestmark = pytest.mark.once

@@ -8,14 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
+from support.runs import Fingerprint, Mode, failure_row, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, Run, comparison, named, summary, write_comparison
 from ioi_eval.reports.document import Document, Section
-from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.folder import Fingerprint
-from ioi_eval.store.rows import failure_row, result_row
 
 pytestmark = pytest.mark.once
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from run_samples import SUM, judged, result, submission, texts, write_run
+from support.runs import failure_row, plain, result_of, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
@@ -19,7 +20,6 @@ from ioi_eval.reports.document import Document, Lines, Meter, Section, Table, st
 from ioi_eval.reports.records import write_validation
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import Case, expectations
-from ioi_eval.store.rows import failure_row, plain, result_of, result_row
 
 pytestmark = pytest.mark.once
 

@@ -10,16 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
+from support.runs import Mode, ReportOptions, failure_row, result_of, result_row, summary
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
-from ioi_eval.reports import ModelSummary, ReportOptions, summary
+from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.medals import Contest
 from ioi_eval.reports.tally import Traits, candidate_of, traits_of
 from ioi_eval.rules.metrics import pass_at_k
-from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
-from ioi_eval.store.rows import failure_row, result_of, result_row
 
 pytestmark = pytest.mark.once
 

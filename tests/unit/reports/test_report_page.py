@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from run_samples import SUM, judged, problem, result, submission, texts, write_run
+from support.runs import failure_row, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import document, markdown, summary
 from ioi_eval.reports.document import NOTHING, Markdown, bar, block, inline, number, share, table, visible
-from ioi_eval.store.rows import failure_row, result_row
 
 pytestmark = pytest.mark.once
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
+from support.runs import failure_row, result_row
 
 from ioi_eval import Results
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.store.rows import failure_row, result_row
 
 pytestmark = pytest.mark.once
 

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, judged, problem, result, submission, write_run
+from support.runs import Fingerprint, Journal, Summary, failure_row, result_row, summary
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.reports import Summary, summary, write_reports, write_summary
+from ioi_eval.reports import write_reports, write_summary
 from ioi_eval.rules.scoring import best_of_subtasks
-from ioi_eval.runs.journal import Journal
-from ioi_eval.store.folder import Fingerprint
-from ioi_eval.store.rows import failure_row, result_row
 
 pytestmark = pytest.mark.once
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from missing import lacks
+from support.places import graders
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 from ioi_eval.server.prepared import KeptBuilds, Prepared
-from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once
 

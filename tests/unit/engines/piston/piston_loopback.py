@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from support.servers import Patience
+from support.wire import Refused, Runtime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.piston import Patience
 from ioi_eval.engines.piston.pool import Endpoint, Pool
-from ioi_eval.engines.transport import Refused, Runtime, decode_request, encode_result, encode_runtimes
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
 
 QUICK = Patience(

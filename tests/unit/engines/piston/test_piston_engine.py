@@ -28,9 +28,10 @@ from piston_loopback import (
     told,
     until,
 )
+from support.servers import Patience
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.piston import Patience, sending
+from ioi_eval.engines.piston import sending
 from ioi_eval.engines.piston.pool import State
 from ioi_eval.engines.piston.sending import ServerTimes, at_its_pace, time_for
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge

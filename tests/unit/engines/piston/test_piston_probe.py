@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from piston_loopback import Answer, Loopback, always, engine_on, silence, told, until
+from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.piston.members import merged
@@ -21,7 +22,6 @@ from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.engines.transport import LIMITS
 from ioi_eval.models import Job, JobResult, Stage
-from ioi_eval.server import Server, ServerOptions
 
 SAMPLES = Path(__file__).parents[2] / "protocol" / "piston_samples"
 

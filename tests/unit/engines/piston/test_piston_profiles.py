@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 from piston_loopback import Loopback, engine_on
+from support.servers import EndpointReport
 
 from ioi_eval.engines.piston.members import differences, joined, merged, why_not
-from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 

@@ -1,0 +1,27 @@
+"""Problems and dumps, and what is read from them."""
+
+from __future__ import annotations
+
+from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
+from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
+from ioi_eval.benchmarks.loaded import LeftOut, Loaded, load
+from ioi_eval.problems import Package, Problems, check_problems
+from ioi_eval.rules.extraction import Repairs, extract
+from ioi_eval.rules.json_tests import CasesError
+
+__all__ = [
+    "BenchmarkOptions",
+    "Candidate",
+    "CasesError",
+    "LeftOut",
+    "Loaded",
+    "Package",
+    "Problems",
+    "Repairs",
+    "Selection",
+    "check_problems",
+    "extract",
+    "find_benchmark",
+    "load",
+    "open_dump",
+]

@@ -1,0 +1,31 @@
+"""What engines are asked and answer, and the languages that they know."""
+
+from __future__ import annotations
+
+from ioi_eval.engines.embedded.toolchains import toolchains
+from ioi_eval.engines.fake import Fault, Outcome, fake_profile
+from ioi_eval.engines.transport.build_jobs import Ending, compile_script
+from ioi_eval.engines.values import Batch, Built, Program, Recipe, Rejected
+from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.model.languages import LANGUAGES, Language, find
+from ioi_eval.model.values import CPU_LIMIT, HARD_STOP
+
+__all__ = [
+    "CPU_LIMIT",
+    "HARD_STOP",
+    "LANGUAGES",
+    "Batch",
+    "Built",
+    "Ending",
+    "Fault",
+    "Language",
+    "Outcome",
+    "Program",
+    "Recipe",
+    "Rejected",
+    "compile_script",
+    "fake_profile",
+    "find",
+    "submission_recipe",
+    "toolchains",
+]

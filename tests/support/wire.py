@@ -1,0 +1,27 @@
+"""The words that servers and clients speak."""
+
+from __future__ import annotations
+
+from ioi_eval.engines.transport import (
+    Refused,
+    Runtime,
+    check_limits,
+    decode_packages,
+    decode_reply,
+    decode_request,
+    decode_runtimes,
+    encode_result,
+    encode_runtimes,
+)
+
+__all__ = [
+    "Refused",
+    "Runtime",
+    "check_limits",
+    "decode_packages",
+    "decode_reply",
+    "decode_request",
+    "decode_runtimes",
+    "encode_result",
+    "encode_runtimes",
+]
