@@ -31,26 +31,24 @@ int main() { rlimit l; getrlimit(RLIMIT_CORE, &l); printf("%lu %lu", (long)l.rli
 """
 
 
-@pytest.fixture
-def whole(bench: Bench) -> Bench:
-    """Layers make no difference here."""
-    if tuple(bench.layers) != EVERYTHING:
-        pytest.skip("the same under every mixture of layers")
-    return bench
+# Layers make no difference to these.
+whole = pytest.mark.parametrize("bench", [EVERYTHING], ids=["everything"], indirect=True)
 
 
-def test_page_tables_are_memory(whole: Bench) -> None:
+@whole
+def test_page_tables_are_memory(bench: Bench) -> None:
     """A page that is only read costs no memory of its own, but what leads to it does."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=30_000, memory=64 << 20)
-    line = whole.one(READER, limits=limits, submission=PlanSubmission(argv=("submission",)))
+    line = bench.one(READER, limits=limits, submission=PlanSubmission(argv=("submission",)))
     assert line.end == "memory", line
 
 
-def test_no_dump_is_written_and_no_program_is_started_for_one(whole: Bench) -> None:
+@whole
+def test_no_dump_is_written_and_no_program_is_started_for_one(bench: Bench) -> None:
     """With a limit of 0 the kernel would still start a program that takes dumps."""
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
         pytest.skip("whoever started us allows no dumps at all")
-    line = whole.one(CORE, answer="1 1")
+    line = bench.one(CORE, answer="1 1")
     assert (line.end, line.score) == ("ok", 1), line
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import file
+from missing import lacks
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import Package, find_package, load_packages
@@ -139,7 +140,7 @@ def test_what_boxes_cannot_see_is_copied_or_refused(base: Path, tmp_path: Path) 
     with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):
         load_packages(base, tmp_path / "also in /tmp")
     if not os.access("/dev/shm", os.W_OK):
-        pytest.skip("there is nowhere else")
+        lacks("/dev/shm cannot be written")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as spare:
         Path(spare).chmod(0o711)
         (found,) = load_packages(base, Path(spare, "copy"))
