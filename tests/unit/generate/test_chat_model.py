@@ -116,7 +116,7 @@ async def test_a_server_that_stalls() -> None:
         return RIGHT
 
     with model_server(stall, RIGHT) as server:
-        assert (await written(server, timeout=0.2)).generation == "the program"
+        assert (await written(server, timeout=2.0)).generation == "the program"
 
 
 async def test_a_fault_that_does_not_pass() -> None:
