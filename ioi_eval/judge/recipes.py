@@ -48,7 +48,13 @@ def submission_recipe(
     `helpers`: the language's own, see `Language.helper`.
     """
     language = find(submission.language, where=problem.source or problem.id)
-    further = tuple(_further_sources(problem, submission))
+    included = tuple(_included(problem, language))
+    own = (
+        file
+        for file in _further_sources(problem, submission)
+        if file.name not in {one.name for one in included}
+    )
+    further = (*own, *included)
     # `graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way.
     stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
     name = f"graders/{stem}{language.suffixes[0]}"
@@ -132,6 +138,17 @@ def _further_sources(problem: Problem, submission: Submission) -> Iterable[Named
             raise InputError(f"{file.name!r} is no name of a source", where=submission.key, field="files")
         if (name := f"graders/{path.as_posix()}") not in known:
             yield NamedBlob(name=name, content=file.content)
+
+
+def _included(problem: Problem, language: Language) -> Iterable[NamedBlob]:
+    """What the problem puts beside the submissions in a language; of namesakes the language's own."""
+    found = dict[str, NamedBlob]()
+    for wanted in ("default", language.name):
+        for file in problem.included:
+            of, _, rest = file.name.partition("/")
+            if of == wanted:
+                found[rest] = NamedBlob(name=f"graders/{rest}", content=file.content)
+    return found.values()
 
 
 def _is_unit(file: NamedBlob, language: Language) -> bool:

@@ -223,6 +223,7 @@ class Problem(Value):
     limits: Limits = Limits()
     time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
+    included: tuple[NamedBlob, ...] = ()  # beside every submission: `<language>/name`, `default/name`
     checker: Checker = Checker()
     manager: Manager | None = None
     grader: Checker | None = None  # the program that grades groups, where one is not graded by default

@@ -16,7 +16,7 @@ from ioi_eval.model.values import Blob, Problem, Value
 from ioi_eval.problems import cms, kattis, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.fields import nearest
-from ioi_eval.problems.package import Package
+from ioi_eval.problems.package import Package, visible
 from ioi_eval.store import private_folder
 from ioi_eval.store.resources import installed
 
@@ -162,6 +162,7 @@ def format_of(folder: Path) -> Format | None:
 # --- loading -----------------------------------------------------------------------------------------
 
 _HEADERS = "problem.json or problem.yaml"
+_DEEPEST = 2  # folders around the packages, within the one that was named
 _ARCHIVES = frozenset({".zip", ".kpp"})
 
 
@@ -256,12 +257,7 @@ def _found(source: Path) -> list[Path]:
         )
     if source.is_file() or format_of(source):
         return [source]
-    visible = [path for path in sorted(source.iterdir()) if not path.name.startswith(".")]
-    places = [
-        path
-        for path in visible
-        if (format_of(path) is not None if path.is_dir() else path.suffix.lower() in _ARCHIVES)
-    ]
+    places = list(_below(source, _DEEPEST))
     if not places:
         raise InputError(
             "no problem packages in this folder",
@@ -269,6 +265,18 @@ def _found(source: Path) -> list[Path]:
             remedy=f"A package is a folder with a {_HEADERS}, or a zip of one",
         )
     return places
+
+
+def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
+    """The packages and zips in a folder, in order; also in folders of folders, as collections have them."""
+    for path in visible(folder.iterdir()):
+        if path.is_dir():
+            if format_of(path):
+                yield path
+            elif deep:
+                yield from _below(path, deep - 1, zips=zips)
+        elif zips and path.suffix.lower() in _ARCHIVES:
+            yield path
 
 
 def _folders(
@@ -284,9 +292,9 @@ def _folders(
     kept.enter_context(pin)
     if format_of(root):
         return [(root, str(place))]
-    inside = [path for path in sorted(root.iterdir()) if path.is_dir() and format_of(path)]
+    inside = list(_below(root, _DEEPEST, zips=False))
     if not inside:
         raise InputError(
             f"no {_HEADERS} in this zip", where=str(place), remedy="Expected a package as exported"
         )
-    return [(path, f"{place}/{path.name}") for path in inside]
+    return [(path, f"{place}/{path.relative_to(root).as_posix()}") for path in inside]

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, Problem, TaskOptions, TaskType, Test
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import (
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    TaskOptions,
+    TaskType,
+    Test,
+)
 from ioi_eval.problems.fields import Faults, Fields
 from ioi_eval.problems.kattis_files import (
     Group,
@@ -26,7 +38,7 @@ from ioi_eval.problems.kattis_files import (
     read_validator,
 )
 from ioi_eval.problems.kattis_scoring import Scoring, is_custom, read_acceptance, read_scoring
-from ioi_eval.problems.package import Package, files_below, is_plain, read_with
+from ioi_eval.problems.package import Package, files_below, is_plain, read_with, visible
 
 FORMAT = "Kattis"
 HEADER = "problem.yaml"
@@ -79,6 +91,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
         options=TaskOptions(manager_args=flags if validation.interactive else ()),
         limits=_limits(header, time),
+        included=tuple(_included(folder, faults)),
         time_from_solutions=None if time is not None else _multiplier(header, faults),
         checker=_checker(header, validation, flags, program, scores.full),
         manager=_manager(validation, program, scores.full),
@@ -112,8 +125,20 @@ def _check_version(folder: Path, header: Fields, faults: Faults) -> None:
         header.fault(
             "grading.objective", "the fewest points win", "Only problems where the most win are judged"
         )
-    if files_below(folder, "include"):
-        faults.add("code that goes into every submission", "include", remedy="This is not judged yet")
+
+
+def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
+    """What lies in include/, a folder for each language or `default`, under our names of the languages."""
+    for path in visible((folder / "include").glob("*/")):
+        name = path.name
+        try:
+            known = name if name == "default" else find(name).name
+        except InputError:
+            faults.note("left out: no language that is known", f"include/{name}")
+            continue
+        for file in files_below(folder, f"include/{name}"):
+            rest = file.name.removeprefix(f"include/{name}/")
+            yield NamedBlob(name=f"{known}/{rest}", content=file.content)
 
 
 def _id(folder: Path, where: str, faults: Faults) -> str:

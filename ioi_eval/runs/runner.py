@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
+from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.runs.events import (
@@ -73,10 +73,10 @@ async def run(
     """Judges every submission that the journal has no result of.
 
     `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
-    that is there twice, or a problem whose sources `prepare` finds unusable then ends the run before it
-    wrote anything. Those that come one by one, from a model that is still writing, are judged as they come;
-    `expected` says how many. Cancelled at any moment, the journal holds whole results and the next run
-    continues. `limited` gives a problem the limits that it is judged with.
+    that is there twice, or problems none of which `prepare` can build then end the run before it wrote
+    anything; one among others costs its own submissions alone. Those that come one by one, from a model that
+    is still writing, are judged as they come; `expected` says how many. Cancelled at any moment, the journal
+    holds whole results and the next run continues. `limited` gives a problem its limits.
     `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
     """
     if isinstance(workers, int) and workers < 1:
@@ -88,8 +88,10 @@ async def run(
     try:
         if prepare is not None:
             async with asyncio.TaskGroup() as group:
-                for problem in needed:
-                    group.create_task(_prepared(prepare, problem))
+                preparing = [group.create_task(_prepared(prepare, problem)) for problem in needed]
+            broken = [found for task in preparing if (found := task.result()) is not None]
+            if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
+                raise broken[0]
         crew = set[asyncio.Task[None]]()
         async with asyncio.TaskGroup() as group:
             while not any(member.done() for member in crew):  # until one finds no work
@@ -210,7 +212,7 @@ class _Run:
             try:
                 judged = problem if self._limited is None else await self._limited(problem)
                 result = await self._judge.judge(judged, submission)
-            except (JudgeFailure, EngineError) as error:
+            except (JudgeFailure, EngineError, ProgramBroken) as error:
                 for one in (submission, *claim.waiting):
                     self._fail(problem, one, error)
             else:
@@ -254,8 +256,9 @@ class _Run:
         if not repeated and (overloaded := self._crowding.add(result)) is not None:
             self._tell(overloaded)
 
-    def _fail(self, problem: Problem, submission: Submission, error: JudgeFailure | EngineError) -> None:
-        failure = error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase="engine")
+    def _fail(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
+        phase = "preparing" if isinstance(error, ProgramBroken) else "engine"
+        failure = error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase=phase)
         self._journal.fail(rows.failure_row(submission, failure, problem))
         self._numbers["failed"] += 1
         self._tell(
@@ -301,10 +304,16 @@ def _judged(result: SubmissionResult, repeated: bool) -> SubmissionJudged:
     )
 
 
-async def _prepared(prepare: Callable[[Problem], Awaitable[object]], problem: Problem) -> None:
+async def _prepared(
+    prepare: Callable[[Problem], Awaitable[object]], problem: Problem
+) -> ProgramBroken | None:
     # Where the machine is at fault and not the problem, each of its submissions will say so in its row.
     with contextlib.suppress(JudgeFailure, EngineError):
-        await prepare(problem)
+        try:
+            await prepare(problem)
+        except ProgramBroken as broken:
+            return broken
+    return None
 
 
 def _first_input_error(errors: BaseExceptionGroup[BaseException]) -> InputError | None:

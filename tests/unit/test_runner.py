@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from run_samples import RAN, SUM, TESTS, problem, result, submission
 from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_rows
 
-from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
+from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
 from ioi_eval.runs.runner import run
@@ -261,7 +261,35 @@ async def test_unusable_submissions_end_it_before_anything_is_written(
     assert judge.judged == [] and not (tmp_path / "run").exists()
 
 
-async def test_a_checker_that_does_not_compile_ends_it_before_anything_is_written(tmp_path: Path) -> None:
+def broken(where: str) -> CheckerBroken:
+    return CheckerBroken("the checker does not compile", where=where, log="x", remedy="Correct it")
+
+
+async def test_a_checker_that_does_not_compile_costs_its_own_problem_alone(tmp_path: Path) -> None:
+    async def prepare(problem: Problem) -> None:
+        if problem.id == "tree":
+            raise broken("tree.zip")
+
+    judge = FakeJudge(lambda one: broken("tree.zip") if one.problem_id == "tree" else result(one))
+    both = [*some(3), submission("t", problem_id="tree")]
+    summary, _ = await score(tmp_path / "run", judge, both, prepare=prepare)
+    assert (summary.judged, summary.failed) == (3, 1)
+    failures = read_failures(tmp_path / "run")
+    assert list(failures) == ["t"]
+    assert "tree.zip: the checker does not compile. Correct it" in str(failures["t"])
+
+
+async def test_where_no_problem_can_be_built_nothing_is_written(tmp_path: Path) -> None:
+    async def prepare(problem: Problem) -> None:
+        raise broken(f"{problem.id}.zip")
+
+    judge = FakeJudge()
+    with pytest.raises(CheckerBroken, match="does not compile"):
+        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare=prepare)
+    assert judge.judged == [] and not (tmp_path / "run").exists()
+
+
+async def test_a_problem_without_a_source_ends_it_before_anything_is_written(tmp_path: Path) -> None:
     prepared = []
 
     async def prepare(problem: Problem) -> None:

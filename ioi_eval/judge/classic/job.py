@@ -196,6 +196,9 @@ async def judge_one_by_one(
     """What a submission with code is worth. JudgeFailure where that cannot be said by classic jobs."""
     if submission.files:
         raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
+    if problem.included or problem.grader:
+        what = "puts files beside submissions, or has its own grader"
+        raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
     profile = await engine.profile()
     if not isinstance(engine, JobEngine):
         raise JudgeFailure(f"engine {profile.name} takes no classic jobs", phase="preparing", remedy=_REMEDY)

@@ -288,7 +288,6 @@ def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: 
             "output_validators/v",
             "not clear",
         ),
-        ({"include/cpp/x.h": ""}, None, "include", "not judged yet"),
     ],
 )
 def test_a_broken_file_is_named(
@@ -330,3 +329,17 @@ def test_any_header_is_a_problem_or_faults(
 def test_the_files_of_these_tests_are_a_package(tmp_path: Path) -> None:
     assert len(sound(write(tmp_path / "p")).solutions) == 2
     assert set(FILES) > {"problem.yaml"}
+
+
+def test_files_beside_every_submission(tmp_path: Path) -> None:
+    files = {
+        "include/cpp/x/a.h": "",
+        "include/python3/b.py": "",
+        "include/default/c.txt": "",
+        "include/klingon/d": "",
+    }
+    package = read(write(tmp_path / "p", files))
+    assert package.problem is not None
+    names = {file.name for file in package.problem.included}
+    assert names == {"c++/x/a.h", "python/b.py", "default/c.txt"}
+    assert "include/klingon: left out: no language that is known" in "".join(package.notes)

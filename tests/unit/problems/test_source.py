@@ -67,6 +67,21 @@ def test_sources_that_are_none(tmp_path: Path, cache: Path) -> None:
         load_problems(text, cache=cache)
 
 
+def test_packages_two_folders_deep(write_package: Write, cache: Path) -> None:
+    root = write_package("2024/day1/sum").parents[2]
+    write_package("2025/tree", code="tree")
+    write_package("2025/day1/more/deep", code="deep")
+    archive = zipped(root / "2024", root / "2025" / "old.zip", "old")
+    found = check_problems(root, cache=cache)
+    assert [one.where.removeprefix(f"{root}/") for one in found] == [
+        "2024/day1/sum",
+        "2025/old.zip/old/day1/sum",
+        "2025/tree",
+    ]
+    assert set(load_problems(root / "2025", cache=cache)) == {"deep", "sum", "tree"}
+    assert archive.exists()
+
+
 def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

