@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
     if (read(end, &passed, sizeof passed) != sizeof passed) return 1;
     all += passed;
   }
+  while (wait(nullptr) > 0) {}  // so that their CPU time is ours
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   std::printf("%d %.6f\n", all, took.count());
 }
