@@ -14,7 +14,8 @@ constexpr int64_t near_us = 200 * 1000;
 
 Clock::Clock(size_t programs) : members_(programs) {
   if (programs > most_members) sys::fail("a test has too many programs");
-  void* const shared = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const int whose = programs > 1 ? MAP_SHARED : MAP_PRIVATE;
+  void* const shared = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, whose | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) sys::fail_errno("memory for a clock");
   page_ = static_cast<Page*>(shared);  // of zeros
 }

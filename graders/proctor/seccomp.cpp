@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <map>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -121,10 +122,11 @@ const std::vector<uint32_t> own_pages = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTI
 
 // A clock may be that of a process, which its number names: how long another one has worked is a word that it can say. Those of
 // threads the kernel shows to their own process only.
+uint32_t clock_of(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
+
 Program own_clock(pid_t self) {
-  const auto clock = [](pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; };
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), give(allowed), jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), give(allowed)};
-  const Program own = one_of(0, {clock(0, 0), clock(0, 1), clock(0, 2), clock(self, 0), clock(self, 1), clock(self, 2)}, EINVAL);
+  const Program own = one_of(0, {clock_of(0, 0), clock_of(0, 1), clock_of(0, 2), clock_of(self, 0), clock_of(self, 1), clock_of(self, 2)}, EINVAL);
   program.insert(program.end(), own.begin(), own.end());
   return program;
 }
@@ -253,10 +255,34 @@ class Tree {
   std::vector<Range> ranges_;
 };
 
+// Stands for the caller in a draft: no process has such a number.
+constexpr pid_t somebody = 0x0ca11e40;
+
+// Worked out once for all programs of a kind.
+const Program& draft(unsigned who) {
+  static std::map<unsigned, Program> drafts;
+  const auto [at, fresh] = drafts.try_emplace(who);
+  if (fresh) at->second = Tree(rules_of(who, somebody)).build();
+  return at->second;
+}
+
+// Puts the caller in: itself, and its clocks.
+void name(Program& program, pid_t self) {
+  for (sock_filter& each : program) {
+    if (each.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
+    if (each.k == static_cast<uint32_t>(somebody)) each.k = static_cast<uint32_t>(self);
+    const uint32_t kind = each.k & 7;
+    if (each.k == clock_of(somebody, kind)) each.k = clock_of(self, kind);
+  }
+}
+
 }  // namespace
 
+void prepare(Profile profile, bool threads) { draft(who(profile, threads)); }
+
 std::string install(Profile profile, bool threads, pid_t self) {
-  Program program = Tree(rules_of(who(profile, threads), self)).build();
+  Program program = draft(who(profile, threads));
+  name(program, self);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::reason("seccomp");
   return "";
