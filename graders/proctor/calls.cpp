@@ -31,7 +31,9 @@ const std::vector<Line> lines = {
     {everybody, Check::none, {CALL(fstat), CALL(newfstatat), CALL(statx), CALL(faccessat), YOUNGER(nr_faccessat2, faccessat2), CALL(readlinkat),
                               CALL(getdents64), CALL(getcwd), CALL(chdir), CALL(fchdir), X86(stat) X86(lstat) X86(access) X86(readlink) X86(getdents)},
      "interpreters look for modules; Landlock and mounts say what is there"},
-    {everybody, Check::none, {CALL(ftruncate), CALL(fallocate), CALL(fsync), CALL(fdatasync), CALL(umask)}, "what is open for writing: one's own output"},
+    {everybody, Check::none, {CALL(ftruncate), CALL(fallocate), CALL(umask)}, "what is open for writing: one's own output"},
+    {submission, Check::not_followed, {CALL(fsync), CALL(fdatasync)}, "its output lies in memory; a flush of the machine's disk, that others wait for, is a word"},
+    {ours, Check::none, {CALL(fsync), CALL(fdatasync)}, "what compilers and checkers write"},
     {everybody, Check::not_followed, {CALL(fadvise64), CALL(readahead)}, "advice: followed, it empties and fills what the whole machine shares"},
     {ours, Check::none, {CALL(statfs), CALL(fstatfs), CALL(sync_file_range)}, "how full a file system is, all who write there can tell each other"},
     {ours, Check::none, {CALL(mkdirat), CALL(unlinkat), CALL(renameat), CALL(renameat2), CALL(linkat), CALL(symlinkat), CALL(mknodat), CALL(fchmod), CALL(fchmodat),
@@ -60,7 +62,9 @@ const std::vector<Line> lines = {
     {ours, Check::none, {CALL(getpgid), CALL(getsid), CALL(sched_getaffinity), CALL(sched_getparam), CALL(sched_getscheduler), CALL(getpriority), CALL(capget),
                          CALL(sysinfo), CALL(setpgid), CALL(setsid)},
      "shells and build tools; free memory, load and the number of processes are the machine's"},
-    {everybody, Check::none, {CALL(set_tid_address), CALL(set_robust_list), YOUNGER(nr_rseq, rseq), CALL(membarrier), X86(arch_prctl) CALL(getrandom)}, "libc, before main"},
+    {submission, Check::not_there, {CALL(set_robust_list)}, "who ends wakes the one that waits at an address of this list, in another process, too"},
+    {ours, Check::none, {CALL(set_robust_list)}, "libc, before main"},
+    {everybody, Check::none, {CALL(set_tid_address), YOUNGER(nr_rseq, rseq), CALL(membarrier), X86(arch_prctl) CALL(getrandom)}, "libc, before main"},
     {submission, Check::plain_prctl, {CALL(prctl)}, "names of threads and of memory"},
     {ours, Check::none, {CALL(prctl)}, "what we start sets up more"},
     {everybody, Check::none, {CALL(getrlimit), CALL(getrusage), CALL(times)}, "one's own use, which CPython, Java and Go ask for"},
@@ -80,9 +84,11 @@ const std::vector<Line> lines = {
      "timers are counted per user, as signals to come"},
 
     // --- threads, waiting ---
-    {submission, Check::private_futex, {CALL(futex)}, "waking is for threads of the same process; by a file that both may read two programs could talk"},
+    {lone, Check::private_futex, {CALL(futex)}, "locks of one's own; by a file that both may read two programs could talk"},
+    {threaded, Check::joining_futex, {CALL(futex)}, "waking is for threads of the same process; joining one waits for the kernel to wake"},
     {ours, Check::none, {CALL(futex)}, "what we start may share memory"},
-    {everybody, Check::none, {YOUNGER(nr_futex_waitv, futex_waitv)}, "waiting wakes nobody"},
+    {submission, Check::not_there, {YOUNGER(nr_futex_waitv, futex_waitv)}, "what it waits for is behind a pointer"},
+    {ours, Check::none, {YOUNGER(nr_futex_waitv, futex_waitv)}, "what we start may share memory"},
     {threaded, Check::only_threads, {CALL(clone)}, "threads, which are counted by who watches"},
     {ours & ~stage, Check::no_namespaces, {CALL(clone)}, "processes, in the namespaces that are there"},
     {ours, Check::none, {X86(fork) X86(vfork)}, "processes"},
@@ -115,7 +121,8 @@ const char* words(Check check) {
     case Check::no_emptying_open: case Check::no_emptying_openat: return "not O_TRUNC for reading";
     case Check::harmless_limits: return "CPU, FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS";
     case Check::own_limits: return "its own; sets CPU, FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS";
-    case Check::private_futex: return "private ones; others to wait for";
+    case Check::private_futex: return "private ones";
+    case Check::joining_futex: return "private ones; others to wait for";
     case Check::counted_memory: return "not shared without a file, not huge";
     case Check::advice: return "not COLD, PAGEOUT, REMOVE, MERGEABLE, nor unknown ones";
     case Check::no_flags: return "without flags";

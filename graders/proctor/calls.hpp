@@ -23,6 +23,7 @@ enum class Check {
   harmless_limits,   // setrlimit: what counts per process
   own_limits,        // prlimit64: of the caller; set only what counts per process
   private_futex,
+  joining_futex,     // the same, and waiting for what is not private
   counted_memory,    // mmap: no shared memory without a file, no huge pages
   advice,            // madvise: on one's own pages, not on who else has a file in memory
   no_flags,          // preadv2, pwritev2

@@ -87,9 +87,10 @@ Program thread_only() {
           give(answer(EAGAIN)), give(allowed)};
 }
 
-// Waking is for threads of the same process, whose locks are private. Other futexes are found by the file that they lie in: by
-// one of the system's two programs could talk. Waiting on such a one wakes nobody, and joining a thread does it.
-Program private_futex() {
+// Threads of one process wake each other by locks that are private. Other futexes are found by the file that they lie in: by one of
+// the system's two programs could talk, and the kernel itself wakes who waits there when a thread ends. So only who has threads may
+// wait: joining one is waiting for that.
+Program joining_futex() {
   Program program = {load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), give(allowed)};
   const Program waiting = one_of(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
   program.insert(program.end(), waiting.begin(), waiting.end());
@@ -145,7 +146,8 @@ Program decide(calls::Check check, pid_t self) {
     case Check::no_emptying_openat: return not_emptied_by_reading(2);
     case Check::harmless_limits: return one_of(0, limits_of_a_process, EPERM);
     case Check::own_limits: return own_limits(self);
-    case Check::private_futex: return private_futex();
+    case Check::private_futex: return bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
+    case Check::joining_futex: return joining_futex();
     case Check::counted_memory: return counted_memory();
     case Check::advice: return one_of(2, own_pages, EINVAL);
     case Check::no_flags: return one_of(5, {0}, EOPNOTSUPP);

@@ -1,0 +1,46 @@
+"""The one table of system calls, as `proctor profile` prints it: which profile may make which call, and why."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+PROFILES = ["submission", "with threads", "tool", "stage", "stage without namespaces"]
+
+
+@pytest.fixture
+def rows(proctor: Path) -> list[list[str]]:
+    said = subprocess.run([proctor, "profile"], capture_output=True, text=True, check=True).stdout
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines()]
+
+
+def test_each_line_has_calls_and_a_reason(rows: list[list[str]]) -> None:
+    titles, _, *lines = rows
+    assert titles == ["calls", *PROFILES, "on condition", "why"]
+    assert len(lines) > 40
+    for calls, *whose, _condition, why in lines:
+        assert calls and why
+        assert "yes" in whose and set(whose) <= {"yes", ""}
+
+
+def test_a_call_stands_in_one_line_of_a_profile(rows: list[list[str]]) -> None:
+    for place, profile in enumerate(PROFILES, start=1):
+        calls = Counter(call for line in rows[2:] if line[place] for call in line[0].split())
+        assert [call for call, times in calls.items() if times > 1] == [], profile
+
+
+def test_nobody_has_a_call_that_leads_elsewhere(rows: list[list[str]]) -> None:
+    allowed = {call for line in rows[2:] for call in line[0].split()}
+    assert not allowed & {
+        "socket",
+        "connect",
+        "bind",
+        "ptrace",
+        "bpf",
+        "io_uring_setup",
+        "perf_event_open",
+        "keyctl",
+    }
