@@ -53,6 +53,8 @@ KINDS = (
     Kind("first-touch", 500, in_turn=True, cold=True),
     Kind("times-of-files", 500, in_turn=True, old=True),
     Kind("names-in-proc", 50, in_turn=True),
+    Kind("missing-names", 10_000, in_turn=True),
+    Kind("ends-of-threads", 400, threads=64),
     Kind("memory", 500),
     Kind("processor", 500),
 )

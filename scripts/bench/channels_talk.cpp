@@ -7,6 +7,7 @@
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <string>
 #include <sys/mman.h>
@@ -160,6 +161,18 @@ static void names_second() {
   for (size_t i = 0; i < bits.size(); i++)
     bits[i] = lstat(("/proc/" + std::to_string(partner) + "/fd/" + std::to_string(10 + i)).c_str(), &s) == 0 ? '1' : '0';
 }
+// A name that somebody has asked for is known not to be there, and asking again is quicker.
+static double asked(const string& name) {
+  const double before = since_start();
+  access(("/usr/share/" + name + std::to_string(start)).c_str(), F_OK);
+  return since_start() - before;
+}
+static void missing_first() { for (size_t i = 0; i < bits.size(); i++) if (bits[i] == '1') asked("a" + std::to_string(i)); }
+static void missing_second() {
+  double fresh = 1, again = 1;
+  for (int i = 0; i < 300; i++) fresh = std::min(fresh, asked("b" + std::to_string(i))), again = std::min(again, asked("b" + std::to_string(i)));
+  for (size_t i = 0; i < bits.size(); i++) bits[i] = asked("a" + std::to_string(i)) < (fresh + again) / 2 ? '1' : '0';
+}
 
 // --- counts: of each slot the second sees how far one went ---
 
@@ -171,10 +184,26 @@ static long inode() {
 }
 static void inodes_first() { send([](double until) { while (since_start() < until) inode(); }); }
 static void inodes_second() { hear([](double until) { const long one = inode(); wait_until(until); return (double)(inode() - one); }, true); }
-static long thread() {
+static long thread(int flags = 0, int* woken = nullptr) {
   static char stack[1 << 14];
   struct Body { static int run(void*) { syscall(SYS_exit, 0); return 0; } };
-  return clone(Body::run, stack + sizeof stack - 64, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, nullptr);
+  return clone(Body::run, stack + sizeof stack - 64, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | flags, nullptr, nullptr, nullptr, woken);
+}
+// A thread that ends is joined by whoever waits at a word, which may be one of a file that cannot be written.
+static int* word() {
+  static int* const found = (int*)mmap(nullptr, 4096, PROT_READ, MAP_SHARED, open("/bin/sh", O_RDONLY), 0);
+  return found;
+}
+static void ends_first() { send([](double until) { while (since_start() < until) thread(CLONE_CHILD_CLEARTID, word()), usleep(100); }); }
+static void ends_second() {
+  hear([](double until) {
+    const double left = until - since_start();
+    const timespec patience = {0, std::max(0L, (long)(left * 1e9))};
+    syscall(SYS_futex, word(), FUTEX_WAIT, *word(), &patience, nullptr, 0);
+    const double spared = until - since_start();
+    wait_until(until);
+    return spared;
+  }, true);
 }
 static void threads_first() { send([](double until) { while (since_start() < until) thread(), usleep(100); }); }
 static void threads_second() { hear([](double until) { const long one = thread(); wait_until(until); return (double)(thread() - one); }, true); }
@@ -207,6 +236,7 @@ static const struct { const char* name; void (*first)(); void (*second)(); } kin
     {"timers", timers_first, timers_second}, {"locks", locks_first, locks_second}, {"forgotten-pages", forget_first, forget_second},
     {"free-memory", free_first, free_second}, {"inodes", inodes_first, inodes_second}, {"threads", threads_first, threads_second},
     {"first-touch", touch_first, touch_second}, {"times-of-files", times_first, times_second}, {"names-in-proc", names_first, names_second},
+    {"missing-names", missing_first, missing_second}, {"ends-of-threads", ends_first, ends_second},
     {"memory", memory_first, memory_second}, {"processor", processor_first, processor_second},
 };
 

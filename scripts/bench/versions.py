@@ -89,7 +89,15 @@ def started(checkout: Path) -> Iterator[Version]:
     workshop.chmod(0o711)
     (workshop / "bench").mkdir()
     environment = os.environ | {"PYTHONPATH": ":".join(str(checkout / room) for room in rooms)}
-    command = [str(checkout / ".venv/bin/python"), "-P", "-W", "ignore", str(HERE), "--measure", str(workshop)]
+    command = [
+        str(checkout / ".venv/bin/python"),
+        "-P",
+        "-W",
+        "ignore",
+        str(HERE),
+        "--measure",
+        str(workshop),
+    ]
     pipe = subprocess.PIPE
     try:
         with subprocess.Popen(
