@@ -104,13 +104,6 @@ task::Opened open_all(const plan::Plan& plan, bool for_checker) {
   return opened;
 }
 
-// At the hard stop a test has told nothing: it was kept from running, or it wants to seem so. Once more, alone as every test of a job is,
-// and at once: only what is settled lets the tests behind it be skipped, so that who stalls on purpose does so on one test, not on all.
-verdict::Verdict judge_twice(task::Task& task, const plan::Test& test) {
-  const verdict::Verdict verdict = task.judge(test);
-  return verdict.end == verdict::End::wall && verdict.used.stalled ? task.judge(test) : verdict;
-}
-
 void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) {
   Groups groups(plan.groups);
   for (const plan::Test& test : plan.tests) {
@@ -119,7 +112,7 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
       continue;
     }
     try {
-      const verdict::Verdict verdict = judge_twice(task, test);
+      const verdict::Verdict verdict = task.judge(test);
       lines.judged(test.index, verdict);
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {

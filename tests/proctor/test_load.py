@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from crowd import crowd, one_processor
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
@@ -186,26 +184,13 @@ def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
 
 # --- the hard stop ---
 
-LATE = (
-    HEAD
-    + 'int main() { timespec now; do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec < %d); puts("1"); }'
-)
-STALLING = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=2000)
-
 
 @pytest.mark.once
-def test_at_the_hard_stop_a_test_runs_once_more(bench: Bench) -> None:
-    limits = msgspec.structs.replace(STALLING, hard_ms=4000)
-    line = bench.one(LATE % (time.monotonic() + 6), answer="1", limits=limits)
-    assert (line.end, line.score) == ("ok", 1), line
-
-
-@pytest.mark.once
-def test_who_gets_to_the_hard_stop_twice_is_too_slow(bench: Bench) -> None:
-    judged = bench.judge(LATE % (1 << 30), [("", "1"), ("", "1")], limits=STALLING, groups=[], members=[])
-    assert [judged.tests[i].end for i in range(2)] == ["wall", "wall"]
-    # Each test had two runs, and in each of them all the time until the stop.
-    assert judged.boxed.report["wall_us"] > 4 * STALLING.hard_ms * 1000
+def test_a_test_ends_at_its_hard_stop(bench: Bench) -> None:
+    """What it had done by then is no verdict yet: whoever sent the job asks once more."""
+    limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=2000)
+    line = bench.one("int main() { for (;;) {} }", limits=limits)
+    assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 2_000_000
 
 
 def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Bench) -> None:

@@ -9,10 +9,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.transport.builds import Builds
 from ioi_eval.engines.transport.jobs import execute
-from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, read_answers, run_job, without_lines
+from ioi_eval.engines.transport.run_jobs import (
+    Chosen,
+    Fitting,
+    Learned,
+    has_stalled,
+    read_answers,
+    run_job,
+    without_lines,
+)
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import JudgeFailure
@@ -78,7 +88,24 @@ class JobEngine:
             return await self.builds.build(recipe)
 
     async def judge(self, batch: Batch) -> Answers:
-        """As many tests as one job takes. A job that says of none how it went is executed once more."""
+        """As many tests as one job takes.
+
+        Those that came to the hard stop run again, one alone after the other, until one comes to it again.
+        That one has had its chance, and the others are believed to stall as it does.
+        """
+        answers = await self._judged(batch)
+        lines = dict(answers.lines)
+        for planned in batch.tests:
+            name = planned.test.name
+            if name in lines and has_stalled(lines[name], batch.problem):
+                again = msgspec.structs.replace(batch, tests=(planned,), alone=True)
+                lines |= (await self._judged(again)).lines
+                if has_stalled(lines[name], batch.problem):
+                    break
+        return msgspec.structs.replace(answers, lines=lines)
+
+    async def _judged(self, batch: Batch) -> Answers:
+        """By one job. One that says of no test how it went is executed once more."""
         stage, first = Stage(), batch.tests[0].test.name
         here = (await self.transport.profile()).takes_paths
         async with self._turns.take(alone=batch.alone and here):

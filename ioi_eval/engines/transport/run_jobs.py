@@ -17,6 +17,7 @@ from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_p
 from ioi_eval.model.values import Blob, Job, JobFile, Problem, Stage, TaskType, Value
 from ioi_eval.rules.limits import (
     expected_tests,
+    hard_stop,
     least_time,
     milliseconds,
     plan_limits,
@@ -231,6 +232,12 @@ def _lines(stage: Stage, nonce: str) -> list[Line]:
         return list(decode_lines(stage.stdout, nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
+
+
+def has_stalled(line: Line, problem: Problem) -> bool:
+    """Whether the test was ended at the hard stop, and not because nobody did anything."""
+    wall = milliseconds(problem.limits.wall_time)
+    return line.end == "wall" and wall is not None and line.wall_us >= hard_stop(wall) * 1000
 
 
 def without_lines(stage: Stage) -> str:

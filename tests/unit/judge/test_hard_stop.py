@@ -1,0 +1,66 @@
+"""The hard stop: who does something all the time, but gets nowhere, runs once more, alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from ioi_eval import EmbeddedEngine, JudgeOptions, Limits, Problem, Scorer, Store, Submission, Test
+from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
+
+pytestmark = pytest.mark.once
+
+LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test ends after two seconds
+WAITS = """
+#include <ctime>
+#include <iostream>
+int main() {
+    double until;
+    std::cin >> until;
+    timespec now;
+    do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec + now.tv_nsec / 1e9 < until);
+    std::cout << "done" << std::endl;
+}
+"""
+
+
+class Counting(EmbeddedEngine):
+    """How many tests each run job had."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store=store, slots=2)
+        self.tests: list[int] = []
+
+    async def execute(self, job: Job) -> JobResult:
+        if any(file.name == "plan.json" for file in job.files):
+            self.tests.append(sum(file.name.endswith(".in") for file in job.files))
+        return await super().execute(job)
+
+
+async def judged(engine: Counting, store: Store, *until: float) -> SubmissionResult:
+    """By the moments when the program has done what it does on each test."""
+    tests = tuple(
+        Test(name=str(number), input=Blob.of(f"{moment:f} {number}\n"), answer=Blob.of("done\n"))
+        for number, moment in enumerate(until)
+    )
+    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
+        problem = Problem(id="stalling", limits=LIMITS, tests=tests)
+        return await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
+
+
+async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
+    store = Store(shared_cache)
+    await judged(Counting(store), store, 0)  # from here on it is built
+    result = await judged(engine := Counting(store), store, time.monotonic() + 3.5)
+    assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
+
+
+async def test_who_is_stopped_again_is_too_slow_and_believed_on_the_others(shared_cache: Path) -> None:
+    store, never = Store(shared_cache), 1e12
+    result = await judged(engine := Counting(store), store, never, 0, never, never)
+    statuses = [test.status for test in result.tests]
+    assert statuses == [Verdict.TLE, Verdict.AC, Verdict.TLE, Verdict.TLE]
+    assert "wall time" in result.tests[0].feedback
+    assert engine.tests == [4, 1], "one of them runs again, and no other"
