@@ -37,9 +37,10 @@ class WarmCommand:
         with _scratch("stdout") as stdout, _scratch("stderr") as stderr:
             request = json.dumps([arguments, str(folder), dict(environment)]).encode()
             socket.send_fds(self._requests, [request], [stdout.fileno(), stderr.fileno()])
-            code = int(self._requests.recv(_LARGEST))
+            code = self._requests.recv(_LARGEST)
+            assert code, "the process that forks has ended"
             texts = [Path(f"/proc/self/fd/{file.fileno()}").read_text() for file in (stdout, stderr)]
-        return subprocess.CompletedProcess(arguments, code, *texts)
+        return subprocess.CompletedProcess(arguments, int(code), *texts)
 
     def close(self) -> None:
         self._requests.close()
