@@ -16,7 +16,7 @@ from ioi_eval.benchmarks.dumps import Dump, Located
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.rules.expectations import Case, Expectation, ExpectedScore, counting_tests, max_points
+from ioi_eval.rules.expectations import Case, Expectation, ExpectedScore, counting_tests, is_known, max_points
 from ioi_eval.store.rows import as_number, plain
 
 OPTION = "--expected-column"
@@ -120,12 +120,15 @@ def _case(row: Located, problems: Mapping[str, Problem], column: str, fraction: 
     if number is not None:
         digits = max(digits, problem.score_precision)
         score = ExpectedScore(value=number, fraction=fraction, digits=digits)
+    said = None if number is not None else _verdict(problem, str(value))
+    known = said is not None and is_known(said.word)
     return Case(
         key=submission.key,
         problem=submission.problem_id,
         solution=_name(row, column),
         expected=str(value).strip(),
-        words=(_verdict(problem, str(value)),) if score is None else (),
+        words=(said,) if said is not None and known else (),
+        unknown=(str(value).strip(),) if said is not None and not known else (),
         score=score,
     )
 

@@ -28,7 +28,7 @@ from ioi_eval.cli.references import Most
 from ioi_eval.cli.sources import chooses_problems
 from ioi_eval.cli.timing import chooses_timing
 from ioi_eval.reports.records import Validation
-from ioi_eval.reports.validation import HEADS, RIGHT, conclusion, differences, matrix, rows
+from ioi_eval.reports.validation import HEADS, RIGHT, conclusion, differences, matrix, numbers, rows
 from ioi_eval.runs import EngineChoice, ValidatedSolutions
 from ioi_eval.runs import validate as validate_solutions
 from ioi_eval.runs.references import MOST
@@ -156,6 +156,8 @@ def _show(outcome: ValidatedSolutions, seconds: float, *, quiet: bool, as_json: 
     say_failures({one.key: one.reason for one in found.unjudged}, outcome.out)
     if not (as_json or quiet):
         console.show(conclusion(found))
+        for line in numbers(found):
+            console.show(console.visible(line))
         console.show(f"Report: {outcome.out}/report.md")
 
 

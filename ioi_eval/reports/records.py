@@ -207,6 +207,8 @@ class Validation(Value, kw_only=True):
     unjudged: tuple[Unjudged, ...] = ()
     expectations: int  # that were compared
     differences: int  # expectations that are not met
+    numbers: Mapping[str, int] = {}  # expectations compared, agree, differ; solutions of the other two
+    unknown: Mapping[str, int] = {}  # words that nothing is compared with, and how many solutions have them
     confusion: Mapping[str, Mapping[Verdict, int]] = {}  # expected word -> status got -> expectations
     limits: Mapping[str, MeasuredLimit] = {}  # by problem: time limits that solutions set
 

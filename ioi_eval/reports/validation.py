@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ioi_eval.model.errors import JudgeFailure
@@ -38,7 +39,9 @@ def validation(
 ) -> Validation:
     """All cases, in their order. `results` and `failures` (reasons) are by key; a case is in one of them."""
     judged, unjudged, counted = list[SolutionCheck](), list[Unjudged](), list[tuple[str, Check]]()
+    unknown = Counter[str]()
     for case in cases:
+        unknown.update(case.unknown)
         problem = problems[case.problem]
         try:
             solution = compared(case, problem, _result(case, results, failures))
@@ -55,11 +58,20 @@ def validation(
         else:
             judged.append(solution)
             counted.extend((_word(case, problem, check), check) for check in solution.checks)
+    differ = sum(not check.agrees for _, check in counted)
     return Validation(
         solutions=tuple(judged),
         unjudged=tuple(unjudged),
         expectations=len(counted),
-        differences=sum(not check.agrees for _, check in counted),
+        differences=differ,
+        numbers={
+            "compared": len(counted),
+            "agree": len(counted) - differ,
+            "differ": differ,
+            "nothing expected": sum(not solution.checks for solution in judged),
+            "not judged": len(unjudged),
+        },
+        unknown=dict(sorted(unknown.items())),
         confusion=confusion(counted),
         limits=limits or {},
     )
@@ -192,10 +204,20 @@ def conclusion(found: Validation) -> str:
     solutions = counted(len(found.solutions), "solution")
     if found.differences:
         text = f"{counted(found.differences, 'difference')}, in {len(found.differing):,} of {solutions}"
+    elif not found.expectations:
+        text = "Nothing was compared"
     else:
         text = f"No difference: {counted(found.expectations, 'expectation')} of {solutions} met"
     unjudged = counted(len(found.unjudged), "solution")
     return f"{text}; {unjudged} could not be judged" if found.unjudged else text
+
+
+def numbers(found: Validation) -> Iterator[str]:
+    """What was compared and what was not, and the words that are not understood."""
+    yield ", ".join(f"{name} {count:,}" for name, count in found.numbers.items())
+    if found.unknown:
+        words = ", ".join(f"{visible(word)!r} ({count:,})" for word, count in found.unknown.items())
+        yield f"Unknown words, with which nothing is compared: {words}"
 
 
 # --- expected beside got -----------------------------------------------------------------------------
@@ -311,7 +333,10 @@ def sections(found: Validation) -> Iterator[Section]:
     yield Section(
         title="Expected against got",
         lead=f"{conclusion(found)}.",
-        text=["Every test ran; no early stop."],
+        text=[
+            "Every test ran; no early stop.",
+            *(f"{line[0].upper()}{line[1:]}." for line in numbers(found)),
+        ],
         table=Table(
             heads=heads, rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)], align=align
         ),

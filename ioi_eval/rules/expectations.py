@@ -5,13 +5,13 @@ over the scope's tests. The words are the packages' own:
 
     correct, model_solution           everything is right: 1
     partially_correct                 between 0 and 1
-    every other of these two systems  0; how it fails depends on the machine and is evidence only
+    incorrect, time_limit, failed, ... 0; how it fails depends on the machine and is evidence only
     accepted, wrong_answer, ...       folders of the ICPC's format: 1, or less and that status somewhere
     AC, WA, TLE, RTE, ...             its tags for single groups
     CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
 
-A solution that does not compile agrees with nothing but a compilation error: it says nothing of what its
-author had in mind. Pure.
+Any other word is told, and nothing is compared with it. A solution that does not compile agrees with nothing
+but a compilation error: it says nothing of what its author had in mind.
 """
 
 from __future__ import annotations
@@ -61,7 +61,25 @@ _SHOWN: Mapping[str, frozenset[Verdict]] = MappingProxyType(
         "ole": frozenset({Verdict.OLE}),
     }
 )
+# Words of the contest system and of the preparation system for no points.
+_NO_POINTS = frozenset(
+    {
+        "failed",
+        "incorrect",
+        "memory_limit",
+        "output_limit",
+        "protocol_violation",
+        "runtime_error",
+        "security_violation",
+        "time_limit",
+        "time_limit_and_runtime_error",
+    }
+)
 _NOT_COMPILED = frozenset({"compile_error", "compiler_error", "compilation_error", "ce"})
+
+
+_IN_PART = frozenset({_ACCEPTED_GROUP, "partially_correct", "partially_accepted", "rejected"})
+_KNOWN = _RIGHT | _IN_PART | _NO_POINTS | _NOT_COMPILED | _SHOWN.keys()
 
 
 class Expectation(Value, kw_only=True):
@@ -87,11 +105,23 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
             subtask=subtask.name, word=words[subtask.name], tests=subtask.tests, grading=subtask.grading
         )
         for subtask in problem.subtasks
-        if words.get(subtask.name) and subtask.tests
+        if is_known(words.get(subtask.name, "")) and subtask.tests
     ]
-    if solution.expected and not each:
+    if is_known(solution.expected) and not each:
         found.append(Expectation(subtask="", word=solution.expected, tests=counting_tests(problem)))
     return tuple(found)
+
+
+def unknown_words(solution: Solution) -> tuple[str, ...]:
+    """What the author says and nobody here understands."""
+    words = dict.fromkeys((solution.expected, *solution.exceptions.values()))
+    return tuple(word for word in words if word.strip() and not is_known(word))
+
+
+def is_known(word: str) -> bool:
+    """Whether results can be compared with a word; with commas, with every one."""
+    either = _alternatives(word)
+    return bool(either) and _KNOWN.issuperset(either)
 
 
 def counting_tests(problem: Problem) -> tuple[str, ...]:
@@ -119,9 +149,13 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
 
 def agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
     """Whether a scope's minimum score and the statuses of its tests agree with an author's word."""
-    # `WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word.
-    either = (one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip())
-    return not word.strip() or any(_agrees(one, score, frozenset(statuses)) for one in either)
+    either = _alternatives(word)
+    return not either or any(_agrees(one, score, frozenset(statuses)) for one in either)
+
+
+def _alternatives(word: str) -> list[str]:
+    """`WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word."""
+    return [one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip()]
 
 
 def _agrees(word: str, score: float, seen: frozenset[Verdict]) -> bool:
@@ -137,8 +171,9 @@ def _agrees(word: str, score: float, seen: frozenset[Verdict]) -> bool:
         return score < 1 and bool(seen & _PASSED)
     if word == "rejected":  # not full marks, whatever the reason
         return score < 1
-    shown = _SHOWN.get(word)
-    return score <= 0 if shown is None else score < 1 and bool(seen & shown)
+    if word in _NO_POINTS:
+        return score <= 0
+    return score < 1 and not seen.isdisjoint(_SHOWN.get(word, ()))
 
 
 def must_be_right(word: str) -> bool:
@@ -170,6 +205,7 @@ class Case(Value, kw_only=True):
     solution: str  # its name, for people
     expected: str = ""  # of the whole, as it was given
     words: tuple[Expectation, ...] = ()
+    unknown: tuple[str, ...] = ()  # words that nothing is compared with
     score: ExpectedScore | None = None
 
 
@@ -200,7 +236,16 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
             )
             words = expectations(problem, solution)
             whole = next((word.word for word in words if not word.subtask), "")
-            cases.append(Case(key=key, problem=label, solution=solution.name, expected=whole, words=words))
+            cases.append(
+                Case(
+                    key=key,
+                    problem=label,
+                    solution=solution.name,
+                    expected=whole,
+                    words=words,
+                    unknown=unknown_words(solution),
+                )
+            )
     return submissions, cases
 
 

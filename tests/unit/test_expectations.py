@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.models import Blob, Problem, Solution, Subtask, Test, TestResult, Verdict
-from ioi_eval.rules.expectations import agrees, counting_tests, expectations, measured_limit, met
+from ioi_eval.rules.expectations import (
+    agrees,
+    counting_tests,
+    expectations,
+    measured_limit,
+    met,
+    unknown_words,
+)
 
 pytestmark = pytest.mark.once
 
@@ -78,10 +85,21 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("ACCEPTED, TIME_LIMIT_EXCEEDED", 0, {AC, TLE}, True),
         ("ACCEPTED, TIME_LIMIT_EXCEEDED", 0, {AC, WA}, False),
         ("", 0, {CE}, True),
+        # Nothing agrees with what nobody understands.
+        ("slow", 0, {TLE}, False),
+        ("slow", 1, {AC}, False),
     ],
 )
 def test_a_word_and_what_happened(word: str, score: float, statuses: set[Verdict], expected: bool) -> None:
     assert agrees(word, score, statuses) is expected
+
+
+def test_words_that_are_not_known_are_no_expectations() -> None:
+    said = Solution(name="a", code="x", expected="slow", exceptions={"one": "AC", "two": "WA, oddly"})
+    assert unknown_words(said) == ("slow", "WA, oddly")
+    subtasks = tuple(Subtask(name=name, points=1, tests=("t",)) for name in ("one", "two"))
+    problem = Problem(id="p", tests=(Test(name="t", input=Blob.of("")),), subtasks=subtasks)
+    assert [(one.subtask, one.word) for one in expectations(problem, said)] == [("one", "AC")]
 
 
 @given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))

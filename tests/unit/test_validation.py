@@ -17,7 +17,7 @@ from support.runs import submission_result
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.records import Validation, read_validation, write_validation
-from ioi_eval.reports.validation import compared, validation
+from ioi_eval.reports.validation import compared, conclusion, numbers, validation
 from ioi_eval.rules.expectations import Case, ExpectedScore, max_points, of_packages
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store.folder import MeasuredLimit, identity, limits_of, read_limits, write_limits
@@ -100,6 +100,21 @@ def test_words_for_single_subtasks() -> None:
     worse = validated(with_solutions(mixed), {"a.cpp": {"1-a": WA}})
     assert [check.subtask for check in worse.solutions[0].differences] == ["01-small"]
     assert [part.agrees for part in worse.solutions[0].subtasks] == [False, True, True]
+
+
+def test_the_numbers_claim_what_was_compared() -> None:
+    solutions = [
+        solution("a.cpp", "correct"),
+        solution("b.cpp", "incorrect"),
+        solution("lost.cpp", "correct"),
+    ]
+    solutions += [solution("c.cpp", "slow"), solution("d.cpp", "")]
+    found = validated(with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")})
+    first, second = numbers(found)
+    assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
+    assert second == "Unknown words, with which nothing is compared: 'slow' (1)"
+    nothing = validated(with_solutions(solution("c.cpp", "slow")), {"c.cpp": {}})
+    assert conclusion(nothing) == "Nothing was compared"
 
 
 def test_what_could_not_be_judged_is_no_difference() -> None:
