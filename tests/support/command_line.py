@@ -23,6 +23,9 @@ PYTHON = "print(sum(map(int, input().split())))\n"
 TESTS = {"1-1": (1, 2), "1-2": (30, 4), "2-1": (10**10, 1), "2-2": (5, -6)}
 SUBTASKS = {"01-small": (40, ["1-1", "1-2"]), "02-large": (60, ["2-1", "2-2", "1-1"])}
 
+# What whoever starts the tests has set for other runs says nothing to these.
+_READ = ("IOI_EVAL_", "PISTON_", "OPENAI_", "HF_")
+
 
 @dataclass(frozen=True)
 class CommandLine:
@@ -57,7 +60,8 @@ class CommandLine:
 
     @property
     def env(self) -> dict[str, str]:
-        return {**os.environ, "IOI_EVAL_CACHE": str(self.cache), "COLUMNS": "100", **self.environment}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_READ)}
+        return {**inherited, "IOI_EVAL_CACHE": str(self.cache), "COLUMNS": "100", **self.environment}
 
 
 def write_package(
