@@ -44,7 +44,7 @@ OF_JUDGE = {"apart", "build", "keeping", "removal", "status"}  # taken away by a
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, several times the limit on the wall clock
 _HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel gives it
-_STOPPED = 120.0  # who is stopped by CPU time waits for a processor on a busy machine
+_STOPPED = 600.0  # who is stopped by CPU time waits for a processor on a busy machine
 
 
 AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn
@@ -189,9 +189,9 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
         judged = own.judge(
             pairs_program(PAIRS),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
-            manager=PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=5000, wall_ms=20000)),
+            manager=PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=1000, wall_ms=20000)),
             limits=_SHORT if pair.win is Win.HANGS else _LIMITS,
-            spec={"limits": {"wall_ms": 150_000}, "allow_unconfined": True, **spec},
+            spec={"limits": {"wall_ms": 700_000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
             **task,
         )

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest import mock
 
+import msgspec
 from support.engines import Ending
 from support.plans import Line
 
 from ioi_eval.engines.transport import builds
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Limits, Stage, Verdict
+from ioi_eval.judge import judge
+from ioi_eval.models import Limits, Stage, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
 AGAIN = "again"  # the machine is to blame: judged once more, and at last left out of the score
@@ -37,15 +40,17 @@ def heard(said: str) -> str:
 @contextmanager
 def words_are_believed() -> Iterator[None]:
     """As long as it lasts, words come first for `verdicts.test_result`, and nobody asks how a compiler ended."""
-    outcome = verdicts._outcome
+    result_of = verdicts.test_result
 
-    def naive_outcome(test_name: str, line: Line, terms: verdicts._Terms) -> tuple[float, Verdict, str]:
+    def naive_result(test_name: str, line: Line, **how: Any) -> TestResult:
         found = heard(line.feedback)
         if found == AGAIN:
             raise JudgeFailure(line.feedback, phase="judging", test=test_name)
         if not found:
-            return outcome(test_name, line, terms)
-        return float(found == "AC"), Verdict(found), line.feedback
+            return result_of(test_name, line, **how)
+        ended = result_of(test_name, msgspec.structs.replace(line, end="ok"), **how)
+        status, score = Verdict(found), float(found == "AC")
+        return msgspec.structs.replace(ended, score=score, status=status, feedback=line.feedback)
 
     def naive_ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
         named = {
@@ -57,7 +62,8 @@ def words_are_believed() -> Iterator[None]:
         return named.get(heard(stage.stdout + stage.stderr), Ending.BUILT)
 
     with (
-        mock.patch.object(verdicts, "_outcome", naive_outcome),
+        mock.patch.object(verdicts, "test_result", naive_result),
+        mock.patch.object(judge, "test_result", naive_result),
         mock.patch.object(builds, "ending", naive_ending),
     ):
         yield
