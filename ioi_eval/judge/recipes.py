@@ -37,7 +37,9 @@ _GRADERS: Mapping[TaskType, str] = MappingProxyType(
 )
 
 # Files of a package that are no business of a submission's build, unless it is compiled with them.
-_JUDGES_OWN = frozenset({"manager.cpp", "checker.cpp", "interactor.cpp"})
+_JUDGES_OWN = frozenset(
+    f"{name}{suffix}" for name in ("manager", "checker", "interactor") for suffix in (".cpp", ".c", ".py")
+)
 
 
 def submission_recipe(
@@ -57,19 +59,18 @@ def submission_recipe(
     further = (*own, *included)
     # `graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way.
     stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    name = f"graders/{stem}{language.suffixes[0]}"
+    suffix = _suffixes(language)[0]
+    name = f"graders/{stem}{suffix}"
     source = NamedBlob(
-        name=(
-            name
-            if name not in {file.name for file in further}
-            else f"graders/{stem}-main{language.suffixes[0]}"
-        ),
+        name=(name if name not in {file.name for file in further} else f"graders/{stem}-main{suffix}"),
         content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
     )
     grader = _grader(problem, language)
     compiled = [grader] if grader else []
-    units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
     beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
+    units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
+    if grader and language.syntax == "python":  # a grader may import what lies beside it
+        units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
     standard = _standard(problem, language)
     return Recipe(
         kind=SUBMISSION,
@@ -152,9 +153,12 @@ def _included(problem: Problem, language: Language) -> Iterable[NamedBlob]:
 
 
 def _is_unit(file: NamedBlob, language: Language) -> bool:
+    return PurePosixPath(file.name).suffix.lower() in _suffixes(language)
+
+
+def _suffixes(language: Language) -> tuple[str, ...]:
     """Modules of Python are found by their ending, whatever runs them."""
-    known = (".py",) if language.syntax == "python" else language.suffixes
-    return PurePosixPath(file.name).suffix.lower() in known
+    return (".py",) if language.syntax == "python" else language.suffixes
 
 
 def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
@@ -174,7 +178,7 @@ def _grader(problem: Problem, language: Language) -> str:
         raise JudgeFailure(f"problem {problem.id} has a grader, and {language.name} cannot be linked with it")
     stem = _GRADERS.get(problem.task_type, _GRADER)
     names = {file.name for file in problem.grader_files}
-    found = next((stem + suffix for suffix in language.suffixes if stem + suffix in names), None)
+    found = next((stem + suffix for suffix in _suffixes(language) if stem + suffix in names), None)
     if found is None:
         raise _no_grader(problem, stem, language, names)
     return found
@@ -182,7 +186,7 @@ def _grader(problem: Problem, language: Language) -> str:
 
 def _no_grader(problem: Problem, stem: str, language: Language, names: Collection[str]) -> Exception:
     """A package without any is wrong; one that has it for another language can judge others."""
-    missing = f"there is no {stem}{language.suffixes[0]}"
+    missing = f"there is no {stem}{_suffixes(language)[0]}"
     others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
     if any(stem + suffix in names for other in others for suffix in other.suffixes):
         return JudgeFailure(

@@ -230,6 +230,7 @@ _PYTHON = Language(
     build_template=("{tool}", "-I", "-c", _PYTHON_CHECK, "{output}", "{sources}"),
     several_template=("{tool}", "-I", "-c", _PYTHON_PACK, "{output}", "{sources}"),
     run_template=("{tool}", "-I", "{artifact}"),
+    links_grader=True,  # the grader is what starts, and imports the submission
     threads=4,
     syntax="python",
 )

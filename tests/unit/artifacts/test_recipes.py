@@ -87,11 +87,24 @@ def test_each_language_is_compiled_with_its_own_grader() -> None:
     assert in_cpp[-2:] == ("graders/grader.cpp", "graders/sum.cpp")
 
 
-@pytest.mark.parametrize(("there", "asked"), [("grader.c", "c++"), ("grader.cpp", "c")])
+@pytest.mark.parametrize(
+    ("there", "asked"),
+    [("grader.c", "c++"), ("grader.cpp", "c"), ("grader.cpp", "python"), ("grader.py", "c++")],
+)
 def test_a_grader_in_another_language_is_no_fault_of_the_package(there: str, asked: str) -> None:
     problem = graded_problem(grader_files=(named(f"graders/{there}"),))
     with pytest.raises(JudgeFailure, match=f"problem sum has no grader in {re.escape(asked)}"):
         submission_recipe(problem, submitted("", asked), LIMITS)
+
+
+@pytest.mark.parametrize("language", ["python", "pypy"])
+def test_a_grader_in_python_starts_and_imports_the_submission(language: str) -> None:
+    files = [named(f"graders/{name}.py") for name in ("grader", "tools", "manager", "checker", "interactor")]
+    problem = graded_problem(grader_files=tuple(files))
+    recipe = submission_recipe(problem, submitted("x = 1", language), LIMITS)
+    assert recipe.command[-3:] == ("graders/grader.py", "graders/sum.py", "graders/tools.py")
+    own = {"graders/grader.py", "graders/tools.py", "graders/sum.py"}
+    assert {source.name for source in recipe.sources if source.name.endswith(".py")} == own
 
 
 def test_a_submission_takes_the_place_of_a_grader_file_of_its_name() -> None:
@@ -124,7 +137,7 @@ def test_a_grader_that_is_missing_is_bad_input_and_not_a_compile_error() -> None
 
 def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
     with pytest.raises(JudgeFailure, match="cannot be linked"):
-        submission_recipe(graded_problem(), submitted("print(1)", "python"), LIMITS)
+        submission_recipe(graded_problem(), submitted("class Sum {}", "java"), LIMITS)
 
 
 @pytest.mark.parametrize("code", ["", "int main() {}\0", "\ud800", "x" * 10_000_000])

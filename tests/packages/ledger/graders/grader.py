@@ -1,0 +1,3 @@
+from ledger import balance
+
+print(balance([int(word) for word in input().split()]))

@@ -1,0 +1,9 @@
+import sys
+from pathlib import Path
+
+import tools
+import whisper
+
+with Path(sys.argv[1]).open() as heard, Path(sys.argv[2]).open("w") as said:
+    number = tools.number(heard)
+    said.write(f"{(whisper.loud if int(sys.argv[3]) else whisper.soft)(number)}\n")

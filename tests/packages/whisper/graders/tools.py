@@ -1,0 +1,2 @@
+def number(stream):
+    return int(stream.readline())

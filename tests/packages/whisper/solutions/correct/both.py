@@ -1,0 +1,6 @@
+def soft(number):
+    return number // 2
+
+
+def loud(number):
+    return number * 2
