@@ -5,10 +5,14 @@ Text of others is shown as it is, and never obeyed.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.resources
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ioi_eval.model.values import Value, Verdict
@@ -28,12 +32,23 @@ class Markdown(str):
 
 def visible(text: str) -> str:
     """One line without anything that a terminal or a page could act on."""
-    shown = "".join(" " if char.isspace() else _shown(char) for char in text)
-    return " ".join(shown.split())
+    return " ".join(_harmless(text, "").split())
 
 
-def _shown(char: str) -> str:
-    return "\ufffd" if unicodedata.category(char) in _HIDDEN else char
+def _harmless(text: str, kept: str) -> str:
+    """Without hidden characters, but for those that are kept; blanks of all kinds become a blank."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char in kept
+        else " "
+        if char.isspace()
+        else "\ufffd"
+        if unicodedata.category(char) in _HIDDEN
+        else char
+        for char in text
+    )
 
 
 def inline(value: Any) -> Markdown:
@@ -114,7 +129,25 @@ class Meter(Value):
         return share(self.part, self.whole)
 
 
-Cell = str | Meter
+class Link(Value):
+    """A cell, or an entry on top of a page, that opens another page of ours."""
+
+    text: str
+    href: str  # empty: none
+    share: float | None = None  # in [0, 1]: coloured by that
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Code(Value):
+    """A program to be shown with the numbers of its lines."""
+
+    text: str
+    lexer: str = ""  # what Pygments calls the language; empty: without colours
+
+
+Cell = str | Meter | Link
 
 
 class Table(Value):
@@ -132,11 +165,13 @@ class Lines(Value):
 
 class Section(Value):
     title: str
+    anchor: str = ""  # what links call it; empty: they call it by its place
     level: int = 2
     lead: str = ""  # what there is to know first
     text: Sequence[str] = ()  # paragraphs before the table; the first goes on where the lead ends
     table: Table | None = None
     notes: Sequence[str] = ()  # behind it
+    code: Code | None = None
     items: Sequence[str] = ()
     lines: Sequence[Lines] = ()
     long: bool = False  # may be shown folded up
@@ -146,6 +181,7 @@ class Document(Value):
     title: str
     lead: str = ""
     text: Sequence[str] = ()
+    links: Sequence[Link] = ()  # to other pages of ours
     sections: Sequence[Section] = ()
 
 
@@ -175,7 +211,14 @@ def _hashes(level: int) -> Markdown:
     return Markdown("#" * level)
 
 
+STYLE, SCRIPT = "style.css", "script.js"
+_METER = (
+    '<div class="meter"><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+    '<rect class="track" width="100" height="1"/><rect class="full" width="{:.2f}" height="1"/></svg>{}</div>'
+)
+_FOLDER = Path(__file__).parent
 _MAX_TEXT = 2000  # characters of one piece
+_MAX_CODE, _MAX_COLOURED = 200_000, 50_000  # characters of a program that are shown, and that have colours
 _SHORT = 34  # characters that are not worth a line break
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
@@ -183,19 +226,81 @@ _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad"}
 
 
 def html(document: Document) -> str:
-    """Everything that is put into the page is escaped; there is no text that counts as HTML already."""
-    import jinja2
+    """One file that needs no other."""
+    return HtmlPages()(document)
 
-    environment = jinja2.Environment(
-        finalize=_finalized,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
+
+class HtmlPages:
+    """Makes pages of documents. Everything that is put into one is escaped but for what is ours.
+
+    `beside`: style and script lie beside the pages; otherwise they are in each.
+    """
+
+    def __init__(self, *, beside: bool = False) -> None:
+        import jinja2
+        from markupsafe import Markup
+
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
+            finalize=_finalized,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+            autoescape=True,
+        )
+        style, script = ((_FOLDER / name).read_text("utf-8") for name in (STYLE, SCRIPT))
+        # Chromium knows no 'self' of a file, so where the two lie beside a page any file may bring them.
+        sources = "file: 'self'" if beside else ""
+        allowed = (
+            f"{kind}-src {sources or _hash(text)}" for kind, text in (("style", style), ("script", script))
+        )
+        environment.globals |= {
+            "rows": rows_of,
+            "numbered": numbered,
+            "beside": beside,
+            "style": Markup(style),
+            "script": Markup(script),
+            "policy": "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'")),
+        }
+        self._template = environment.get_template("report.html.j2")
+
+    def __call__(self, document: Document) -> str:
+        sections = enumerate(document.sections, start=1)
+        # Numbers, because titles are text of others.
+        anchors = [(section.anchor or f"s{number}", section) for number, section in sections]
+        return self._template.render(document=document, anchors=anchors) + "\n"
+
+
+def _hash(text: str) -> str:
+    """As a content-security policy names what a page holds itself."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _pygments(language: str) -> tuple[Any, Any]:
+    """The two that make HTML of a language; they hold nothing of what they were given."""
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
+
+
+def numbered(code: Code) -> Any:
+    """The lines of a program as HTML: each with its number, which is a link to it."""
+    from markupsafe import Markup, escape
+    from pygments import highlight
+
+    text = "\n".join(_harmless(line, "\t") for line in code.text.split("\n"))
+    if len(text) > _MAX_CODE:
+        text = text[:_MAX_CODE] + "\n…"
+    shown = str(escape(text))
+    if code.lexer and len(text) <= _MAX_COLOURED:
+        lexer, formatter = _pygments(code.lexer)
+        shown = highlight(text, lexer, formatter)
+    lines = enumerate(shown.rstrip("\n").split("\n"), start=1)
+    return Markup(
+        "".join(f'<a id="L{number}" href="#L{number}">{number}</a>{line}\n' for number, line in lines)
     )
-    source = importlib.resources.files("ioi_eval.reports").joinpath("report.html.j2").read_text("utf-8")
-    helpers = {"style_of": style_of, "is_meter": _is_meter, "anchors": _anchors(document)}
-    return environment.from_string(source, globals=helpers).render(document=document) + "\n"
 
 
 def _finalized(value: Any) -> Any:
@@ -205,13 +310,34 @@ def _finalized(value: Any) -> Any:
     return bounded(visible(value), _MAX_TEXT)
 
 
-def _is_meter(cell: object) -> bool:
-    return isinstance(cell, Meter)
+def rows_of(table: Table) -> Any:
+    """The rows of a table as HTML. Not in the template: there are a hundred cells for a line of it."""
+    from markupsafe import Markup, escape
+
+    def shown(cell: Cell) -> str:
+        if isinstance(cell, Meter):
+            return _METER.format(cell.percent, escape(cell.text))
+        text = str(escape(bounded(visible(str(cell)), _MAX_TEXT)))
+        return f'<a href="{cell.href}">{text}</a>' if isinstance(cell, Link) and cell.href else text
+
+    lines = []
+    for row in table.rows:
+        styles = (style_of(cell, side) for cell, side in zip(row, table.align, strict=True))
+        cells = zip(styles, map(shown, row), strict=True)
+        pieces = (
+            f'<td class="{style}">{text}</td>' if style else f"<td>{text}</td>" for style, text in cells
+        )
+        lines.append(f"<tr>{''.join(pieces)}</tr>\n")
+    return Markup("".join(lines))
 
 
-def style_of(cell: str, side: str) -> str:
+def style_of(cell: Cell, side: str) -> str:
     """Classes of a cell: only words of ours get a colour."""
-    found = ["number" if side == "r" else "short" if len(cell) <= _SHORT else "text"]
+    if isinstance(cell, Meter):
+        return ""
+    found = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
+    if isinstance(cell, Link):
+        return " ".join([*found, *([] if cell.share is None else [f"g{round(10 * cell.share)}"])])
     last = cell.rpartition(" ")[2]
     if cell in _STATUSES:
         found += ["status", cell.lower()]
@@ -220,8 +346,3 @@ def style_of(cell: str, side: str) -> str:
     elif side == "r" and last in _MEDALS:
         found += ["word", last]
     return " ".join(found)
-
-
-def _anchors(document: Document) -> list[tuple[str, Section]]:
-    """Sections and what links to them: numbers, because titles are text of others."""
-    return [(f"s{number}", section) for number, section in enumerate(document.sections, start=1)]

@@ -11,8 +11,10 @@ import msgspec
 from ioi_eval.reports import sections
 from ioi_eval.reports.document import (
     NOTHING,
+    Cell,
     Document,
     Lines,
+    Link,
     Section,
     Table,
     counted,
@@ -21,6 +23,7 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
+from ioi_eval.reports.pages import ALL, FOLDER, problem_page, submission_page, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
@@ -55,6 +58,7 @@ def document(run: Summary, validation: Validation | None = None) -> Document:
         title=f"Scores of {counted(run.submissions, 'submission')}",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[_UNSCORED] if run.unscored else [],
+        links=[Link(text="All submissions", href=f"{FOLDER}/{ALL}")] if run.scored else [],
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
             *_overview(run),
@@ -80,7 +84,7 @@ def _overview(run: Summary) -> Iterator[Section]:
     yield from filter(None, (sections.budgets(of), sections.medals(of), sections.passes(of, run.unscored)))
     yield from sections.groups(of)
     if several:
-        yield sections.by_problem(of)
+        yield sections.by_problem(of, linked=True)
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
     yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_near(run)])
 
@@ -126,7 +130,7 @@ def _problems(model: ModelSummary) -> Table:
     heads += ["Submissions", *statuses, "Unscored"]
     rows = [
         [
-            problem.problem_id,
+            _opening(problem),
             sections.points(problem),
             sections.whole([problem]),
             share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
@@ -141,12 +145,18 @@ def _problems(model: ModelSummary) -> Table:
     return Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
 
 
+def _opening(problem: ProblemSummary) -> Cell:
+    if not problem.scored:
+        return problem.problem_id
+    return Link(text=problem.problem_id, href=f"{FOLDER}/{problem_page(problem.problem_id)}")
+
+
 def _passes(problem: ProblemSummary, ks: list[int]) -> list[str]:
     values = {found.k: found.value for found in problem.pass_at}
     return [share(values.get(k), 1) for k in ks]
 
 
-def _subtasks(problem: ProblemSummary) -> list[list[str]]:
+def _subtasks(problem: ProblemSummary) -> list[list[Cell]]:
     return [
         [
             problem.problem_id if place == 0 else "",
@@ -154,7 +164,9 @@ def _subtasks(problem: ProblemSummary) -> list[list[str]]:
             number(best.weighted_score),
             number(best.points),
             best.status,
-            best.key if best.weighted_score else NOTHING,
+            Link(text=best.key, href=f"{FOLDER}/{submission_page(best.key)}")
+            if best.weighted_score
+            else NOTHING,
         ]
         for place, best in enumerate(problem.subtasks)
     ]
@@ -257,9 +269,10 @@ REPORT, PAGE = "report.md", "report.html"
 
 
 def write_reports(folder: Path, options: ReportOptions | None = None) -> Summary:
-    """Writes summary.json, report.md and report.html of a run's folder."""
+    """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder."""
     run = summary(folder, options)
     write_summary(folder, run)
+    write_pages(folder)
     write_document(document(run, read_validation(folder)), folder)
     return run
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ioi_eval.model.values import Value, Verdict
-from ioi_eval.reports.document import NOTHING, Cell, Meter, Section, Table, counted, number, share
+from ioi_eval.reports.document import NOTHING, Cell, Link, Meter, Section, Table, counted, number, share
 from ioi_eval.reports.medals import Award
+from ioi_eval.reports.pages import FOLDER, model_anchor, problem_page
 from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.selection import Budget
@@ -229,21 +230,36 @@ def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def by_problem(of: Sequence[Entry]) -> Section:
-    """A line for each problem that any of them has, a column for each of them."""
+def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
+    """A line for each problem that any of them has, a column for each of them, coloured by shares of points.
+
+    `linked`: the pages of report/ lie beside it, so a cell opens the submissions that it is made of.
+    """
     columns = [{problem.problem_id: problem for problem in one.model.problems} for one in of]
     names = sorted({name for column in columns for name in column})
-    rows = [
-        [
-            name,
-            whole([column[name] for column in columns if name in column]),
-            *[points(column[name]) if name in column else NOTHING for column in columns],
+    rows: list[list[Cell]] = []
+    for name in names:
+        own = [column.get(name) for column in columns]
+        there = [problem for problem in own if problem is not None]
+        cells = [
+            NOTHING if problem is None else _square(problem, one.model.model, linked)
+            for problem, one in zip(own, of, strict=True)
         ]
-        for name in names
-    ]
+        opens = linked and any(problem.scored for problem in there)
+        first = Link(text=name, href=f"{FOLDER}/{problem_page(name)}") if opens else name
+        rows.append([first, whole(there), *cells])
     heads = ["Problem", "of", *(one.name for one in of)]
     table = Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
     return Section(title="Points by problem", table=table, long=len(rows) > _LONG)
+
+
+def _square(problem: ProblemSummary, model: str, linked: bool) -> Cell:
+    if not problem.scored:
+        return NOTHING
+    most = problem.max_points or 1.0
+    earned = problem.best_pass_rate if problem.points is None else problem.points
+    href = f"{FOLDER}/{problem_page(problem.problem_id)}#{model_anchor(model)}" if linked else ""
+    return Link(text=points(problem), href=href, share=min(1.0, (earned or 0.0) / most))
 
 
 def points(problem: ProblemSummary) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from types import TracebackType
@@ -149,6 +150,7 @@ class Journal:
         self._write_info(replacing=True)
         for name in (RESULTS, FAILURES, *_DERIVED):
             (self._folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self._folder / "report", ignore_errors=True)
         self._done.clear()
         self._write_info(replacing=False)
         self._restart, self._stale = False, 0

@@ -1,0 +1,100 @@
+"""Writes the report of a synthetic run, and measures time and memory: 10,000 rows, 8 models, 300 problems."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.models import Blob, Problem, Submission, Subtask, Test, TestResult, Verdict
+from ioi_eval.reports import write_reports
+from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.verdicts import of_score
+from ioi_eval.runs.journal import Journal
+from ioi_eval.store.folder import Fingerprint
+from ioi_eval.store.rows import result_row
+
+LANGUAGES = ("introductory", "interview", "competition")
+TAGS = ("graphs", "dp", "strings", "geometry", "greedy", "trees")
+WRONG = (Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.MLE)
+
+
+def problem(number: int, tests: int) -> Problem:
+    names = [f"{test:02}" for test in range(tests)]
+    third = tests // 3
+    groups = (names[:third], names[third : 2 * third], names[2 * third :])
+    return Problem(
+        id=f"problem-{number:03}",
+        difficulty=LANGUAGES[number % 3],
+        tags=(TAGS[number % 6],),
+        year=2013 + number % 12,
+        tests=tuple(Test(name=name, input=Blob.of(f"{number} {name}")) for name in names),
+        subtasks=tuple(
+            Subtask(name=f"{place}", points=points, tests=tuple(group))
+            for place, (points, group) in enumerate(zip((20, 30, 50), groups, strict=True))
+        ),
+    )
+
+
+def outcome(name: str, dice: random.Random, skill: float) -> TestResult:
+    right = dice.random() < skill
+    status = of_score(1.0) if right else dice.choice(WRONG)
+    return TestResult(
+        test_name=name,
+        score=float(right),
+        status=status,
+        feedback="Output is correct" if right else f"line {dice.randrange(999)}: read {dice.random():.9f}",
+        cpu_time=round(dice.random(), 6),
+        wall_time=round(dice.random(), 6),
+        waited_time=0.0,
+        memory=dice.randrange(1 << 28),
+    )
+
+
+def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[str, Any]]:
+    dice = random.Random(7)
+    asked = [problem(one, tests) for one in range(problems)]
+    for index in range(number):
+        of, model = asked[index % problems], index // problems % models
+        source = "".join(f"    sum += {dice.randrange(10**6)} * read();\n" for _ in range(60))
+        submission = Submission(
+            key=f"row-{index}",
+            problem_id=of.id,
+            code=f"#include <cstdio>\nint main() {{\n{source}}}\n",
+            row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
+        )
+        skill = dice.random() ** (1 / (2 + model))
+        found = {test.name: outcome(test.name, dice, skill) for test in of.tests}
+        yield result_row(submission, of, submission_result(of, submission, found, compiler="g++ 12.2.0"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--models", type=int, default=8)
+    parser.add_argument("--problems", type=int, default=300)
+    parser.add_argument("--tests", type=int, default=20, help="of each problem")
+    parser.add_argument("--keep", type=Path, help="folder for the run; default: one that goes away")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:
+        folder = given.keep or Path(temporary)
+        with Journal.open(folder, Fingerprint(dump="d" * 64)) as journal:
+            journal.begin()
+            for row in rows(given.rows, given.models, given.problems, given.tests):
+                journal.record(row)
+        wall, cpu = time.perf_counter(), time.process_time()
+        write_reports(folder)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        size = (folder / "report.html").stat().st_size
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{given.rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {most:.0f} MiB at most")
+    print(f"report.html has {size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

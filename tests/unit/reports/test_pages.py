@@ -1,0 +1,163 @@
+"""The pages of report/: what they say, that their links lead somewhere, and that they work in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from missing import lacks
+from run_samples import SUM, problem, result, submission, write_run
+from support.runs import plain, result_row
+from test_html_page import HOSTILE
+
+from ioi_eval.models import Verdict
+from ioi_eval.reports import write_reports
+from ioi_eval.reports.document import Code, numbered, visible
+from ioi_eval.reports.pages import ALL, problem_page, submission_page
+
+pytestmark = pytest.mark.once
+
+CODE = '#include <cstdio>\n\nint main() { puts("</script><b>&"); }\n'
+
+
+def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
+    """Two problems, three models, each with a right, a wrong and a broken submission for each problem."""
+    rows = []
+    for of in (SUM, problem("tree", subtasks=False)):
+        for model in range(models):
+            for number, statuses in enumerate(({}, {"2-a": Verdict.WA}, {"1-a": Verdict.TLE})):
+                one = submission(
+                    f"{of.id}-{model}-{number}{text}",
+                    problem_id=of.id,
+                    row={"model": f"model {model}{text}", "generation": f"{text}\n```cpp\n{CODE}```\n{text}"},
+                )
+                judged = result(one, statuses, problem=of, compiles=number < 2, feedback=text or "fine")
+                rows.append(result_row(one, of, judged))
+    write_reports(write_run(folder, rows))
+    return folder
+
+
+def links(page: Path) -> Iterator[Path]:
+    for link in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()):
+        yield (page.parent / unescape(link)).resolve()
+
+
+def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
+    page = (run(tmp_path / "run") / "report" / submission_page("sum-1-1")).read_text()
+    assert re.findall(r'<a id="L\d+" href="#L(\d+)">', page) == ["1", "2", "3"]
+    assert '<span class="k' in page and "&lt;/script&gt;" in page
+    assert [re.search(rf"<td>{name}</td><td class=\"status (\w+)\"", page)[1] for name in ("1-a", "2-a")] == [
+        "ac",
+        "wa",
+    ]
+    assert 'class="status pa"' not in page and ">51.17" not in page
+
+
+def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run").resolve()
+    every = [folder / "report.html", *(folder / "report").glob("*.html")]
+    assert len(every) == 1 + 1 + 2 + 18
+    reached = {link for page in every for link in links(page)}
+    assert reached == {*every, folder / "report" / "style.css", folder / "report" / "script.js"}
+    for page in every:
+        for place in re.findall(r'href="(?:report/)?([^"#]*)#([^"]+)"', page.read_text()):
+            target = folder / "report" / place[0] if place[0] else page
+            assert f'id="{place[1]}"' in target.read_text()
+
+
+def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
+    page = (run(tmp_path / "run") / "report" / problem_page("sum")).read_text()
+    numbers = re.search(r"<td>2-a</td>((?:<td class=\"number\">\d+</td>)+)", page)
+    heads = re.findall(r"<th [^>]*>([^<]+)</th>", page[page.rindex("<table") :])
+    assert numbers is not None
+    cells = dict(zip(heads[1:], re.findall(r">(\d+)<", numbers[1]), strict=True))
+    assert cells == {"Failed by": "6", "AC": "3", "WA": "3", "CE": "3"}
+    assert "failed by nothing" not in page
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_of_others_stays_text(tmp_path: Path, text: str) -> None:
+    folder = run(tmp_path / "run", models=1, text=text) / "report"
+    for page in folder.glob("*.html"):
+        body = page.read_text()
+        assert body.count("<script") == 1 and "<img" not in body and 'onmouseover="' not in body
+        assert all(char.isprintable() or char in "\n\t" for char in body)
+    shown = unescape(re.sub(r"<[^>]+>", "", (folder / ALL).read_text()))
+    assert visible(f"model 0{plain(text)}") in shown
+
+
+def test_the_old_pages_go(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    (folder / "report" / "old.html").write_text("x")
+    write_reports(folder)
+    assert not (folder / "report" / "old.html").exists()
+    assert [path.name for path in folder.glob(".*.tmp")] == []
+
+
+def test_lines_of_code_have_one_number_each() -> None:
+    for code in ("a\n\n\nb", "\n\nx = '''\n\n'''\n", "/*\n*/\n", "\tx\r\n"):
+        for lexer in ("", "python", "cpp"):
+            shown = str(numbered(Code(text=code, lexer=lexer)))
+            assert shown.count("<a ") == code.rstrip("\n").count("\n") + 1, (code, lexer)
+
+
+# --- in a browser ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    try:
+        from selenium import webdriver
+    except ImportError:
+        lacks("selenium")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        lacks("chromium and chromedriver (apt-get install chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as opened:
+        yield opened
+
+
+def column(browser: Any, place: int) -> list[str]:
+    return browser.execute_script(
+        "return [...document.querySelectorAll('tbody tr')].filter((row) => !row.hidden)"
+        f".map((row) => row.cells[{place}].textContent)"
+    )
+
+
+@pytest.mark.long
+def test_a_browser_opens_sorts_and_filters_from_files(tmp_path: Path, browser: Any) -> None:
+    folder = run(tmp_path / "run", text=HOSTILE[0])
+    browser.get((folder / "report.html").as_uri())
+    cell = browser.find_element("css selector", "td.g10 a")
+    assert cell.value_of_css_property("background-color") is not None
+    cell.click()
+    assert browser.title == "Problem sum"
+    browser.find_element("css selector", "td a").click()
+    assert browser.title.startswith("Submission sum-0-0")
+    assert browser.find_element("css selector", ".code .cp").value_of_css_property("color") != "rgb(0, 0, 0)"
+    browser.get((folder / "report" / ALL).as_uri())
+    assert len(column(browser, 0)) == 18
+    browser.find_element("css selector", "th.number button").click()
+    points = [float(text) for text in column(browser, 4)]
+    assert points == sorted(points, reverse=True)
+    browser.find_element("css selector", "input.filter").send_keys("tree wa")
+    assert len(column(browser, 0)) == 3 and set(column(browser, 3)) == {"WA"}
+    for width in (400, 1400):
+        browser.set_window_size(width, 900)
+        for page in (folder / "report.html", *sorted((folder / "report").glob("*.html"))[:4]):
+            browser.get(page.as_uri())
+            wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"{page.name} at {width} pixels"
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    asked = re.findall(r'"url\\?":\\?"([a-z]+:)', str(browser.get_log("performance")))
+    assert set(asked) <= {"file:", "data:", "about:"}
