@@ -75,6 +75,13 @@ want_languages() {
     done
 }
 
+# Only for the tests of the report's pages: without a browser they are left out, or, where CI is set, fail.
+want_browser() {
+    if command -v chromium && command -v chromedriver; then return; fi >/dev/null
+    if may_install && refresh_lists && apt_install chromium chromium-driver; then return; fi
+    say "Without chromium and chromium-driver the tests of pages in a browser are left out."
+}
+
 # Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with
 # root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }
