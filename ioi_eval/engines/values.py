@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
 from ioi_eval.model.values import Blob, JobFile, NamedBlob, Problem, Toolchain, Value
@@ -15,6 +17,7 @@ from ioi_eval.rules.plan import PlannedTest
 
 SUBMISSION = "submission"
 KEY_VERSION = 1
+_NAME_BYTES, _PATH_BYTES = 255, 1024
 
 
 class Profile(Value):
@@ -137,3 +140,24 @@ class Answers(Value):
 
     lines: Mapping[str, Line]  # by the test's name
     confinement: Mapping[str, Any] = {}
+
+
+def least(*limits: int | None) -> int | None:
+    """Return the tightest of some limits; None is no limit."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises JobRejected for files that a box or a server cannot have."""
+    seen = set[str]()
+    for name in names:
+        parts = name.split("/")
+        if (
+            "\0" in name
+            or len(os.fsencode(name)) > _PATH_BYTES
+            or any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_BYTES for part in parts)
+        ):
+            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
+        if name in seen:
+            raise JobRejected(f"{name!r} is there twice")
+        seen.add(name)

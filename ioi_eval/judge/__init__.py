@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ioi_eval.judge.classic.job import classic_job, run_classic
-from ioi_eval.judge.judge import Judge
-from ioi_eval.judge.scorer import Scorer, score_sync
+from ioi_eval.judge.classic import classic_job, run_classic
+from ioi_eval.judge.judge import Judge, Scorer, score_sync
 from ioi_eval.model.options import CheckerLimits, JudgeOptions, ManagerLimits
 
 __all__ = [

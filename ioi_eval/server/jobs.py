@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -15,8 +15,7 @@ import msgspec
 
 from ioi_eval.engines import transport as piston
 from ioi_eval.engines.embedded.packages import Package, find_package
-from ioi_eval.engines.embedded.placing import check_names
-from ioi_eval.engines.values import Profile
+from ioi_eval.engines.values import Profile, check_names
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.values import Job, JobResult
 from ioi_eval.server.options import ServerOptions
@@ -27,6 +26,9 @@ from ioi_eval.server.options import ServerOptions
 class Draining(EngineOverloaded):
     """The server takes no more jobs: it ends when those that run are done."""
 
+    def __init__(self) -> None:
+        super().__init__("the server is ending and takes no more jobs")
+
 
 class Admission:
     """A bounded queue in front of a number of slots. `room`: bytes that all visits together may bring.
@@ -35,12 +37,11 @@ class Admission:
     """
 
     def __init__(self, slots: int, queue: int, room: int) -> None:
-        self._slots, self._queue, self._room = slots, queue, room
-        self.running = 0
+        self._slots, self._queue, self.room = slots, queue, room
+        self.running = self.visits = 0
         self.brought = 0  # bytes
-        self.visits = 0
         self.draining = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.free = asyncio.Semaphore(slots)
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -51,64 +52,26 @@ class Admission:
     def visit(self) -> Visit:
         """Raises EngineOverloaded where nobody else may come in."""
         if self.draining:
-            raise Draining("the server is ending and takes no more jobs")
+            raise Draining
         if self.visits >= self._slots + self._queue:
             raise EngineOverloaded(f"all {self._slots} slots are taken and {self._queue} requests wait")
         return Visit(self)
 
+    def count(self, visits: int) -> None:
+        """For visits: one comes, or one leaves."""
+        self.visits += visits
+        if self.visits:
+            self._empty.clear()
+        else:
+            self._empty.set()
+
     def drain(self) -> None:
         """Lets nobody in from now on, and sends away who waits: another server may have room."""
         self.draining = True
-        while self._waiting:
-            waiting = self._waiting.popleft()
-            if not waiting.done():
-                waiting.set_exception(Draining("the server is ending and takes no more jobs"))
+        self.free.release()  # for the first who waits, who finds that it drains and hands it on
 
     async def until_empty(self) -> None:
         await self._empty.wait()
-
-    # --- for visits ----------------------------------------------------------------------------------
-
-    def come(self) -> None:
-        self.visits += 1
-        self._empty.clear()
-
-    def bring(self, size: int, own: int) -> None:
-        """`own`: what that visit has brought already. One that is alone may bring what it likes."""
-        if self.brought > own and self.brought + size > self._room:
-            raise EngineOverloaded(
-                f"requests that run or wait hold {self.brought} bytes, and {self._room} are all they may"
-            )
-        self.brought += size
-
-    def leave(self, brought: int) -> None:
-        self.brought -= brought
-        self.visits -= 1
-        if self.visits == 0:
-            self._empty.set()
-
-    async def take(self) -> None:
-        if self.draining:
-            raise Draining("the server is ending and takes no more jobs")
-        if self.running < self._slots:
-            self.running += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn  # whoever gives a slot back hands it over: it stays counted as running
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.give_back()
-            raise
-
-    def give_back(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self.running -= 1
 
 
 class Visit:
@@ -118,24 +81,36 @@ class Visit:
         self._admission, self._has_slot, self._brought = admission, False, 0
 
     def bring(self, size: int) -> None:
-        """Counts bytes of the request. Raises EngineOverloaded where there is no room for them."""
-        self._admission.bring(size, self._brought)
+        """Counts bytes of the request. One that is alone may bring what it likes."""
+        here = self._admission
+        if here.brought > self._brought and here.brought + size > here.room:
+            raise EngineOverloaded(
+                f"requests that run or wait hold {here.brought} bytes, and {here.room} are all they may"
+            )
+        here.brought += size
         self._brought += size
 
     async def slot(self) -> None:
-        await self._admission.take()
+        """Waits for its turn, first come, first served."""
+        await self._admission.free.acquire()
+        if self._admission.draining:
+            self._admission.free.release()
+            raise Draining
         self._has_slot = True
+        self._admission.running += 1
 
     def __enter__(self) -> Visit:
-        self._admission.come()
+        self._admission.count(+1)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._has_slot:
-            self._admission.give_back()
-        self._admission.leave(self._brought)
+            self._admission.running -= 1
+            self._admission.free.release()
+        self._admission.brought -= self._brought
+        self._admission.count(-1)
 
 
 # --- what is counted, in Prometheus's text format ----------------------------------------------------

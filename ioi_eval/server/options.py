@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDictProxy
 
 from ioi_eval.engines import transport as piston
+from ioi_eval.engines.piston.sending import is_loopback
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
@@ -66,13 +67,6 @@ def check_address(host: str, *, token: str, open_to_all: bool) -> None:
     )
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def machine_memory() -> int:
     """Bytes that this machine has, or that a container gives us of them."""
     texts = (Path(group).read_text() for group in _GROUPS if Path(group).is_file())
@@ -92,7 +86,8 @@ def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
         return  # which no foreign page knows
     hosts = {_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:
-        if not _is_ours(host, options):
+        known = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
+        if not known and (is_loopback(options.host) or not _is_address(host)):
             raise _foreign("the host", host)
     for origin in headers.getall("Origin", []):
         page = _name(origin)
@@ -108,12 +103,6 @@ def _name(address: str) -> str:
         return (urlsplit(address).hostname or "").removesuffix(".")
     except ValueError:
         return ""
-
-
-def _is_ours(host: str, options: ServerOptions) -> bool:
-    if host == options.host.lower() or host in options.allow_hosts or is_loopback(host):
-        return True
-    return not is_loopback(options.host) and _is_address(host)
 
 
 def _is_address(host: str) -> bool:

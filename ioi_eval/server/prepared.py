@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from ioi_eval.store.single_flight import Shared
 # --- how builds lie in the store: a folder per key with the stage that made it and its files ---------
 
 
-_RECORD = "stage.json"
+_RECORD = "build.msgpack"
 _REFUSED = 1  # exit code: the submission does not compile, and would not another time
 
 
@@ -40,9 +39,7 @@ class Kept(Value):
     files: tuple[JobFile, ...] = ()
 
 
-class _Record(Value):
-    stage: Stage
-    names: tuple[str, ...]
+_KEPT = msgspec.msgpack.Decoder(Kept)
 
 
 class KeptBuilds:
@@ -54,7 +51,11 @@ class KeptBuilds:
     def find(self, key: str) -> Kept | None:
         with self._store.pin(key):
             folder = self._store.get(key)
-            return None if folder is None else _read(folder)
+            try:
+                return None if folder is None else _KEPT.decode((folder / _RECORD).read_bytes())
+            except (OSError, msgspec.DecodeError):  # what a power cut or another version left behind
+                self._store.remove(key)
+                return None
 
     def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> Kept:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
@@ -63,33 +64,16 @@ class KeptBuilds:
         """
         if stage.code not in (0, _REFUSED):
             return Kept(stage=stage)
-        if sum(Path(path).stat().st_size for path in made.values()) > self._store.largest:
-            return Kept(stage=stage, files=tuple(_file(name, Path(path)) for name, path in made.items()))
-        record = _Record(stage=stage, names=tuple(made))
+        contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
+        files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
+        kept = Kept(stage=stage, files=tuple(files))
 
         def fill(folder: Path) -> None:
-            for number, name in enumerate(record.names):
-                shutil.copyfile(made[name], folder / str(number))
-            (folder / _RECORD).write_bytes(msgspec.json.encode(record))
+            (folder / _RECORD).write_bytes(msgspec.msgpack.encode(kept))
 
-        with self._store.pin(key):
-            kept = _read(self._store.folder(key, fill))
-            assert kept is not None, "what the store has just taken is whole"
-            return kept
-
-
-def _read(folder: Path) -> Kept | None:
-    """None for what a power cut or another version left behind: it is built again."""
-    try:
-        record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
-        files = tuple(_file(name, folder / str(number)) for number, name in enumerate(record.names))
-    except (OSError, msgspec.DecodeError):
-        return None
-    return Kept(stage=record.stage, files=files)
-
-
-def _file(name: str, path: Path) -> JobFile:
-    return JobFile(name=name, content=Blob.of(path.read_bytes()), executable=True, text=False)
+        if sum(content.size for content in contents.values()) <= self._store.largest:
+            self._store.folder(key, fill)
+        return kept
 
 
 # --- the engine --------------------------------------------------------------------------------------

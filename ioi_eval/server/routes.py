@@ -194,12 +194,11 @@ class Routes:
 
     # --- packages: they come and go by the folder, not over the network ------------------------------
 
-    def _installed(self) -> dict[tuple[str, str], piston.Package]:
-        keys = ((each.runtime or each.language, each.version) for each in self._engine.packages)
-        return {key: piston.Package(language=key[0], version=key[1], installed=True) for key in keys}
+    def _installed(self) -> Iterator[tuple[str, str]]:
+        return ((each.runtime or each.language, each.version) for each in self._engine.packages)
 
     async def _packages(self, request: web.Request) -> web.Response:
-        return _json(piston.encode_packages(self._installed().values()))
+        return _json(piston.encode_packages(dict.fromkeys(self._installed())))
 
     async def _install(self, request: web.Request) -> web.Response:
         await self._named(request)

@@ -22,7 +22,7 @@ from workload import SLOW_CHECKER, problem, source, submissions, write_tests
 
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.judge import Scorer
-from ioi_eval.judge.classic.job import run_classic
+from ioi_eval.judge.classic import run_classic
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.values import Problem, Submission
 from ioi_eval.store import Store

@@ -17,7 +17,7 @@ import msgspec
 from workload import problem, submissions, write_tests
 
 from ioi_eval.engines.transport import decode_reply, encode_request
-from ioi_eval.judge.classic.job import classic_job
+from ioi_eval.judge.classic import classic_job
 from ioi_eval.model.values import Problem, Submission
 from ioi_eval.server import Server, ServerOptions, serve
 from ioi_eval.store import Store

@@ -168,21 +168,17 @@ class Uids:
         if os.geteuid() != 0 or not all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map")):
             return (None,) * number
         folder = _folder()
-        free = (uid for uid in range(_FIRST, _LAST + 1) if self._hold(folder / str(uid)))
+        free = (uid for uid in range(_FIRST, _LAST + 1) if self._holds(folder / str(uid)))
         uids = tuple(islice(free, number))
         if len(uids) < number:
             raise EngineUnavailable(f"only {len(uids)} of {number} uids for slots are free")
         return uids
 
-    def _hold(self, path: Path) -> bool:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            return False
-        self._held.callback(os.close, lock)
-        return True
+    def _holds(self, path: Path) -> bool:
+        lock = _locked(path)
+        if lock is not None:
+            self._held.callback(os.close, lock)
+        return lock is not None
 
     def release(self) -> None:
         self._held.close()

@@ -10,11 +10,12 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, Caps, Leash, run_stage
+from ioi_eval.engines.embedded.box import BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.packages import Package, find_package
-from ioi_eval.engines.embedded.placing import check_names, fill, remove_tree, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
+from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.values import Job, JobFile, JobResult, Stage, StageStatus, Value
 from ioi_eval.rules.limits import hard_stop
@@ -157,45 +158,43 @@ class Ground(msgspec.Struct, frozen=True):
 
 def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
     """Closes the leash when it is done: until then its descriptor is in use."""
-    try:
+    with contextlib.closing(leash):
         with room_for_files():
             box = ground.boxes.make(uid)
         try:
             with room_for_files(box):
                 linked = fill(box, job.files, uid, ground.starting)
-            # What the stages of a job have in common; what they do not is filled in for each.
-            compiled, run = _run_stages(
-                ground,
-                plan,
-                BoxSpec(
-                    argv=(),
-                    env={**_ENVIRONMENT, **plan.environment},
-                    dir=os.fspath(box),
-                    files=linked,
-                    read=plan.read,
-                    profile="",
-                    uid=msgspec.UNSET if uid is None else uid,
-                    report_fd=0,
-                    leash_fd=0,
-                    layers=msgspec.UNSET if ground.layers is None else ground.layers,
-                    allow_unconfined=ground.allow_unconfined,
-                ),
-                leash,
-            )
+            compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
             places = {name: ground.boxes.place_to_keep() for name in job.keep}
-            return JobResult(
-                run=run,
-                compile=compiled,
-                language=plan.language,
-                version=plan.version,
-                endpoint=ENDPOINT,
-                kept={name: os.fspath(place) for name, place in places.items() if take_out(box, name, place)},
-            )
+            kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
         finally:
             with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
                 remove_tree(box)
-    finally:
-        leash.close()
+    return JobResult(
+        run=run,
+        compile=compiled,
+        language=plan.language,
+        version=plan.version,
+        endpoint=ENDPOINT,
+        kept=kept,
+    )
+
+
+def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
+    """What the stages of a job have in common; what they do not is filled in for each."""
+    return BoxSpec(
+        argv=(),
+        env={**_ENVIRONMENT, **plan.environment},
+        dir=os.fspath(box),
+        files=files,
+        read=plan.read,
+        profile="",
+        uid=msgspec.UNSET if uid is None else uid,
+        report_fd=0,
+        leash_fd=0,
+        layers=msgspec.UNSET if ground.layers is None else ground.layers,
+        allow_unconfined=ground.allow_unconfined,
+    )
 
 
 def drop(result: JobResult) -> None:
@@ -219,11 +218,8 @@ def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> t
 def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> Stage:
     limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
     own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
-    return _discreet(run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting), spec.dir)
-
-
-def _discreet(stage: Stage, box: str) -> Stage:
-    """A proctor that failed says where. Where boxes lie is nothing that a job's sender is told."""
-    if stage.status is not StageStatus.XX or stage.message is None:
-        return stage
-    return msgspec.structs.replace(stage, message=stage.message.replace(box, "/box"))
+    ended = run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
+    if ended.status is not StageStatus.XX or ended.message is None:
+        return ended
+    # A proctor that failed says where. Where boxes lie is nothing that a job's sender is told.
+    return msgspec.structs.replace(ended, message=ended.message.replace(spec.dir, "/box"))

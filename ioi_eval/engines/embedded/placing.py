@@ -16,28 +16,8 @@ from ioi_eval.engines.embedded.box import BoxFile
 from ioi_eval.model.errors import EngineOverloaded, JobRejected
 from ioi_eval.model.values import JobFile
 
-_NAME_BYTES, _PATH_BYTES = 255, 1024
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def check_names(names: Iterable[str]) -> None:
-    seen = set[str]()
-    for name in names:
-        if not _stays_inside(name):
-            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
-        if name in seen:
-            raise JobRejected(f"{name!r} is there twice")
-        seen.add(name)
-
-
-def _stays_inside(name: str) -> bool:
-    parts = name.split("/")
-    return (
-        "\0" not in name
-        and len(os.fsencode(name)) <= _PATH_BYTES
-        and not any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_BYTES for part in parts)
-    )
 
 
 def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -> tuple[BoxFile, ...]:

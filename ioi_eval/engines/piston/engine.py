@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from time import monotonic
 from types import TracebackType
 from typing import Self
 
 from ioi_eval.engines.piston.members import Members
-from ioi_eval.engines.piston.pool import Discovery, Endpoint, Health, Pool
-from ioi_eval.engines.piston.probe import Prober, answers, glance
+from ioi_eval.engines.piston.pool import Discovery, Endpoint, Pool, State
+from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import Patience, Wire, at_its_pace, request_of, time_for, wait_before
+from ioi_eval.engines.piston.sending import (
+    NoAnswer,
+    Patience,
+    Wire,
+    at_its_pace,
+    request_of,
+    rest_after,
+    time_for,
+    wait_before,
+)
 from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import (
@@ -27,6 +37,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Job, JobResult
 
 _ATTEMPTS = 8
+_FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
 _SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
 
 
@@ -90,7 +101,10 @@ class PistonEngine:
         running = self._entered()
         tries = _Tries(self._attempts, self._patience)
         while True:
-            endpoint = await self._slot(running, tries)
+            try:
+                endpoint = await running.pool.take(tries.to_avoid(running.pool))
+            except EngineUnavailable as error:
+                raise AttemptsUsedUp(f"{error}{tries.last_words()}") from error
             try:
                 return await running.send(endpoint, job)
             except _SERVERS_FAULT as error:
@@ -98,12 +112,6 @@ class PistonEngine:
             finally:
                 running.pool.give_back(endpoint)
             await asyncio.sleep(wait_before(len(tries.tried), self._patience))
-
-    async def _slot(self, running: _Running, tries: _Tries) -> Endpoint:
-        try:
-            return await running.pool.take(tries.to_avoid(running.pool))
-        except EngineUnavailable as error:
-            raise AttemptsUsedUp(f"{error}{tries.last_words()}") from error
 
     def _entered(self) -> _Running:
         if self._running is None:
@@ -149,33 +157,52 @@ class _Running:
         self.wire, self._patience = wire, patience
         self._tasks = set[asyncio.Task[None]]()
         self.pool = Pool(total=total, patience=patience.drought)
-        self.health = Health(self.pool, patience, self._answers, self._spawn)
+        inspect = partial(glance, wire, time=patience.health) if given else Prober(wire).probe
         self.members = Members(
-            discovery, self.pool, patience, self._glance if given else Prober(wire).probe, self._spawn,
-            per_endpoint=per_endpoint, given=given,
-        )  # fmt: skip
-
-    async def _glance(self, url: str) -> EndpointReport:
-        return await glance(self.wire, url, self._patience.health)
-
-    async def _answers(self, endpoint: Endpoint) -> bool:
-        return await answers(self.wire, endpoint.url, self._patience.health)
+            discovery, self.pool, patience, inspect, self._spawn, per_endpoint=per_endpoint, given=given
+        )
 
     async def send(self, endpoint: Endpoint, job: Job) -> JobResult:
-        """Once. Health is told how it went, before the slot is anybody else's."""
+        """Once. How it went is noted before the slot is anybody else's."""
         job = at_its_pace(job, endpoint.times)
         request = await request_of(job, endpoint.url)
         time = time_for(job, len(request.body), endpoint.times, self._patience)
         try:
             result = sound(await self.wire.execute(endpoint.url, request, time))
         except JobRejected:
-            self.health.succeeded(endpoint)  # it answered, and with reason
+            self._succeeded(endpoint)  # it answered, and with reason
             raise
         except EngineError as error:
-            self.health.failed(endpoint, error)
+            self._failed(endpoint, error)
             raise
-        self.health.succeeded(endpoint)
+        self._succeeded(endpoint)
         return result
+
+    # --- an endpoint that fails rests, is asked by itself, and then has one job to show for it -----------
+
+    def _succeeded(self, endpoint: Endpoint) -> None:
+        endpoint.faults = 0
+        if endpoint.state is State.TRIAL:
+            endpoint.rests = 0
+            self.pool.update(endpoint, State.HEALTHY)
+
+    def _failed(self, endpoint: Endpoint, error: EngineError) -> None:
+        endpoint.faults += 1
+        tried = endpoint.state is State.TRIAL
+        if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
+            self.pool.update(endpoint, State.DOWN)
+            self._spawn(self._recover(endpoint))
+
+    async def _recover(self, endpoint: Endpoint) -> None:
+        while endpoint.state is State.DOWN:
+            rest = rest_after(endpoint.rests, self._patience)
+            endpoint.rests += 1
+            await asyncio.sleep(rest)
+            report = await glance(self.wire, endpoint.url, self._patience.health)
+            if report.reachable and endpoint.state is State.DOWN:
+                self.pool.update(endpoint, State.TRIAL)
+
+    # --- what goes on in the background ------------------------------------------------------------------
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

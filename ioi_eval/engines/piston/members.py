@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.piston.pool import Discovery, Endpoint, Pool, State
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import Patience, ServerTimes, rest_after
-from ioi_eval.engines.values import Profile
+from ioi_eval.engines.values import Profile, least
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.values import Toolchain, Value
 
@@ -47,17 +47,24 @@ def merged(reports: Iterable[EndpointReport]) -> Merged:
     runtime = _needed(kept)
     if runtime:
         keep(lambda report: runtime in report.runtimes, f"most of the others have the runtime {runtime}")
-    limits: dict[str, Any] = {name: _least(_limit(report, name) for report in kept) for name in _LIMITS}
+    limits: dict[str, Any] = {name: least(*(_limit(report, name) for report in kept)) for name in _LIMITS}
+    files = least(*(report.max_open_files for report in kept))
     return Merged(
         profile=Profile(
             name=NAME,
             architecture=machine,
             confines=all(report.is_ours for report in kept),
-            toolchains=dict(_toolchains([report.toolchains for report in kept])),
+            toolchains={
+                command: _one_for([report.toolchains[command] for report in kept])
+                for command in kept[0].toolchains
+                if all(command in report.toolchains for report in kept)
+            },
             runtimes=tuple(
                 name for name in kept[0].runtimes if all(name in report.runtimes for report in kept)
             ),
-            max_files=min(_tests_in_a_job(report) for report in kept),
+            max_files=_MOST_FILES
+            if files is None
+            else max(1, min(_MOST_FILES, (files - _OTHER_FILES) // _FILES_EACH)),
             by_endpoint={report.url: report.toolchains for report in kept},
             strict=any(report.is_strict for report in kept),
             **limits,
@@ -76,19 +83,7 @@ def _needed(reports: Sequence[EndpointReport]) -> str:
 def _limit(report: EndpointReport, name: str) -> int | None:
     """Of compiling there is one limit, for either clock: compilers do not wait."""
     own: int | None = getattr(report, name)
-    return _least((own, report.max_compile_cpu_time)) if name == "max_compile_time" else own
-
-
-def _tests_in_a_job(report: EndpointReport) -> int:
-    if report.max_open_files is None:
-        return _MOST_FILES
-    return max(1, min(_MOST_FILES, (report.max_open_files - _OTHER_FILES) // _FILES_EACH))
-
-
-def _toolchains(offered: Sequence[Mapping[str, Toolchain]]) -> Iterator[tuple[str, Toolchain]]:
-    for command in offered[0]:
-        if all(command in tools for tools in offered):
-            yield command, _one_for([tools[command] for tools in offered])
+    return least(own, report.max_compile_cpu_time) if name == "max_compile_time" else own
 
 
 def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
@@ -104,10 +99,6 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
         version=", ".join(sorted({tool.version for tool in tools})),
         identity=f"one of {len(identities)}: {digest}",
     )
-
-
-def _least(numbers: Iterable[int | None]) -> int | None:
-    return min((number for number in numbers if number is not None), default=None)
 
 
 def _most_common(words: Iterable[str]) -> str:

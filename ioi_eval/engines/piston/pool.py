@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Set
+from collections.abc import Collection, Set
 from enum import StrEnum
 from typing import Protocol
 
-from ioi_eval.engines.piston.sending import NoAnswer, Patience, ServerTimes, rest_after
-from ioi_eval.model.errors import EngineError, EngineUnavailable
+from ioi_eval.engines.piston.sending import ServerTimes
+from ioi_eval.model.errors import EngineUnavailable
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -66,14 +66,6 @@ _CLOSED = "the engine was closed"
 _NAMED = 3  # servers that a message names
 
 
-class _Waiting:
-    """Somebody who wants a slot."""
-
-    def __init__(self, avoid: Collection[Endpoint]) -> None:
-        self.avoid = avoid
-        self.answer: asyncio.Future[Endpoint] = asyncio.get_running_loop().create_future()
-
-
 class Pool:
     """The slots of all endpoints.
 
@@ -86,11 +78,10 @@ class Pool:
         self._total, self._patience = total, patience
         self._usable: dict[Endpoint, None] = {}
         self._with_room: list[dict[Endpoint, None]] = [{}]  # by the number of jobs there
-        self._waiting: dict[_Waiting, None] = {}
+        self._waiting: dict[asyncio.Future[Endpoint], Collection[Endpoint]] = {}  # and whom each avoids
         self._dry: asyncio.TimerHandle | None = None
-        self._dried_up: EngineUnavailable | None = None
+        self._refusal = ""  # what everybody is told who asks
         self._gone = dict[str, None]()  # that were usable once, and may be again
-        self._closed = False
         self.busy = 0
 
     @property
@@ -106,32 +97,27 @@ class Pool:
 
     async def take(self, avoid: Collection[Endpoint] = ()) -> Endpoint:
         """A slot, which the caller gives back. One of `avoid` only where nothing else is usable."""
-        if self._closed:
-            raise EngineUnavailable(_CLOSED)
-        if self._dried_up is not None:
-            raise EngineUnavailable(str(self._dried_up))
+        if self._refusal:
+            raise EngineUnavailable(self._refusal)
         if not self._waiting and (endpoint := self._choose(avoid)) is not None:
-            self._occupy(endpoint)
+            self._move(endpoint, +1)
             return endpoint
-        waiting = _Waiting(avoid)
-        self._waiting[waiting] = None
+        answer: asyncio.Future[Endpoint] = asyncio.get_running_loop().create_future()
+        self._waiting[answer] = avoid
         self._watch_for_drought()
         self._serve()
         try:
-            return await waiting.answer
+            return await answer
         except asyncio.CancelledError:
-            if waiting.answer.done() and not waiting.answer.cancelled() and not waiting.answer.exception():
-                self.give_back(waiting.answer.result())  # it came in the moment of the cancellation
+            if answer.done() and not answer.cancelled() and not answer.exception():
+                self.give_back(answer.result())  # it came in the moment of the cancellation
             raise
         finally:
-            self._waiting.pop(waiting, None)
+            self._waiting.pop(answer, None)
 
     def give_back(self, endpoint: Endpoint) -> None:
         self._move(endpoint, -1)
         self._serve()
-
-    def _occupy(self, endpoint: Endpoint) -> None:
-        self._move(endpoint, +1)
 
     def _move(self, endpoint: Endpoint, jobs: int) -> None:
         self._with_room[endpoint.busy].pop(endpoint, None)
@@ -147,43 +133,29 @@ class Pool:
         else:
             self._with_room[endpoint.busy].pop(endpoint, None)
 
+    def _is_full(self) -> bool:
+        return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
+
     def _choose(self, avoid: Collection[Endpoint]) -> Endpoint | None:
-        if self._total is not None and self.busy >= self._total:
+        """Of those with room one with the fewest jobs, and of these the longest idle."""
+        if self._is_full():
             return None
-        free = self._free()
-        if not avoid:
+        free = (endpoint for level in self._with_room for endpoint in level)
+        if not avoid or (len(self._usable) <= len(avoid) and all(each in avoid for each in self._usable)):
             return next(free, None)
-        if (other := next((endpoint for endpoint in free if endpoint not in avoid), None)) is not None:
-            return other
-        return next(self._free(), None) if self._avoids_all(avoid) else None
-
-    def _free(self) -> Iterator[Endpoint]:
-        """Endpoints with room, those with the fewest jobs first, and of these the longest idle."""
-        return (endpoint for level in self._with_room for endpoint in level)
-
-    def _avoids_all(self, avoid: Collection[Endpoint]) -> bool:
-        return len(self._usable) <= len(avoid) and all(endpoint in avoid for endpoint in self._usable)
+        return next((endpoint for endpoint in free if endpoint not in avoid), None)
 
     def _serve(self) -> None:
         """Hands out what is free, first come, first served; who avoids what is free lets others pass."""
-        while self._could_serve() and (pair := self._next_pair()) is not None:
-            waiting, endpoint = pair
-            del self._waiting[waiting]
-            self._occupy(endpoint)
-            waiting.answer.set_result(endpoint)
-
-    def _next_pair(self) -> tuple[_Waiting, Endpoint] | None:
-        for waiting in self._waiting:
-            if waiting.answer.done():  # cancelled, and not yet gone
-                continue
-            if (endpoint := self._choose(waiting.avoid)) is not None:
-                return waiting, endpoint
-        return None
-
-    def _could_serve(self) -> bool:
-        if not self._waiting or (self._total is not None and self.busy >= self._total):
-            return False
-        return any(self._with_room)
+        while not self._is_full():
+            waiting = ((answer, avoid) for answer, avoid in self._waiting.items() if not answer.done())
+            pairs = ((answer, self._choose(avoid)) for answer, avoid in waiting)
+            answer, endpoint = next((pair for pair in pairs if pair[1] is not None), (None, None))
+            if answer is None or endpoint is None:
+                return
+            del self._waiting[answer]
+            self._move(endpoint, +1)
+            answer.set_result(endpoint)
 
     # --- endpoints that come, go and change ----------------------------------------------------------
 
@@ -193,7 +165,8 @@ class Pool:
         if endpoint.usable:
             self._usable[endpoint] = None
             self._gone.pop(endpoint.url, None)
-            self._dried_up = None
+            if self._refusal != _CLOSED:
+                self._refusal = ""
         else:
             self._usable.pop(endpoint, None)
             self._gone[endpoint.url] = None
@@ -202,71 +175,26 @@ class Pool:
         self._serve()
 
     def _watch_for_drought(self) -> None:
-        if self._usable or not self._waiting:
-            if self._dry is not None:
-                self._dry.cancel()
-                self._dry = None
-        elif self._dry is None:
+        is_dry = bool(self._waiting) and not self._usable
+        if is_dry and self._dry is None:
             self._dry = asyncio.get_running_loop().call_later(self._patience, self._out_of_patience)
+        elif not is_dry and self._dry is not None:
+            self._dry.cancel()
+            self._dry = None
 
     def _out_of_patience(self) -> None:
         self._dry, gone = None, sorted(self._gone)
         names = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
-        self._dried_up = EngineUnavailable(
-            f"no server has been usable for {self._patience:g} s; gone: {names or 'all'}"
-        )
-        self._refuse_all(str(self._dried_up))
+        self._refuse(f"no server has been usable for {self._patience:g} s; gone: {names or 'all'}")
 
-    def _refuse_all(self, reason: str) -> None:
-        for waiting in self._waiting:
-            if not waiting.answer.done():
-                waiting.answer.set_exception(EngineUnavailable(reason))
+    def _refuse(self, reason: str) -> None:
+        """Whoever waits is told, and whoever comes."""
+        self._refusal = reason
+        for answer in self._waiting:
+            if not answer.done():
+                answer.set_exception(EngineUnavailable(reason))
         self._waiting.clear()
+        self._watch_for_drought()
 
     def close(self) -> None:
-        """Whoever still waits is told, and whoever comes."""
-        self._closed = True
-        if self._dry is not None:
-            self._dry.cancel()
-            self._dry = None
-        self._refuse_all(_CLOSED)
-
-
-# --- one that fails rests, is asked by itself, and then has one job to show for it -------------------
-
-
-_FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
-
-
-class Health:
-    """Told of every answer. `ask` says whether one endpoint answers; `spawn` starts a task."""
-
-    def __init__(
-        self,
-        pool: Pool,
-        patience: Patience,
-        ask: Callable[[Endpoint], Awaitable[bool]],
-        spawn: Callable[[Coroutine[None, None, None]], None],
-    ) -> None:
-        self._pool, self._patience, self._ask, self._spawn = pool, patience, ask, spawn
-
-    def succeeded(self, endpoint: Endpoint) -> None:
-        endpoint.faults = 0
-        if endpoint.state is State.TRIAL:
-            endpoint.rests = 0
-            self._pool.update(endpoint, State.HEALTHY)
-
-    def failed(self, endpoint: Endpoint, error: EngineError) -> None:
-        endpoint.faults += 1
-        tried = endpoint.state is State.TRIAL
-        if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
-            self._pool.update(endpoint, State.DOWN)
-            self._spawn(self._recover(endpoint))
-
-    async def _recover(self, endpoint: Endpoint) -> None:
-        while endpoint.state is State.DOWN:
-            rest = rest_after(endpoint.rests, self._patience)
-            endpoint.rests += 1
-            await asyncio.sleep(rest)
-            if await self._ask(endpoint) and endpoint.state is State.DOWN:
-                self._pool.update(endpoint, State.TRIAL)
+        self._refuse(_CLOSED)

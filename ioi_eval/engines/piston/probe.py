@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -84,6 +84,7 @@ def seen(words: str) -> Mapping[str, Any]:
     """Fields of a report. A line that is cut off or unknown says nothing."""
     lines = [line.split(" ") for line in words.split("\n")[:-1]]
     told = {line[0]: line[1] for line in lines if len(line) == 2}
+    tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     kib = _number(told.get("file_kib"))
     return {
         "architecture": told.get("machine", ""),
@@ -93,16 +94,13 @@ def seen(words: str) -> Mapping[str, Any]:
         "max_open_files": _number(told.get("open_files")),
         "cpp_standard": told.get("standard", ""),
         "static": told["static"] == "yes" if "static" in told else None,
-        "toolchains": dict(_tools(lines)),
+        "toolchains": {
+            command: Toolchain(
+                command=command, path=path, version=version, identity=f"{command} {version} {path} {digest}"
+            )
+            for _, command, path, version, digest in tools
+        },
     }
-
-
-def _tools(lines: list[list[str]]) -> Iterator[tuple[str, Toolchain]]:
-    for line in lines:
-        if line[0] == "tool" and len(line) == 5 and all(line):
-            _, command, path, version, digest = line
-            identity = f"{command} {version} {path} {digest}"
-            yield command, Toolchain(command=command, path=path, version=version, identity=identity)
 
 
 def _number(word: str | None) -> int | None:
@@ -132,11 +130,6 @@ _THOROUGH = 8  # endpoints that are asked for much output: for a thousand it wou
 _FEWER_STEPS = 7
 
 
-async def answers(wire: Wire, url: str, time: float) -> bool:
-    """Whether this endpoint is there. Asks nobody else and runs nothing."""
-    return (await glance(wire, url, time)).reachable
-
-
 async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
     """No more than that a server is there and which runtimes it has."""
     try:
@@ -149,6 +142,16 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
 
 def _with_address(url: str, error: EngineError) -> str:
     return str(error) if url in str(error) else f"{url}: {error}"
+
+
+class _Hello(msgspec.Struct):
+    """What a server says of itself."""
+
+    message: str = ""  # at `/`: its name
+    slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz`: only a worker of ours says
+
+
+_HELLO = msgspec.json.Decoder(_Hello)
 
 
 class Prober:
@@ -187,11 +190,10 @@ class Prober:
     async def _whole(self, report: EndpointReport) -> EndpointReport:
         runtime = next((name for name in _RUNTIMES if name in report.runtimes), "")
         self._begun += 1
-        told = _object((await self._wire.get(report.url, "/", _TIME)).body)
         fields: dict[str, Any] = {
             "runtime": runtime,
-            "server": str(told.get("message", ""))[:100],
-            "slots": await self._slots(report.url),
+            "server": (await self._hello(report.url, "/")).message[:100],
+            "slots": (await self._hello(report.url, "/healthz")).slots,
             "max_body": await self._body(report.url),
         }
         if runtime:
@@ -201,13 +203,16 @@ class Prober:
             steps = STEPS if self._begun <= _THOROUGH else _FEWER_STEPS
             run = (await self._run(report.url, _script(runtime, LOOK))).run
             fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
-            fields["max_output"] = await self._output(report.url, runtime, steps)
+            printed = len((await self._run(report.url, _script(runtime, stairs(steps)))).run.stdout)
+            fields["max_output"] = None if printed >= height(steps) else printed
         return msgspec.structs.replace(report, **fields)
 
-    async def _slots(self, url: str) -> int | None:
-        """Only a worker of ours says."""
-        told = _object((await self._wire.get(url, "/healthz", _TIME)).body).get("slots")
-        return told if isinstance(told, int) and told > 0 else None
+    async def _hello(self, url: str, path: str) -> _Hello:
+        answer = await self._wire.get(url, path, _TIME)
+        try:
+            return _HELLO.decode(shallow(answer.body))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _Hello()
 
     async def _limit(self, url: str, runtime: str, name: str, much: int) -> int | None:
         """The number in the refusal. A server that does not refuse has no such limit."""
@@ -238,21 +243,9 @@ class Prober:
                 taken = size
         return None
 
-    async def _output(self, url: str, runtime: str, steps: int) -> int | None:
-        run = (await self._run(url, _script(runtime, stairs(steps)))).run
-        return None if len(run.stdout) >= height(steps) else len(run.stdout)
-
     async def _run(self, url: str, job: Job) -> JobResult:
         return await self._wire.execute(url, Request(body=encode_request(job)), _TIME)
 
 
 def _script(runtime: str, text: str, **limits: int) -> Job:
     return Job(files=(JobFile(name="run", content=Blob.of(text)),), runtime=runtime, **limits)  # type: ignore[arg-type]
-
-
-def _object(body: bytes) -> Mapping[str, Any]:
-    try:
-        told = msgspec.json.decode(shallow(body))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return told if isinstance(told, dict) else {}

@@ -237,7 +237,7 @@ def _encoded(job: Job, url: str) -> Request:
         body = encode_request(job)
     except OSError as error:
         raise JobRejected(f"a file of the job cannot be read: {error}") from error
-    if len(body) < _WORTH_COMPRESSING or is_loopback(url) or not _compresses(body):
+    if len(body) < _WORTH_COMPRESSING or is_loopback(urlsplit(url).hostname or "") or not _compresses(body):
         return Request(body=body)
     return compressed(body)
 
@@ -255,8 +255,7 @@ def _compresses(body: bytes) -> bool:
     return len(zlib.compress(sample, 1)) < _SHRINKS * len(sample)
 
 
-def is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
+def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

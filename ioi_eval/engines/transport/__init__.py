@@ -13,14 +13,11 @@ from ioi_eval.engines.transport.replies import (
 )
 from ioi_eval.engines.transport.requests import (
     LIMITS,
-    Package,
     Runtime,
     check_limits,
     decode_package,
-    decode_packages,
     decode_request,
     decode_runtimes,
-    encode_package,
     encode_packages,
     encode_request,
     encode_runtimes,
@@ -28,18 +25,15 @@ from ioi_eval.engines.transport.requests import (
 
 __all__ = [
     "LIMITS",
-    "Package",
     "Refused",
     "Runtime",
     "bounded",
     "check_content_type",
     "check_limits",
     "decode_package",
-    "decode_packages",
     "decode_reply",
     "decode_request",
     "decode_runtimes",
-    "encode_package",
     "encode_packages",
     "encode_request",
     "encode_result",

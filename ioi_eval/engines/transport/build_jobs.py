@@ -24,9 +24,9 @@ from enum import StrEnum
 import msgspec
 
 from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
-from ioi_eval.engines.transport.delivery import boxed_build, hand_over, whole_build
 from ioi_eval.engines.transport.jobs import OWN, shell_runtime
-from ioi_eval.engines.values import Profile, Recipe
+from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
+from ioi_eval.engines.values import Profile, Recipe, least
 from ioi_eval.model.options import TRUSTED_SECONDS
 from ioi_eval.model.values import CPU_LIMIT, Blob, Job, JobFile, NamedBlob, Stage, StageStatus, Toolchain
 from ioi_eval.rules.limits import hard_stop, milliseconds
@@ -60,8 +60,9 @@ class Ending(StrEnum):
 def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
     """`headers`: a folder with a precompiled header, searched first; it never changes what comes out."""
     # Options that are in no key, because they do not change what comes out.
-    codes = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
-    build = shlex.join([tool.path, *(codes + (["-I", headers] if headers else [])), *recipe.command[1:]])
+    options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
+    options += ["-I", headers] if headers else []
+    build = shlex.join([tool.path, *options, *recipe.command[1:]])
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
@@ -150,10 +151,8 @@ def serves(recipe: Recipe) -> bool:
     if not recipe.header or not recipe.precompile:
         return False
     beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
-    return starts_with(recipe.header, beginning) and _harmless(recipe)
-
-
-def _harmless(recipe: Recipe) -> bool:
+    if not starts_with(recipe.header, beginning):
+        return False
     others = (file.content.read() for file in recipe.sources[:-1])
     return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
 
@@ -207,23 +206,19 @@ _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is 
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's boxes
 
 
-def build_job(
-    recipe: Recipe, tool: Toolchain, header: JobFile | None, profile: Profile, proctor: Blob | None = None
-) -> Job:
-    """The sources, the one that the build is about last, and the script that compiles them. Never a test.
-
-    `proctor`: confines the build, where the engine does not.
-    """
+def build_job(recipe: Recipe, tool: Toolchain, header: JobFile | None, profile: Profile) -> Job:
+    """The sources, the one that the build is about last, and the script that compiles them. Never a test."""
     if profile.takes_paths:
         return _job_with_paths(recipe, tool, header)
     # By its name where endpoints have it in different places.
     paths = {tools[tool.command].path for tools in profile.by_endpoint.values() if tool.command in tools}
-    recipe, tool = (
-        _log_that_fits(recipe, profile),
-        (tool if paths <= {tool.path} else msgspec.structs.replace(tool, path=tool.command)),
-    )
-    if proctor is not None:
-        return _job_in_a_box(recipe, tool, profile, proctor)
+    if not paths <= {tool.path}:
+        tool = msgspec.structs.replace(tool, path=tool.command)
+    if profile.max_output is not None:
+        log = max(0, min(recipe.limits.log, profile.max_output // 2))
+        recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
+    if recipe.proctor is not None:
+        return _job_in_a_box(recipe, tool, profile, recipe.proctor)
     if shell_runtime(profile) == OWN:
         return _job_of_two_stages(recipe, tool, profile)
     return _job_of_one_stage(recipe, tool, profile)
@@ -243,18 +238,18 @@ def _job_with_paths(recipe: Recipe, tool: Toolchain, header: JobFile | None) -> 
 
 def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job:
     compiling = recipe.limits
-    delivering = _least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
+    delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
             _script("compile", _ENVIRONMENT + compile_script(recipe, tool=tool)),
             _script("run", hand_over(recipe.output, profile.max_output)),
             *_sources(recipe),
         ),
-        compile_timeout=_least(milliseconds(compiling.wall_time), profile.max_compile_time),
-        compile_cpu_time=_least(milliseconds(compiling.cpu_time), profile.max_compile_time),
+        compile_timeout=least(milliseconds(compiling.wall_time), profile.max_compile_time),
+        compile_cpu_time=least(milliseconds(compiling.cpu_time), profile.max_compile_time),
         compile_memory_limit=_memory(recipe, tool),
         run_timeout=delivering,
-        run_cpu_time=_least(delivering, profile.max_run_cpu_time),
+        run_cpu_time=least(delivering, profile.max_run_cpu_time),
     )
 
 
@@ -275,8 +270,8 @@ def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job:
             _script("compile", _ENVIRONMENT + compile_script(recipe, tool=tool)),
             *_sources(recipe),
         ),
-        run_timeout=_least(time, profile.max_run_time),
-        run_cpu_time=_least(cpu, profile.max_run_cpu_time),
+        run_timeout=least(time, profile.max_run_time),
+        run_cpu_time=least(cpu, profile.max_run_cpu_time),
         run_memory_limit=_memory(recipe, tool),
     )
 
@@ -292,18 +287,6 @@ def _sources(recipe: Recipe) -> Iterable[JobFile]:
 def _memory(recipe: Recipe, tool: Toolchain) -> int | None:
     """Servers before isolate limit the address space. Other compilers reserve what they never use of it."""
     return recipe.limits.memory if tool.command in DRIVERS else None
-
-
-def _log_that_fits(recipe: Recipe, profile: Profile) -> Recipe:
-    if profile.max_output is None:
-        return recipe
-    log = max(0, min(recipe.limits.log, profile.max_output // 2))
-    return msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
-
-
-def _least(wanted: int | None, most: int | None) -> int | None:
-    given = [value for value in (wanted, most) if value is not None]
-    return min(given, default=None)
 
 
 # --- in a box of the proctor's -----------------------------------------------------------------------
@@ -328,8 +311,8 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
             JobFile(name=_SPEC, content=Blob.of(encode_spec(_spec(recipe)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),
-        run_timeout=_least(milliseconds(wall), profile.max_run_time),
-        run_cpu_time=_least(milliseconds(cpu), profile.max_run_cpu_time),
+        run_timeout=least(milliseconds(wall), profile.max_run_time),
+        run_cpu_time=least(milliseconds(cpu), profile.max_run_cpu_time),
     )
 
 

@@ -25,15 +25,13 @@ from ioi_eval.engines.transport.build_jobs import (
     log_of,
     serves,
 )
-from ioi_eval.engines.transport.delivery import (
-    Delivery,
+from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
+from ioi_eval.engines.transport.shipping import (
+    Shipping,
     TooLarge,
     killed_while_compiling,
     read_delivery,
-    stage_of,
 )
-from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
-from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.values import SUBMISSION, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.options import BuildLimits, BuildOptions
@@ -51,12 +49,10 @@ _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at th
 
 
 class _Record(Value):
-    ok: bool
-    log: str
-    compiler: str
-    confinement: Mapping[str, Any] = {}
-    sha256: str = ""
-    size: int = 0
+    """One of the two; the artifact lies beside it."""
+
+    built: Built | None = None
+    rejected: Rejected | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Record)
@@ -110,41 +106,31 @@ class Shelf:
 
 
 def _fill(folder: Path, outcome: Built | Rejected) -> None:
-    record = _Record(
-        ok=isinstance(outcome, Built),
-        log=outcome.log,
-        compiler=outcome.compiler,
-        confinement=outcome.confinement,
-    )
+    record = _Record(rejected=outcome) if isinstance(outcome, Rejected) else _Record()
     if isinstance(outcome, Built):
-        target = folder / _ARTIFACT
-        if outcome.artifact.path is not None:
-            shutil.copyfile(outcome.artifact.path, target)
+        made, target = outcome.artifact, folder / _ARTIFACT
+        if made.path is not None:
+            shutil.copyfile(made.path, target)
         else:
-            target.write_bytes(outcome.artifact.read())
-        (folder / _ARTIFACT).chmod(0o755)
-        record = msgspec.structs.replace(record, sha256=outcome.artifact.sha256, size=outcome.artifact.size)
+            target.write_bytes(made.read())
+        target.chmod(0o755)
+        record = _Record(
+            built=msgspec.structs.replace(outcome, artifact=Blob(sha256=made.sha256, size=made.size))
+        )
     (folder / _RECORD).write_bytes(msgspec.json.encode(record))
 
 
 def _read(folder: Path) -> Built | Rejected | None:
     """None for what a power cut or another version left behind: it is built again."""
+    path = folder / _ARTIFACT
     try:
         record = _DECODER.decode((folder / _RECORD).read_bytes())
-        artifact = _artifact(folder, record) if record.ok else None
+        if record.built is None or path.stat().st_size != record.built.artifact.size:
+            return record.rejected
     except (OSError, msgspec.DecodeError):
         return None
-    told: dict[str, Any] = {"log": record.log, "compiler": record.compiler, "confinement": record.confinement}
-    if not record.ok:
-        return Rejected(**told)
-    return None if artifact is None else Built(artifact=artifact, **told)
-
-
-def _artifact(folder: Path, record: _Record) -> Blob | None:
-    path = folder / _ARTIFACT
-    if path.stat().st_size != record.size:
-        return None
-    return Blob(sha256=record.sha256, size=record.size, path=str(path))
+    artifact = msgspec.structs.replace(record.built.artifact, path=str(path))
+    return msgspec.structs.replace(record.built, artifact=artifact)
 
 
 # --- one build job, from a recipe to what it made ----------------------------------------------------
@@ -168,92 +154,34 @@ class Made(Value):
             Path(path).unlink(missing_ok=True)
 
 
-class Maker:
-    """Makes what recipes ask for on one engine."""
-
-    def __init__(self, engine: Transport, shipping: Shipping, attempts: int) -> None:
-        self._engine, self._shipping, self._attempts = engine, shipping, attempts
-
-    async def make(
-        self,
-        recipe: Recipe,
-        tool: Toolchain,
-        header: JobFile | None,
-        proctor: Blob | None = None,
-        *,
-        alone: bool = False,
-    ) -> Made:
-        """JudgeFailure where the engine, or a limit of it, and not the source is at fault."""
-        profile = await self._engine.profile()
-        job = msgspec.structs.replace(build_job(recipe, tool, header, profile, proctor), alone=alone)
-        if not profile.takes_paths:
-            job = await self._shipping.shipped(job, job.files[0].name, profile)
-        made_of = partial(_made, recipe, tool, profile, proctor is not None)
-        try:
-            made = await read(
-                self._engine,
-                job,
-                lambda result: asyncio.to_thread(made_of, result),
-                attempts=self._attempts,
-                phase="compiling",
-            )
-        except TooLarge as failure:
-            # A source can have a program made that no server lets through: that is no reason to leave it
-            # out.
-            if recipe.kind != SUBMISSION:
-                raise failure
-            stage = Stage(status=StageStatus.SG, message=failure.reason)
-            return Made(stage=stage, compiler=compiler_of(tool, "", profile))
-        _check_limits(recipe, made, profile)
-        if made.content is not None and made.packed:
-            self._shipping.delivered(made.content, made.packed)
-        return made
-
-
-# --- its result --------------------------------------------------------------------------------------
-
-
 def _made(recipe: Recipe, tool: Toolchain, profile: Profile, boxed: bool, result: JobResult) -> Made:
-    compiler = compiler_of(tool, result.endpoint, profile)
+    compiler, run, stage = compiler_of(tool, result.endpoint, profile), result.run, result.compile
     if profile.takes_paths:
         return _made_with_paths(recipe, result, compiler)
-    if boxed:
-        return _made_in_a_box(recipe, result.run, compiler)
-    stage, delivered = result.compile, result.run
-    if shell_runtime(profile) == OWN:
+    in_two_stages = not boxed and shell_runtime(profile) == OWN
+    if in_two_stages:
         if stage is None:
             raise BrokenReply("the server's package has no compile stage")
         if ending(stage) is not Ending.BUILT:
             return Made(stage=stage, compiler=compiler)
-        delivery = read_delivery(delivered)
-    elif killed_while_compiling(delivered):
-        return Made(stage=msgspec.structs.replace(delivered, stdout="", stderr=""), compiler=compiler)
-    else:
-        delivery = read_delivery(delivered)
-        if delivery.compiled is None:
-            raise BrokenReply("a build job does not say how the compiler ended")
-        stage = stage_of(delivery.compiled)
-    return _made_of(delivery, stage, recipe, compiler)
-
-
-def _made_in_a_box(recipe: Recipe, run: Stage, compiler: str) -> Made:
-    """The box's own limits end a compiler. A server that runs out of time before them is to blame."""
-    if killed_while_compiling(run) and run.status is not StageStatus.TO:
+    elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
+        # The box's own limits end a compiler. A server that runs out of time before them is to blame.
         return Made(stage=msgspec.structs.replace(run, stdout="", stderr=""), compiler=compiler)
     delivery = read_delivery(run)
-    if delivery.boxed is None:
+    if boxed and delivery.confinement is None:
         raise BrokenReply("a build job does not say how its box ended")
-    made = _made_of(delivery, delivery.boxed.stage, recipe, compiler)
-    return msgspec.structs.replace(made, confinement=delivery.boxed.confinement)
-
-
-def _made_of(delivery: Delivery, stage: Stage, recipe: Recipe, compiler: str) -> Made:
-    if delivery.artifact is not None:
-        content = Blob.of(delivery.artifact)
-        return Made(stage=stage, content=content, packed=delivery.packed, compiler=compiler)
-    if ending(stage) is Ending.BUILT:
+    stage = stage if in_two_stages else delivery.stage
+    if stage is None:
+        raise BrokenReply("a build job does not say how the compiler ended")
+    if delivery.artifact is None and ending(stage) is Ending.BUILT:
         raise BrokenReply(f"a build job did not hand over {recipe.output}")
-    return Made(stage=stage, compiler=compiler)
+    return Made(
+        stage=stage,
+        compiler=compiler,
+        content=None if delivery.artifact is None else Blob.of(delivery.artifact),
+        packed=delivery.packed,
+        confinement=delivery.confinement or {},
+    )
 
 
 def _made_with_paths(recipe: Recipe, result: JobResult, compiler: str) -> Made:
@@ -317,8 +245,7 @@ class Builds:
     """
 
     def __init__(self, transport: Transport, store: Store, options: BuildOptions, shipping: Shipping) -> None:
-        self._transport = transport
-        self._maker = Maker(transport, shipping, options.attempts)
+        self._transport, self._shipping, self._attempts = transport, shipping, options.attempts
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
         self._demand = Demand(options.precompile_after)
@@ -348,14 +275,14 @@ class Builds:
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is not None:
             return found
-        made = await self._maker.make(recipe, tool, await self._header(recipe), recipe.proctor)
+        made = await self._make(recipe, tool, await self._header(recipe))
         end = ending(made.stage, recipe.refusals)
         if end not in _ONCE_MORE:
             return await self._take(key, recipe, made, lasting=True)
         made.discard()
         # Once more, without our header. What crashes or is stopped twice is the source's fault.
         alone = end is not Ending.CRASHED
-        made = await self._maker.make(recipe, tool, None, recipe.proctor, alone=alone)
+        made = await self._make(recipe, tool, None, alone=alone)
         return await self._take(key, recipe, made, lasting=False)
 
     async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built | Rejected:
@@ -388,6 +315,34 @@ class Builds:
             return await asyncio.to_thread(self._shelf.keep, key, refused) if refused.lasting else refused
         finally:
             made.discard()
+
+    async def _make(
+        self, recipe: Recipe, tool: Toolchain, header: JobFile | None, *, alone: bool = False
+    ) -> Made:
+        """One build job. JudgeFailure where the engine, or a limit of it, and not the source is at fault."""
+        profile = await self._transport.profile()
+        job = msgspec.structs.replace(build_job(recipe, tool, header, profile), alone=alone)
+        if not profile.takes_paths:
+            job = await self._shipping.shipped(job, job.files[0].name, profile)
+        made_of = partial(_made, recipe, tool, profile, recipe.proctor is not None)
+        try:
+            made = await read(
+                self._transport,
+                job,
+                lambda result: asyncio.to_thread(made_of, result),
+                attempts=self._attempts,
+                phase="compiling",
+            )
+        except TooLarge as failure:
+            # A source can make a program that no server lets through: that is no reason to leave it out.
+            if recipe.kind != SUBMISSION:
+                raise
+            stage = Stage(status=StageStatus.SG, message=failure.reason)
+            return Made(stage=stage, compiler=compiler_of(tool, "", profile))
+        _check_limits(recipe, made, profile)
+        if made.content is not None and made.packed:
+            self._shipping.delivered(made.content, made.packed)
+        return made
 
     # --- precompiled headers ---
 

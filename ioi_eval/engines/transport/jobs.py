@@ -100,7 +100,11 @@ T = TypeVar("T")
 
 async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> JobResult:
     """The result of a job whose stages all had a sound box. JudgeFailure where there is none to be had."""
-    return await read(engine, job, _itself, attempts=attempts, phase=phase)
+
+    async def itself(result: JobResult) -> JobResult:
+        return result
+
+    return await read(engine, job, itself, attempts=attempts, phase=phase)
 
 
 async def read(
@@ -113,21 +117,13 @@ async def read(
             with attempt:
                 return await reader(sound(await engine.execute(job)))
     except JobTooLarge as error:
-        raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=_raise_it(error)) from error
+        # What a self-hoster changes. Limits of a server are named as its variables are.
+        variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
+        remedy = BODY_REMEDY if error.limit == BODY else variable
+        raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
     except EngineError as error:
         raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
     raise AssertionError("stamina either returns a result or raises")
-
-
-def _raise_it(error: JobTooLarge) -> str:
-    """What a self-hoster changes. Limits of a server are named as its variables are."""
-    if error.limit == BODY:
-        return BODY_REMEDY
-    return f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
-
-
-async def _itself(result: JobResult) -> JobResult:
-    return result
 
 
 def sound(result: JobResult) -> JobResult:

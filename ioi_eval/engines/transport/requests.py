@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.transport.replies import Refused, broken_json, error_of, refused_above
+from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import BrokenReply, JobRejected
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Job, JobFile, Value
@@ -50,7 +51,9 @@ def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
 
     A server says nothing but 500 to a name that leaves the box, so that is refused here.
     """
-    _check_sendable(job)
+    if job.keep:
+        raise JobRejected("a Piston server hands over no files by path")
+    check_names(file.name for file in job.files)
     files = tuple(_file(file) for file in job.files)
     if not any(file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
@@ -65,18 +68,6 @@ def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
             **limits,
         )
     )
-
-
-def _check_sendable(job: Job) -> None:
-    if job.keep:
-        raise JobRejected("a Piston server hands over no files by path")
-    seen = set[str]()
-    for name in (file.name for file in job.files):
-        if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
-            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
-        if name in seen:
-            raise JobRejected(f"{name!r} is there twice")
-        seen.add(name)
 
 
 def _file(file: JobFile) -> _File:
@@ -96,9 +87,7 @@ def _file(file: JobFile) -> _File:
 def decode_request(body: bytes) -> Job:
     """The job that a request asks for. Raises Refused; `check_limits` is for what only a server knows."""
     asked = _object(body)
-    for name in ("language", "version"):
-        if not isinstance(asked.get(name), str) or not asked[name]:
-            raise Refused(f"{name} is required as a string")
+    language, version = _required(asked, "language"), _required(asked, "version")
     given = asked.get("files")
     if not isinstance(given, list):
         raise Refused("files is required as an array")
@@ -109,14 +98,20 @@ def decode_request(body: bytes) -> Job:
     if not any(file.text for file in files):
         raise Refused("files must include at least one utf8 encoded file")
     limits: dict[str, Any] = {name: _limit(name, asked.get(name)) for name in LIMITS}
-    return Job(
-        files=files,
-        runtime=asked["language"],
-        version=asked["version"],
-        args=_arguments(asked.get("args")),
-        stdin=_stdin(asked.get("stdin")),
-        **limits,
-    )
+    args, stdin = asked.get("args"), asked.get("stdin")
+    if args is not None and not isinstance(args, list):
+        raise Refused("args must be an array")
+    if stdin is not None and not isinstance(stdin, str):
+        raise Refused("stdin must be a string")
+    words = (word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in args or ())
+    return Job(files=files, runtime=language, version=version, args=tuple(words), stdin=stdin or "", **limits)
+
+
+def _required(asked: Mapping[str, Any], name: str) -> str:
+    word = asked.get(name)
+    if not isinstance(word, str) or not word:
+        raise Refused(f"{name} is required as a string")
+    return word
 
 
 def check_limits(job: Job, limits: Mapping[str, int]) -> None:
@@ -162,22 +157,6 @@ def _bytes(content: str, encoding: str) -> bytes:
         return base64.b64decode(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
 
 
-def _arguments(given: Any) -> tuple[str, ...]:
-    if given is None:
-        return ()
-    if not isinstance(given, list):
-        raise Refused("args must be an array")
-    return tuple(word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in given)
-
-
-def _stdin(given: Any) -> str:
-    if given is None:
-        return ""
-    if not isinstance(given, str):
-        raise Refused("stdin must be a string")
-    return given
-
-
 def _limit(name: str, value: Any) -> int | None:
     """None where it is not given; 0 is not given, and -1 is the word for no memory limit."""
     if not value:
@@ -206,23 +185,7 @@ class Runtime(Value):
         return (self.language, *self.aliases)
 
 
-class Package(Value):
-    language: str
-    version: str
-    installed: bool = False
-
-
-class _Package(msgspec.Struct, frozen=True):
-    """Listings call the version `language_version`, requests to install `version`."""
-
-    language: str
-    language_version: str
-    installed: bool = False
-
-
 _RUNTIMES = msgspec.json.Decoder(tuple[Runtime, ...])
-_PACKAGES = msgspec.json.Decoder(tuple[_Package, ...])
-_LISTINGS = msgspec.json.Encoder()
 
 
 def decode_runtimes(status: int, body: bytes) -> tuple[Runtime, ...]:
@@ -235,48 +198,23 @@ def decode_runtimes(status: int, body: bytes) -> tuple[Runtime, ...]:
 
 
 def encode_runtimes(runtimes: Iterable[Runtime]) -> bytes:
-    return _LISTINGS.encode([_told(runtime) for runtime in runtimes])
-
-
-def _told(runtime: Runtime) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "language": runtime.language,
-        "version": runtime.version,
-        "aliases": runtime.aliases,
-    }
-    return told | {"runtime": runtime.runtime} if runtime.runtime else told
-
-
-def decode_packages(status: int, body: bytes) -> tuple[Package, ...]:
-    if status != 200:
-        raise error_of(status, body)
-    try:
-        told = _PACKAGES.decode(shallow(body))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BrokenReply(f"not a list of packages: {error}") from error
-    return tuple(
-        Package(language=each.language, version=each.language_version, installed=each.installed)
-        for each in told
+    told = (msgspec.structs.asdict(runtime) for runtime in runtimes)
+    return _ENCODER.encode(
+        [{name: word for name, word in each.items() if word or name != "runtime"} for each in told]
     )
 
 
-def encode_packages(packages: Iterable[Package]) -> bytes:
-    return _LISTINGS.encode([_Package(each.language, each.version, each.installed) for each in packages])
-
-
-def encode_package(language: str, version: str) -> bytes:
-    """The body of POST and DELETE /packages, and of the reply to both."""
-    return _LISTINGS.encode({"language": language, "version": version})
+def encode_packages(installed: Iterable[tuple[str, str]]) -> bytes:
+    """Each by its language and version."""
+    return _ENCODER.encode(
+        [
+            {"language": language, "language_version": version, "installed": True}
+            for language, version in installed
+        ]
+    )
 
 
 def decode_package(body: bytes) -> tuple[str, str]:
     """Language and version of a request to install or to remove. Raises Refused."""
-    try:
-        asked: Any = msgspec.json.decode(shallow(body))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refused(f"not JSON: {error}") from error
-    words = [asked.get(name) if isinstance(asked, dict) else None for name in ("language", "version")]
-    for name, word in zip(("language", "version"), words, strict=True):
-        if not isinstance(word, str) or not word:
-            raise Refused(f"{name} is required as a string")
-    return str(words[0]), str(words[1])
+    asked = _object(body)
+    return _required(asked, "language"), _required(asked, "version")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ioi_eval.engines.transport import limit_in
 from ioi_eval.engines.transport.jobs import BODY_REMEDY, finding, path_of
 from ioi_eval.engines.transport.replies import BODY
 from ioi_eval.engines.transport.shipping import Shipping
-from ioi_eval.engines.values import Answers, Batch, Profile, Program
+from ioi_eval.engines.values import Answers, Batch, Profile, Program, least
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, Job, JobFile, Problem, Stage, TaskType, Value
@@ -46,17 +46,28 @@ class Chosen(Value):
 def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
     problem, program = batch.problem, _located(batch.program, profile)
     plan = Blob.of(encode_plan(_plan(batch, program, chosen)))
+    script = _RUN_SCRIPT
+    if not profile.takes_paths:
+        taking_part = (program.submission, program.checker, program.manager)
+        argvs = (each.argv for each in taking_part if each is not None)
+        script = _room_for_output(problem.limits.output) + finding(argvs, "plan.json") + script
     time = milliseconds(_job_time(batch, len(chosen.tests), profile))
+    # Of all processes together; where nobody asks, servers give three seconds.
+    together = None if time is None else time * (processes_of(problem) + 1)
     return Job(
         files=(
-            JobFile(name="run", content=Blob.of(_run_script(problem, program, profile))),
+            JobFile(name="run", content=Blob.of(script)),
             JobFile(name="proctor", content=program.proctor, executable=True),
             JobFile(name="plan.json", content=plan),
             *program.files,
-            *_test_files(program, chosen),
+            *(
+                JobFile(name=f"t/{index}.{role}", content=content)
+                for index, planned in chosen.tests.items()
+                for role, content in _contents(program, planned).items()
+            ),
         ),
         run_timeout=time,
-        run_cpu_time=None if profile.takes_paths else _job_cpu_time(problem, time, profile),
+        run_cpu_time=None if profile.takes_paths else least(together, profile.max_run_cpu_time),
         run_memory_limit=None if profile.takes_paths else _job_memory(problem, program),
     )
 
@@ -107,42 +118,22 @@ def _plan(batch: Batch, program: Program, chosen: Chosen) -> Plan:
 
 
 def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedTest) -> PlanTest:
+    names = {role: f"t/{index}.{role}" for role in _contents(program, planned)}
     return PlanTest(
         index=index,
-        input=_input_name(index),
-        answer=_answer_name(index) if planned.test.answer is not None else None,
-        output=_output_name(index) if planned.test.name in program.outputs else None,
+        input=names["in"],
+        answer=names.get("out"),
+        output=names.get("handed"),
         by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and is_by_file(problem, planned.test.name),
         groups=planned.groups,
     )
 
 
-def _test_files(program: Program, chosen: Chosen) -> Iterator[JobFile]:
-    for index, planned in chosen.tests.items():
-        yield JobFile(name=_input_name(index), content=planned.test.input)
-        if planned.test.answer is not None:
-            yield JobFile(name=_answer_name(index), content=planned.test.answer)
-        if planned.test.name in program.outputs:
-            yield JobFile(name=_output_name(index), content=program.outputs[planned.test.name])
-
-
-def _input_name(index: int) -> str:
-    return f"t/{index}.in"
-
-
-def _answer_name(index: int) -> str:
-    return f"t/{index}.out"
-
-
-def _output_name(index: int) -> str:
-    return f"t/{index}.handed"
-
-
-def _run_script(problem: Problem, program: Program, profile: Profile) -> str:
-    if profile.takes_paths:
-        return _RUN_SCRIPT
-    argvs = (program.submission.argv, program.checker.argv, program.manager.argv if program.manager else ())
-    return _room_for_output(problem.limits.output) + finding(argvs, "plan.json") + _RUN_SCRIPT
+def _contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
+    """The files of a test: input, answer, and what was handed in."""
+    test, handed = planned.test, program.outputs.get(planned.test.name)
+    given = {"in": test.input, "out": test.answer, "handed": handed}
+    return {role: content for role, content in given.items() if content is not None}
 
 
 def _room_for_output(most: int | None) -> str:
@@ -174,14 +165,6 @@ def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
 # --- what a server is asked for ----------------------------------------------------------------------
 
 
-def _job_cpu_time(problem: Problem, time: int | None, profile: Profile) -> int | None:
-    """In ms, of all processes together; where nobody asks, servers give three seconds."""
-    if time is None:
-        return profile.max_run_cpu_time
-    together = time * (processes_of(problem) + 1)
-    return together if profile.max_run_cpu_time is None else min(together, profile.max_run_cpu_time)
-
-
 def _job_memory(problem: Problem, program: Program) -> int | None:
     """The server's limit is for the proctor, those who judge and the submission together: a backstop.
 
@@ -202,8 +185,8 @@ def least_memory(problem: Problem) -> int:
 
 def tests_in_time(problem: Problem, profile: Profile) -> int | None:
     """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
-    bounds = [most for most in (profile.max_run_time, profile.max_run_cpu_time) if most is not None]
-    return expected_tests(problem, min(bounds)) if bounds else None
+    most = least(profile.max_run_time, profile.max_run_cpu_time)
+    return None if most is None else expected_tests(problem, most)
 
 
 # --- what came of it ---------------------------------------------------------------------------------
@@ -213,7 +196,11 @@ def read_answers(batch: Batch, chosen: Chosen, stage: Stage) -> Answers:
     """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}
-    for line in _lines(stage, chosen.nonce):
+    try:
+        told = list(decode_lines(stage.stdout, chosen.nonce))
+    except BrokenReply as error:
+        raise JudgeFailure(str(error), phase="reading verdict lines") from error
+    for line in told:
         if line.fatal is not None:
             raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
         if line.start is not None:
@@ -225,13 +212,6 @@ def read_answers(batch: Batch, chosen: Chosen, stage: Stage) -> Answers:
         if line.test is not None and not line.skipped:
             lines[chosen.tests[line.test].test.name] = line
     return Answers(lines=lines, confinement=confinement)
-
-
-def _lines(stage: Stage, nonce: str) -> list[Line]:
-    try:
-        return list(decode_lines(stage.stdout, nonce))
-    except BrokenReply as error:
-        raise JudgeFailure(str(error), phase="reading verdict lines") from error
 
 
 def has_stalled(line: Line, problem: Problem) -> bool:
@@ -275,15 +255,12 @@ class Fitting:
     def __init__(self, batch: Batch, profile: Profile, shipping: Shipping, learned: Learned) -> None:
         self._batch, self._profile, self._shipping, self._learned = batch, profile, shipping, learned
         self._problem, self._program = batch.problem, batch.program
-        self._most = self._most_tests()
-
-    def _most_tests(self) -> int:
-        """In one job. A test with a file that was handed in has three files open, not two."""
-        most = min(self._batch.options.max_tests, self._profile.max_files)
-        if not self._profile.takes_paths:
-            _check_time(self._problem, self._profile)
-            most = min(most, tests_in_time(self._problem, self._profile) or most)
-        return max(1, most * 2 // 3) if self._program.outputs else most
+        # Of the tests in one job. One with a file that was handed in has three files open, not two.
+        most = min(batch.options.max_tests, profile.max_files)
+        if not profile.takes_paths:
+            _check_time(batch.problem, profile)
+            most = min(most, tests_in_time(batch.problem, profile) or most)
+        self._most = max(1, most * 2 // 3) if batch.program.outputs else most
 
     def fits(self, job: Job) -> Job:
         """The job with as much memory as servers are known to give, if that is enough."""
@@ -310,29 +287,24 @@ class Fitting:
         candidates, room = self._batch.tests[:most], self._profile.max_body
         if self._profile.takes_paths or room is None:
             return candidates
-        used = await self._weight_without_tests()
+        program = self._program
+        used = _REQUEST + await self._weight((program.proctor, *(file.content for file in program.files)))
         for count, planned in enumerate(candidates):
-            output = self._program.outputs.get(planned.test.name)
-            contents = (planned.test.input, planned.test.answer, output)
-            used += _PLANNED + sum(
-                [await self._shipping.weight(each) for each in contents if each is not None]
-            )
+            used += _PLANNED + await self._weight(_contents(program, planned).values())
+            if used > room and count:
+                return candidates[:count]
             if used > room:
-                return candidates[:count] if count else self._fail(planned, used, room)
+                raise JudgeFailure(
+                    f"a job with nothing but this test takes a request of {used} bytes, the server accepts"
+                    f" {room}",
+                    phase=f"judging problem {self._problem.id}",
+                    test=planned.test.name,
+                    remedy=BODY_REMEDY,
+                )
         return candidates
 
-    async def _weight_without_tests(self) -> int:
-        program = self._program
-        contents = (program.proctor, *(file.content for file in program.files))
-        return _REQUEST + sum([await self._shipping.weight(content) for content in contents])
-
-    def _fail(self, planned: PlannedTest, used: int, room: int) -> tuple[PlannedTest, ...]:
-        raise JudgeFailure(
-            f"a job with nothing but this test takes a request of {used} bytes, the server accepts {room}",
-            phase=f"judging problem {self._problem.id}",
-            test=planned.test.name,
-            remedy=BODY_REMEDY,
-        )
+    async def _weight(self, contents: Iterable[Blob]) -> int:
+        return sum([await self._shipping.weight(content) for content in contents])
 
 
 def _check_time(problem: Problem, profile: Profile) -> None:

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.engines.transport.build_jobs import Ending, ending
-from ioi_eval.engines.transport.delivery import (
-    Compiled,
+from ioi_eval.engines.transport.shipping import (
     hand_over,
     killed_while_compiling,
     read_delivery,
-    stage_of,
     whole_build,
 )
 from ioi_eval.errors import BrokenReply, JudgeFailure
@@ -42,17 +40,17 @@ def built(folder: Path, script: str, **limits: float | None) -> Stage:
 def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
     stage = handed_over(tmp_path)
     delivery = read_delivery(stage)
-    assert (delivery.compiled, delivery.artifact) == (None, CONTENT)
+    assert (delivery.stage, delivery.artifact) == (None, CONTENT)
     assert gzip.decompress(delivery.packed) == CONTENT
     assert stage.stdout.isascii()
 
 
 def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_path: Path) -> None:
     good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
-    assert (good.compiled, good.artifact) == (Compiled(code=0, log="warned\nbadly\n"), b"artifact")
+    assert (good.stage, good.artifact) == (Stage(code=0, stdout="warned\nbadly\n"), b"artifact")
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
-    assert (bad.compiled, bad.artifact) == (Compiled(code=1, log="wrong\n"), None)
-    assert bad.compiled is not None and ending(stage_of(bad.compiled)) is Ending.REFUSED
+    assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
+    assert bad.stage.code == 1 and ending(bad.stage) is Ending.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -64,8 +62,8 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
     ],
 )
 def test_what_ended_a_build_in_one_stage_is_told_apart(tmp_path: Path, script: str, end: Ending) -> None:
-    compiled = read_delivery(built(tmp_path, script, hard_stop=0.3)).compiled
-    assert compiled is not None and ending(stage_of(compiled)) is end
+    stage = read_delivery(built(tmp_path, script, hard_stop=0.3)).stage
+    assert stage is not None and ending(stage) is end
 
 
 def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:
@@ -79,8 +77,8 @@ FORGED = 'printf "ioi-eval 1 code 0\\nioi-eval 1 artifact 1 %064d 4\\nAAAA\\nioi
 def test_what_a_compiler_prints_is_taken_for_nothing_but_its_log(tmp_path: Path) -> None:
     delivery = read_delivery(built(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
     assert delivery.artifact is None
-    assert delivery.compiled is not None and delivery.compiled.code == 1
-    assert delivery.compiled.log.count("ioi-eval 1 artifact") == 2
+    assert delivery.stage is not None and delivery.stage.code == 1
+    assert delivery.stage.stdout.count("ioi-eval 1 artifact") == 2
 
 
 @pytest.mark.parametrize("kept", [10, 60, 200, 1000])

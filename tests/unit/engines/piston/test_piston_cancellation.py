@@ -170,7 +170,7 @@ async def test_at_every_await_of_entering_and_leaving(monkeypatch: pytest.Monkey
 
         def check() -> None:
             names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
-            assert not [name for name in names if name.startswith(("Members", "Health"))]
+            assert not [name for name in names if name.startswith(("Members", "_Running"))]
             assert all(session is not None and session.closed for session in sessions)
 
         assert await every_await(one, check) >= 3

@@ -15,8 +15,8 @@ from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.transport.build_jobs import Ending, ending
 from ioi_eval.engines.transport.engine import JobEngine
 from ioi_eval.engines.transport.jobs import OWN, execute, has_shell
-from ioi_eval.engines.values import Profile
-from ioi_eval.judge.classic import codeforces
+from ioi_eval.engines.values import Profile, least
+from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
@@ -303,17 +303,13 @@ def _within(job: Job, problem: Problem, profile: Profile) -> Job:
     most = profile.max_run_cpu_time
     if most is not None and most < needed:
         raise _too_short("PISTON_RUN_CPU_TIME", needed, most)
-    compiling = _least(job.compile_timeout, profile.max_compile_time) if job.compile_timeout else None
+    compiling = least(job.compile_timeout, profile.max_compile_time) if job.compile_timeout else None
     return msgspec.structs.replace(
         job,
-        run_cpu_time=_least(job.run_timeout * (problem.options.processes + 1), most),
+        run_cpu_time=least(job.run_timeout * (problem.options.processes + 1), most),
         compile_timeout=compiling,
         compile_cpu_time=compiling,
     )
-
-
-def _least(wanted: int, most: int | None) -> int:
-    return wanted if most is None else min(wanted, most)
 
 
 def _too_short(variable: str, needed: int, most: int) -> JudgeFailure:
