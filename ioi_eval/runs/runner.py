@@ -30,7 +30,8 @@ from ioi_eval.store import rows
 
 _MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
 _HIRING = 1.0  # seconds between two questions whether more workers are wanted
-_TELLING = 2.0  # seconds of computing before anything is said of crowding: short programs wait by chance
+# Seconds before anything is said of crowding, because short programs wait by chance.
+_MUCH_COMPUTED, _MUCH_WAITED = 2.0, 10.0
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
 
 
@@ -284,7 +285,8 @@ class Crowding:
     def add(self, result: SubmissionResult) -> Overloaded | None:
         self._waited += math.fsum(test.waited_time or 0.0 for test in result.tests)
         self._computed += math.fsum(test.cpu_time or 0.0 for test in result.tests)
-        if self._told or self._computed < _TELLING or self._waited <= self._computed:
+        much = self._computed >= _MUCH_COMPUTED or self._waited >= _MUCH_WAITED
+        if self._told or not much or self._waited <= self._computed:
             return None
         self._told = True
         return Overloaded(waited=self._waited, computed=self._computed)

@@ -20,6 +20,13 @@ def test_it_is_told_once_and_of_all_so_far() -> None:
     assert crowding.add(result(1.0, 30.0)) is None
 
 
+def test_short_programs_may_wait_long() -> None:
+    crowding = Crowding()
+    assert [crowding.add(result(0.1, 4.0)), crowding.add(result(0.1, 4.0))] == [None, None]
+    told = crowding.add(result(0.1, 4.0))
+    assert told is not None and told.waited == 12.0
+
+
 def test_a_quiet_machine_says_nothing() -> None:
     crowding = Crowding()
     assert [crowding.add(result(3.0, 0.1)), crowding.add(result(None, None))] == [None, None]
