@@ -1,4 +1,4 @@
-"""One package in the ICPC's format (Kattis, version `legacy`), read from its folder.
+"""One package in the ICPC's format (Kattis), read from its folder: `legacy`, and younger ones without points.
 
 Groups are graded as the format's default grader does it. What cannot be judged as the package says is a
 fault, never a guess.
@@ -27,8 +27,9 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.fields import Faults, Fields
+from ioi_eval.problems.fields import Faults, Fields, shown
 from ioi_eval.problems.kattis_files import (
+    NEW_VALIDATOR,
     Group,
     Program,
     groups_of,
@@ -43,6 +44,7 @@ from ioi_eval.problems.package import Package, files_below, is_plain, read_with,
 FORMAT = "Kattis"
 HEADER = "problem.yaml"
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
+_NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
 _MIB = 1 << 20
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
@@ -72,18 +74,25 @@ def read_package(folder: Path, where: str) -> Package:
 
 
 def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-    _check_version(folder, header, faults)
-    scoring = header.text("type", "pass-fail") == "scoring"
-    validation = _validation(header, scoring)
-    data = read_data(folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults)
+    version = header.values.get("problem_format_version")
+    new = isinstance(version, str) and version in _NEW_VERSIONS
+    if not new:
+        _check_legacy(header)
+    scoring = header.values.get("type") == "scoring"
+    validation = _new_validation(folder, header) if new else _validation(header, scoring)
+    data = read_data(
+        folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
+    )
     scores = (
         read_scoring(data, faults, by_validator=validation.score)
         if scoring
         else read_acceptance(data, faults)
     )
     flags = _flags(header, data)
-    program = read_validator(folder, faults) if validation.custom else None
+    program = read_validator(folder, faults, new=new) if validation.custom else None
     time = _time_limit(folder, header, faults)
+    if new and time is None:
+        header.inner("limits").fault("time_limit", "missing", "Add it: in this version it is not measured")
     return Problem(
         id=_id(folder, where, faults),
         name=_title(header) or package_id(folder, where),
@@ -112,11 +121,13 @@ def _tests(data: Group, scores: Scoring) -> Iterable[Test]:
 # --- problem.yaml ------------------------------------------------------------------------------------
 
 
-def _check_version(folder: Path, header: Fields, faults: Faults) -> None:
+def _check_legacy(header: Fields) -> None:
     version = header.text("problem_format_version", "legacy")
     if version not in _VERSIONS:
         header.fault(
-            "problem_format_version", f"{version} is not read", f"Known: {', '.join(sorted(_VERSIONS))}"
+            "problem_format_version",
+            f"{version} is not read",
+            f"Known: {', '.join(sorted(_VERSIONS | _NEW_VERSIONS))}",
         )
     kind = header.text("type", "pass-fail")
     if kind not in ("pass-fail", "scoring"):
@@ -157,6 +168,18 @@ def _title(header: Fields) -> str:
         value = value.get("en", next(iter(value.values()), None))
     known = isinstance(value, str | float) or (isinstance(value, int) and abs(value) < _HUGE)
     return str(value) if known else ""
+
+
+def _new_validation(folder: Path, header: Fields) -> Validation:
+    """In younger versions the type says what is interactive, and a folder that there is a validator."""
+    said = header.values.get("type", "pass-fail")
+    kinds = said if isinstance(said, list) else [said]
+    for kind in kinds:
+        if kind not in ("pass-fail", "interactive"):
+            words = f"{shown(kind)} problems of this version are not judged"
+            header.fault("type", words, "Expected pass-fail, interactive, or both")
+    interactive = "interactive" in kinds
+    return Validation(interactive or (folder / NEW_VALIDATOR).is_dir(), interactive, False)
 
 
 def _validation(header: Fields, scoring: bool) -> Validation:

@@ -12,6 +12,7 @@ from ioi_eval.model.values import Blob, NamedBlob, Solution, Test
 from ioi_eval.problems.fields import Faults, Fields, read_mapping
 from ioi_eval.problems.package import language_of, named, source_text, test_of, visible
 
+NEW_VALIDATOR = "output_validator"
 _VALIDATORS, _GRADERS = "output_validators", "graders"
 _MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
 _SCRIPTS = frozenset({"build", "run"})
@@ -22,7 +23,12 @@ class Program(NamedTuple):
     language: str
 
 
-def read_validator(folder: Path, faults: Faults) -> Program | None:
+def read_validator(folder: Path, faults: Faults, *, new: bool) -> Program | None:
+    """The one program in output_validators/; in younger versions the folder is the program."""
+    if new:
+        place = folder / NEW_VALIDATOR
+        files = [file for file in visible(place.rglob("*")) if file.is_file()]
+        return _program(folder, place, files, faults)
     return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
 
 
@@ -66,7 +72,8 @@ def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
     return next((by_stem[stem] for stem in (*_MAINS, program.name) if stem in by_stem), None)
 
 
-SETTINGS = "testdata.yaml"
+_SETTINGS, _NEW_SETTINGS = "testdata.yaml", "test_group.yaml"
+_ARGUMENTS = "output_validator_args"
 SAMPLE, SECRET = "sample", "secret"
 _OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
 
@@ -87,6 +94,8 @@ class Group(NamedTuple):
 
     @property
     def validator_flags(self) -> tuple[str, ...]:
+        if self.fields.has(_ARGUMENTS):  # of younger versions
+            return self.fields.texts(_ARGUMENTS)
         return _words(self.fields, "output_validator_flags")
 
     @property
@@ -94,9 +103,9 @@ class Group(NamedTuple):
         return _words(self.fields, "grader_flags")
 
 
-def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults) -> Group:
+def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool) -> Group:
     """data/ with the groups `sample`, if there is one, and `secret`. Names of tests are their paths in it."""
-    reader = _Reader(folder, needs_answers, faults)
+    reader = _Reader(folder, needs_answers, faults, new)
     usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
     own = reader.own("data")
     values = {**usual, **own}
@@ -104,7 +113,7 @@ def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Fau
     inner = tuple(group for group in groups if _has_tests(group))
     if not inner:
         faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
-    fields = Fields(values, f"data/{SETTINGS}", faults)
+    fields = Fields(values, f"data/{reader.settings}", faults)
     return Group(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
 
 
@@ -116,11 +125,12 @@ def groups_of(group: Group) -> Iterator[Group]:
 
 
 class _Reader:
-    def __init__(self, folder: Path, needs_answers: bool, faults: Faults) -> None:
-        self._folder, self._needs_answers, self._faults = folder, needs_answers, faults
+    def __init__(self, folder: Path, needs_answers: bool, faults: Faults, new: bool) -> None:
+        self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
+        self.settings = _NEW_SETTINGS if new else _SETTINGS
 
     def own(self, place: str) -> dict[str, Any]:
-        file = f"{place}/{SETTINGS}"
+        file = f"{place}/{self.settings}"
         return (
             (read_mapping(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
         )
@@ -130,14 +140,31 @@ class _Reader:
         own = self.own(place)
         values = {**above, **own}
         paths = visible((self._folder / place).iterdir())
+        if self._new:
+            self._refuse_what_is_not_given(place, own, paths)
         inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
         return Group(
             name=name,
-            fields=Fields(values, f"{place}/{SETTINGS}", self._faults),
+            fields=Fields(values, f"{place}/{self.settings}", self._faults),
             own=frozenset(own),
             tests=tuple(self._tests(name, paths)),
             inner=tuple(group for group in inner if _has_tests(group)),
         )
+
+    def _refuse_what_is_not_given(self, place: str, own: Mapping[str, Any], paths: list[Path]) -> None:
+        """What younger versions have for single tests and for submissions."""
+        if own.get("args"):
+            self._faults.add("submissions get no arguments here", f"{place}/{self.settings}", field="args")
+        for path in paths:
+            file = f"{place}/{path.name}"
+            if path.suffix == ".files" and path.is_dir():
+                self._faults.add("submissions get no files here", file, remedy="Only standard input is given")
+            if path.suffix == ".yaml" and path.name != self.settings and path.is_file():
+                said = read_mapping(self._folder, file, self._faults) or {}
+                for key in ("args", _ARGUMENTS):
+                    if said.get(key):
+                        remedy = f"Only {_ARGUMENTS} in {self.settings} is heeded, alike for all tests"
+                        self._faults.add("not for a single test", file, field=key, remedy=remedy)
 
     def _tests(self, group: str, paths: list[Path]) -> Iterator[Test]:
         inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}

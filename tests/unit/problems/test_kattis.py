@@ -231,7 +231,7 @@ def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: st
 @pytest.mark.parametrize(
     ("header", "field", "words"),
     [
-        ("problem_format_version: 2023-07", "problem_format_version", "2023-07 is not read"),
+        ("problem_format_version: 2031-07", "problem_format_version", "2031-07 is not read"),
         ("type: contest", "type", "neither pass-fail nor scoring"),
         ("type: [scoring]", "type", "not a text"),
         ("validation: magic", "validation", "'magic' is not understood"),

@@ -1,0 +1,3 @@
+from doubling import doubled
+
+print(doubled(int(input())) + 2)
