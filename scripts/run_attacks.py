@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 from attack import SECRET
 from building import build_proctor, build_program, built_once
-from campaign import ENGINES, MIXTURES, Half, Table, column, is_server, put_into
+from campaign import ENGINES, MIXTURES, Half, Table, column, is_server, put_into, table_of
 from catalogue import ATTACKS
 from ground import prepared
 from harness import EVERYTHING, Bench
@@ -32,15 +32,15 @@ _USER = _ROOT if os.geteuid() == 0 else _ORDINARY
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["try", file]:
-            return _try_all(Path(file))
+        case ["try", file, *names] if not _unknown(names):
+            return _try_all(Path(file), names)
         case ["servers", *urls] if urls and all(is_server(url) for url in urls):
             return _try_servers(urls)
-        case ["write", *files] if files:
-            return _write_table([Path(file) for file in files])
+        case ["write", which, *files] if files:
+            return _write_table([Path(file) for file in files], whole=which == "all")
         case ["mutate", *names] if not _unknown(names):
             return _mutate(names)
-        case ["mutate", *names]:
+        case ["try", _, *names] | ["mutate", *names]:
             print(f"no such attack: {', '.join(_unknown(names))}", file=sys.stderr)
     return 2
 
@@ -61,8 +61,8 @@ def _places() -> Iterator[tuple[Path, Path]]:
         shutil.rmtree(workshop)
 
 
-def _try_all(file: Path) -> int:
-    """All engines under all mixtures, as whoever we are."""
+def _try_all(file: Path, names: list[str]) -> int:
+    """All engines under all mixtures, as whoever we are. `names`: of attacks, where not all are tried."""
     os.environ["API_KEY"] = SECRET
     columns = {}
     with _places() as (workshop, cache):
@@ -70,7 +70,7 @@ def _try_all(file: Path) -> int:
             title, begun = f"{engine}, {name}", time.monotonic()
             _tell(f"{title}, as {_USER} ...")
             with prepared(workshop) as ground:
-                columns[title] = asyncio.run(column(engine, layers, cache, ground, workshop))
+                columns[title] = asyncio.run(column(engine, layers, cache, ground, workshop, names))
             _tell(f"    {time.monotonic() - begun:.0f} s")
     file.write_bytes(msgspec.json.encode(Half(_USER, columns)))
     return 0
@@ -94,8 +94,9 @@ def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _write_table(files: list[Path]) -> int:
-    table = Table([msgspec.json.decode(file.read_bytes(), type=Half) for file in files])
+def _write_table(files: list[Path], *, whole: bool) -> int:
+    halves = [msgspec.json.decode(file.read_bytes(), type=Half) for file in files]
+    table = Table(halves, known="" if whole else table_of(_DOCUMENT))
     print(*table.faults, table.summary, sep="\n")
     document = _DOCUMENT.relative_to(_TOP)
     if _USER == _ROOT:

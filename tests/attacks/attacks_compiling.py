@@ -79,6 +79,7 @@ COMPILING = (
     _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE.replace("{depth}", "16")),
     _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 18\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
     replace(_strange("brackets-in-python", "status", "(" * 100000 + ")" * 100000, language="python"), heading="stopping"),
+    replace(_strange("brackets-in-cpp", "status", "int x = " + "(" * 200000 + "1" + ")" * 200000 + ";"), heading="stopping"),
     _strange("an-empty-source", "status", ""),
     _strange("a-source-of-nul", "status", "\0" * 4096),
     _strange("nul-in-python", "status", "print(1)\0print(2)", language="python"),

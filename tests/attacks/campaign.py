@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from attack import SECRET
 from attacks_java import HERE
-from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
+from catalogue import ATTACKS, COMPILING, PAIRS, PROGRAMS, SCRIPTS, WORKER
 from ground import Ground
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from rounds import Found, files, functions, pairs, programs, scripts, sources
+from sieges import sieges
 from support.servers import Server, ServerOptions
 
 from ioi_eval import (
@@ -43,6 +46,13 @@ SUCCEEDED = "**succeeded**"
 
 CHECKING = CheckerLimits(cpu_time=1.0, wall_time=4.0, memory=256 << 20)  # of one that is attacked
 
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Named)
 Column = dict[str, list[Found]]  # what each attack came to, on every task that it was tried on
 
 
@@ -68,8 +78,20 @@ def is_server(kind: str) -> bool:
     return "://" in kind
 
 
-async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground, workshop: Path) -> Column:
-    """All attacks on one engine under one mixture of layers."""
+async def column(
+    kind: str,
+    layers: tuple[str, ...],
+    cache: Path,
+    ground: Ground,
+    workshop: Path,
+    names: Collection[str] = (),
+) -> Column:
+    """All attacks, or some of those that are programs, pairs, sources and scripts, on one engine under one mixture of layers."""
+
+    def among(attacks: Iterable[T]) -> list[T]:
+        return [attack for attack in attacks if not names or attack.name in names]
+
+    alone = bool(names)
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
     options = JudgeOptions(all_tests=True, layers=layers, checker=CHECKING)
@@ -79,14 +101,26 @@ async def column(kind: str, layers: tuple[str, ...], cache: Path, ground: Ground
             Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
             found = [
-                *[await programs(scorer, ground, each) for each in TOGETHER],
-                *[await pairs(scorer, ground, task_type) for task_type in _PAIRED],
-                await functions(scorer, ground),
-                *[await files(scorer, ground, task_type) for task_type in FILED],
-                await sources(scorer, ground, COMPILING),
+                *[
+                    await programs(scorer, ground, own, alone=alone)
+                    for each in TOGETHER
+                    if (own := among(each))
+                ],
+                *[
+                    await pairs(scorer, ground, task_type, own)
+                    for task_type in _PAIRED
+                    if (own := among(PAIRS))
+                ],
+                await sources(scorer, ground, among(COMPILING)),
             ]
+            if not names:
+                found.append(await functions(scorer, ground))
+                found += [await files(scorer, ground, task_type) for task_type in FILED]
             if not is_server(kind):  # whose clients' scripts have nothing but its own boxes
-                found.append(await scripts(engine, ground, SCRIPTS, boxes))
+                found.append(await scripts(engine, ground, among(SCRIPTS), boxes))
+    if not is_server(kind):
+        async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, boxes=boxes) as here:
+            found.append(await sieges(here, among(WORKER), listens=kind == "worker"))
     whole: Column = {}
     for round_ in found:
         for name, result in round_.items():
@@ -128,9 +162,10 @@ class Half:
 
 @dataclass(frozen=True)
 class Table:
-    """What all users found, in the same columns."""
+    """What all users found, in the same columns. `known`: a table of before, for what was not tried now."""
 
     halves: Sequence[Half]
+    known: str = ""
 
     @property
     def faults(self) -> list[str]:
@@ -139,8 +174,14 @@ class Table:
     @property
     def summary(self) -> str:
         first, *others = self.halves
-        attempts = [f"{first.attempts} attempts as {first.user}"]
-        attempts += [f"{half.attempts} as {half.user}" for half in others]
+        before = [
+            int(number) for number in re.findall(r"(\d+) (?:attempts )?as ", self.known.split("\n", 1)[0])
+        ]
+        counts = [half.attempts for half in self.halves]
+        if before:
+            counts = [count + known for count, known in zip(counts, before, strict=True)]
+        attempts = [f"{counts[0]} attempts as {first.user}"]
+        attempts += [f"{count} as {half.user}" for count, half in zip(counts[1:], others, strict=True)]
         return f"{len(ATTACKS)} attacks, {' and '.join(attempts)}, {len(self.faults)} successful."
 
     def markdown(self) -> str:
@@ -151,7 +192,11 @@ class Table:
             "| attack | what it is after | written in | " + " | ".join(titles) + " | what stops it |",
             "|---|---|---|" + "---|" * len(titles) + "---|",
         ]
+        known = _rows(self.known)
         for attack in ATTACKS:
+            if attack.name in known and not self._found(titles[0], attack.name):
+                lines.append(f"| {attack.name} | {' | '.join(known[attack.name])} |")
+                continue
             cells = " | ".join(_cell(self._found(title, attack.name)) for title in titles)
             stops = ", ".join(attack.layers)
             lines.append(f"| {attack.name} | {attack.heading} | {attack.language} | {cells} | {stops} |")
@@ -167,6 +212,10 @@ def _cell(found: list[Found]) -> str:
     return " ".join(dict.fromkeys(each.verdict for each in found)) or "not tried"
 
 
+def table_of(document: Path) -> str:
+    return document.read_text().partition(BEGIN)[2].partition(END)[0].strip()
+
+
 def put_into(document: Path, table: str) -> None:
     text = document.read_text()
     before, _, rest = text.partition(BEGIN)
@@ -176,6 +225,9 @@ def put_into(document: Path, table: str) -> None:
 
 def rows_of(document: Path) -> dict[str, list[str]]:
     """The table's cells by the attack's name."""
-    table = document.read_text().partition(BEGIN)[2].partition(END)[0]
+    return _rows(table_of(document))
+
+
+def _rows(table: str) -> dict[str, list[str]]:
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")][2:]
     return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}

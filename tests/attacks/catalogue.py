@@ -9,6 +9,7 @@ from attacks_files import FILES
 from attacks_forging import FORGING
 from attacks_functions import FUNCTIONS
 from attacks_java import JAVAS
+from attacks_kernel import KERNEL, KERNEL_PAIRS
 from attacks_machine import MACHINE, MACHINE_PAIRS
 from attacks_memory import MEMORY
 from attacks_more import MORE
@@ -18,13 +19,14 @@ from attacks_scripts import SCRIPTS
 from attacks_stealing import STEALING
 from attacks_stopping import STOPPING
 from attacks_tasks import TALKS
+from attacks_worker import WORKER
 
 # By programs on a Batch task; by the others' names: on all tasks with two processes, on a Function task, and so on.
 PROGRAMS = (
     *(*STEALING, *FORGING, *STOPPING, *TIME, *PYTHONS, *TALKING, *CONFUSING),
-    *(*MORE, *COUNTS, *MACHINE, *MEMORY, *FAULTS, *NEXT, *JAVAS),
+    *(*MORE, *COUNTS, *MACHINE, *MEMORY, *KERNEL, *FAULTS, *NEXT, *JAVAS),
 )
-PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS)
-ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS)
+PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS, *KERNEL_PAIRS)
+ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS, *WORKER)
 
-__all__ = ["ATTACKS", "COMPILING", "FILES", "FUNCTIONS", "PAIRS", "PROGRAMS", "SCRIPTS"]
+__all__ = ["ATTACKS", "COMPILING", "FILES", "FUNCTIONS", "PAIRS", "PROGRAMS", "SCRIPTS", "WORKER"]

@@ -18,6 +18,7 @@ from attacks_files import HandedIn
 from attacks_functions import Call
 from attacks_java import CPU_TIME, HERE, started
 from attacks_scripts import Script
+from attacks_worker import Siege
 from believing import ECHO, QUOTING, attempt_call, attempt_file, attempt_program, is_unclean
 from catalogue import ATTACKS, PAIRS, PROGRAMS
 from ground import called, lost
@@ -25,6 +26,7 @@ from harness import Bench, Judged
 from leftovers import children
 from naive_words import verdict_of, words_are_believed
 from pairs import INTERACTOR, MANAGER, Pair, pairs_program
+from sieges import REPLACED, attempt_siege
 from support.plans import Line, PlanLimits, PlanManager
 from whole import attempt_whole
 
@@ -40,14 +42,21 @@ _FRAGILE = msgspec.structs.replace(
 _IN_JAVA = msgspec.structs.replace(_LIMITS, cpu_ms=int(CPU_TIME * 1000))
 UID = 65534  # has a name and a password, unlike the uids of boxes
 TEST_BUILD = ("-O0", "-DIOI_EVAL_TEST_LAYERS=1")
-OF_JUDGE = {"apart", "build", "keeping", "removal", "status"}  # taken away by a judge that does without
+OF_JUDGE = {
+    "apart",
+    "build",
+    "keeping",
+    "removal",
+    "status",
+    *REPLACED,
+}  # taken away by a judge that does without
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, several times the limit on the wall clock
 _HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel gives it
 _STOPPED = 600.0  # who is stopped by CPU time waits for a processor on a busy machine
 
 
-AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn
+AnyAttack = Attack | SourceAttack | Pair | Script | HandedIn | Siege
 
 
 @dataclass(frozen=True)
@@ -234,6 +243,8 @@ def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Out
         return attempt_pair(bench, attack, layers_away)
     if isinstance(attack, Script):
         return attempt_script(bench, attack, layers_away)
+    if isinstance(attack, Siege):
+        return attempt_siege(bench, attack, layers_away)
     if isinstance(attack, HandedIn):
         return attempt_file(bench, attack, layers_away)
     if isinstance(attack, Call):

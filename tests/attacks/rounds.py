@@ -60,10 +60,15 @@ Round = Mapping[str, Found]
 # --- programs on a Batch task ---
 
 
-async def programs(scorer: Scorer, ground: Ground, attacks: Sequence[Attack]) -> Round:
-    """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once."""
+async def programs(
+    scorer: Scorer, ground: Ground, attacks: Sequence[Attack], *, alone: bool = False
+) -> Round:
+    """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once.
+
+    `alone`: the program has no others in it.
+    """
     language = attacks[0].language
-    code = PROGRAM_IN[language](PROGRAMS)
+    code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
     orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
     limits = LIMITS if language != "java" else msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME)
     checker = _FRAGILE if attacks[0].fragile else _QUOTING
@@ -77,9 +82,11 @@ async def programs(scorer: Scorer, ground: Ground, attacks: Sequence[Attack]) ->
 # --- tasks of other types ---
 
 
-async def pairs(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
+async def pairs(
+    scorer: Scorer, ground: Ground, task_type: TaskType, attacks: Sequence[Pair] = PAIRS
+) -> Round:
     """The same pairs of programs on tasks where more than one process plays."""
-    orders = [(name, f"{order} {ground.mark} 7\n") for name, order in _in_turn(PAIRS)]
+    orders = [(name, f"{order} {ground.mark} 7\n") for name, order in _in_turn(attacks)]
     steps = task_type is TaskType.TWO_STEPS
     managers = {
         TaskType.COMMUNICATION: Manager(sources=(_named("graders/manager.cpp", MANAGER),)),
@@ -96,7 +103,8 @@ async def pairs(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
         manager=managers.get(task_type),
         grader_files=(_named("graders/manager.cpp", STEPS),) if steps else (),
     )
-    return _round(PAIRS, await _score(scorer, problem, pairs_program(PAIRS, steps=steps)), ground)
+    code = pairs_program(attacks, steps=steps)
+    return _round(attacks, await _score(scorer, problem, code), ground)
 
 
 async def functions(scorer: Scorer, ground: Ground) -> Round:

@@ -11,12 +11,13 @@ import pytest
 from attack import HEADINGS, SECRET
 from attacks_java import HERE
 from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
-from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS
+from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS, WORKER
 from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from missing import lacks
 from pathless import Pathless
 from rounds import Found, Round, files, functions, pairs, programs, scripts, sources
+from sieges import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.models import TaskType
@@ -131,6 +132,11 @@ async def test_no_script_succeeds(
     async with engine_of("embedded", Store(shared_cache), layers, boxes) as engine, engine:
         assert not faults(await scripts(engine, ground, SCRIPTS, boxes))
     assert not list(boxes.iterdir())
+
+
+async def test_no_siege_succeeds(shared_cache: Path) -> None:
+    async with EmbeddedEngine(store=Store(shared_cache), slots=1) as engine:
+        assert not faults(await sieges(engine, WORKER, listens=True))
 
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"

@@ -1,0 +1,101 @@
+"""Attacks on a worker and on what a judge shares with other users, tried; and what stands in for what stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+from attack import Outcome
+from attacks_worker import Siege, Site
+from harness import Bench
+from rounds import Found, Round
+
+from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.embedded.boxes import Uids
+from ioi_eval.models import JobResult
+from ioi_eval.server import jobs, routes
+from ioi_eval.store import contents
+
+
+async def sieges(engine: EmbeddedEngine, attacks: Iterable[Siege], *, listens: bool) -> Round:
+    """`listens`: whether there is a worker at all."""
+    found = {}
+    for siege in attacks:
+        if siege.of_worker and not listens:
+            found[siege.name] = Found("none")
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            verdict = await siege.attempt(Site(engine, Path(place)))
+        found[siege.name] = Found(verdict, "" if verdict in siege.verdicts else f"it ended as {verdict}")
+    return found
+
+
+def attempt_siege(bench: Bench, siege: Siege, layers_away: Collection[str]) -> Outcome:
+    assert bench.store is not None, "an engine keeps its proctor somewhere"
+    store = Store(bench.store)
+
+    async def attempt() -> Round:
+        async with EmbeddedEngine(store=store, slots=1, layers=tuple(bench.layers)) as engine:
+            with ExitStack() as held:
+                for layer in layers_away:
+                    held.enter_context(REPLACED[layer]())
+                return await sieges(engine, [siege], listens=True)
+
+    found = asyncio.run(attempt())[siege.name]
+    return Outcome(bool(found.fault), found.verdict)
+
+
+# --- what stands in for the layers ---
+
+
+@contextmanager
+def _without_bounds() -> Iterator[None]:
+    def as_it_came(self: jobs.Jobs, result: JobResult) -> JobResult:
+        return result
+
+    def taken(self: jobs.Admission, size: int, own: int) -> None:
+        self.brought += size
+
+    with (
+        mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
+        mock.patch.object(jobs.Admission, "bring", taken),
+        mock.patch.object(Store, "largest", math.inf),
+    ):
+        yield
+
+
+@contextmanager
+def _reserved_by_sockets() -> Iterator[None]:
+    """A name in the abstract namespace for each, which the kernel gives back as well."""
+
+    def naive(self: Uids, path: Path) -> bool:
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0ioi-eval-uid-{path.name}")
+        except OSError:
+            name.close()
+            return False
+        self._held.callback(name.close)
+        return True
+
+    with mock.patch.object(Uids, "_hold", naive):
+        yield
+
+
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+REPLACED: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "bounds": _without_bounds,
+    "names": partial(mock.patch.object, routes, "check_hosts", _nothing),
+    "owner": partial(mock.patch.object, contents, "_check_ours", _nothing),
+    "reserving": _reserved_by_sockets,
+}
