@@ -6,8 +6,8 @@
     async with Scorer() as scorer:
         result = await scorer.score(problem, Submission(key="1", problem_id=problem.id, code=source))
 
-What this module exports is public, and so are `ioi_eval.models`, `ioi_eval.errors`, `ioi_eval.testing`,
-`ioi_eval.classic` and `ioi_eval.integrations`; everything else may change.
+What this module exports is public, and so are `ioi_eval.models`, `ioi_eval.errors`, `ioi_eval.runs`,
+`ioi_eval.testing`, `ioi_eval.classic` and `ioi_eval.integrations`; everything else may change.
 Names are loaded when they are first used.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ioi_eval.engines.piston.discovery import discovery
     from ioi_eval.judge import Scorer, score_sync
     from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure
-    from ioi_eval.model.options import BuildOptions, JudgeOptions
+    from ioi_eval.model.options import JudgeOptions
     from ioi_eval.model.values import (
         Limits,
         Problem,
@@ -37,11 +37,19 @@ if TYPE_CHECKING:
     )
     from ioi_eval.problems import load_problems
     from ioi_eval.reports import Results
-    from ioi_eval.runs import score_dump, score_dump_sync, validate, validate_sync
+    from ioi_eval.runs import (
+        report,
+        report_sync,
+        run,
+        run_sync,
+        score_dump,
+        score_dump_sync,
+        validate,
+        validate_sync,
+    )
     from ioi_eval.store import Store, private_folder
 
 __all__ = [
-    "BuildOptions",
     "EmbeddedEngine",
     "Engine",
     "EngineError",
@@ -65,6 +73,10 @@ __all__ = [
     "discovery",
     "load_problems",
     "private_folder",
+    "report",
+    "report_sync",
+    "run",
+    "run_sync",
     "score_dump",
     "score_dump_sync",
     "score_sync",
@@ -73,7 +85,6 @@ __all__ = [
 ]
 
 _PLACES = {
-    "BuildOptions": "model.options",
     "EmbeddedEngine": "engines.embedded",
     "Engine": "engines",
     "EngineError": "model.errors",
@@ -97,6 +108,10 @@ _PLACES = {
     "discovery": "engines.piston.discovery",
     "load_problems": "problems",
     "private_folder": "store",
+    "report": "runs",
+    "report_sync": "runs",
+    "run": "runs",
+    "run_sync": "runs",
     "score_dump": "runs",
     "score_dump_sync": "runs",
     "score_sync": "judge",
@@ -117,6 +132,7 @@ _MOVED = {
     "ProgramBroken": "errors",
     "Blob": "models",
     "BuildLimits": "models",
+    "BuildOptions": "models",
     "Checker": "models",
     "CheckerKind": "models",
     "CheckerLimits": "models",

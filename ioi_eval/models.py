@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioi_eval.engines.values import Profile
-from ioi_eval.model.options import Borderline, BuildLimits, CheckerLimits, ManagerLimits
+from ioi_eval.model.options import Borderline, BuildLimits, BuildOptions, CheckerLimits, ManagerLimits
 from ioi_eval.model.values import (
     Acceptance,
     Blob,
@@ -40,6 +40,7 @@ __all__ = [
     "Blob",
     "Borderline",
     "BuildLimits",
+    "BuildOptions",
     "Checker",
     "CheckerKind",
     "CheckerLimits",

@@ -29,12 +29,8 @@ from ground import Ground, prepared
 from rounds import Found, Round, files, functions, pairs, programs, scripts
 
 import ioi_eval.engines.embedded.engine as embedded
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.options import BuildLimits, BuildOptions
-from ioi_eval.model.values import TaskType
-from ioi_eval.store import Store
+from ioi_eval import EmbeddedEngine, JudgeFailure, JudgeOptions, Scorer, Store
+from ioi_eval.models import BuildLimits, BuildOptions, TaskType
 
 _BUILDS = BuildOptions(
     limits=BuildLimits(cpu_time=300.0, wall_time=600.0, memory=400 << 20), precompile_after=None

@@ -15,9 +15,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from ioi_eval import InputError, Results
-from ioi_eval.benchmarks import BenchmarkOptions, Selection
-from ioi_eval.runs import Event, SubmissionFailed, SubmissionJudged, score_dump
+from ioi_eval import InputError, Results, score_dump
+from ioi_eval.runs import BenchmarkOptions, Event, Selection, SubmissionFailed, SubmissionJudged
 
 
 async def main(arguments: argparse.Namespace) -> int:

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
-from ioi_eval import BuildOptions, JudgeOptions, Store, Transport
+from ioi_eval import JudgeOptions, Store, Transport
 from ioi_eval.engines.transport.engine import JobEngine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.models import Job, JobResult, Profile
+from ioi_eval.models import BuildOptions, Job, JobResult, Profile
 
 
 class Lent:

@@ -1,35 +1,89 @@
-"""The command line: one file per command. The only layer that prints, draws and reads the environment."""
+"""The command line: one file per command. The only layer that prints, draws and reads the environment.
+
+A command's file is loaded when the command is called: `--help` loads none of them.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
-import stamina.instrumentation
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ioi_eval.cli import console
-from ioi_eval.cli.calibrate import calibrate
-from ioi_eval.cli.doctor import doctor
-from ioi_eval.cli.examples import examples
-from ioi_eval.cli.init import init
-from ioi_eval.cli.package import package
-from ioi_eval.cli.problems import problems
-from ioi_eval.cli.report import report
-from ioi_eval.cli.run import run
-from ioi_eval.cli.score import score
-from ioi_eval.cli.validate import validate
-from ioi_eval.cli.worker import worker
-from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.errors import InputError, IoiEvalError
+
+# What each does, as the first line of its own help.
+COMMANDS = {
+    "score": "Score a dump of generations.",
+    "run": "Ask a model for programs and score them as they come.",
+    "validate": "Judge solutions of known worth, and say where judge and authors differ.",
+    "calibrate": "Propose a time factor for this hardware, by SOURCE's own solutions.",
+    "report": "Make reports of runs anew, also while they go on, and put runs side by side.",
+    "problems": "List the problems of SOURCE with their tests, subtasks and limits, and check them.",
+    "worker": "Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.",
+    "package": "Write the Piston package that runs our jobs: scripts, and limits that suit them.",
+    "doctor": "Say what works on this machine or on servers, what does not, and what to do.",
+    "init": "Write a commented configuration for `ioi-eval run`.",
+    "examples": "Copy example problems and a dump of generations to DIR.",
+}
+_MODULES = {"init": "examples"}  # the others are called as their command
+_PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+
+class Commands(TyperGroup):
+    """Loads a command when it is called, and knows of the others what they do."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: TyperCommand(name, short_help=does) for name, does in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, known, rest = super().resolve_command(ctx, args)
+        keep_retries_quiet()
+        return name, None if known is None or name is None else loaded(name), rest
+
+
+class Command(TyperCommand):
+    """Shows its options in their groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                title = getattr(parameter, "rich_help_panel", None) or usual
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def function_of(name: str) -> Callable[..., None]:
+    """Load the function of a command, whose parameters are its options."""
+    function: Callable[..., None] = getattr(import_module(f"ioi_eval.cli.{_MODULES.get(name, name)}"), name)
+    return function
+
+
+def loaded(name: str) -> TyperCommand:
+    of_one = typer.Typer(add_completion=False, **_PLAIN)
+    of_one.command(name, cls=Command)(function_of(name))
+    command = typer.main.get_command(of_one)
+    assert isinstance(command, TyperCommand)
+    return command
+
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": console.WIDTH},
+    **_PLAIN,
 )
 
 
@@ -60,12 +114,10 @@ def _options(
     """
 
 
-for _command in (score, run, validate, calibrate, report, problems, worker, package, doctor, init, examples):
-    app.command()(_command)
-
-
 def keep_retries_quiet() -> None:
     """A retry is no news: only its end is. Logged, it would be drawn into the progress bar."""
+    import stamina.instrumentation
+
     stamina.instrumentation.set_on_retry_hooks(())
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
 
@@ -79,10 +131,11 @@ def main() -> NoReturn:
 
     So do paths that may not even be asked for, wherever one is first.
     """
-    keep_retries_quiet()
     console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")
+    except InputError as error:
+        console.complain(console.as_typed(error))
     except IoiEvalError as error:
         console.complain(str(error))
     except OSError as error:

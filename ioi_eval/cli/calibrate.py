@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.ending import Signals
-from ioi_eval.cli.engines import chooses_engine
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import Quiet
-from ioi_eval.cli.sources import SOURCE_HELP, chooses_problems
-from ioi_eval.problems import Problems
+from ioi_eval.cli.options import EngineOptions, Json, ProblemOptions, Quiet, Source, command
+from ioi_eval.cli.progress import Signals
 from ioi_eval.rules.expectations import Calibration, Distance
-from ioi_eval.runs.calibrate import REACH
-from ioi_eval.runs.calibrate import calibrate as measure
-from ioi_eval.runs.engine import EngineChoice
-from ioi_eval.runs.events import OnEvent
-from ioi_eval.runs.sources import open_source
-from ioi_eval.runs.work import RunOptions, judging
-from ioi_eval.store import Store
+from ioi_eval.runs.events import DistanceMeasured, Event
+from ioi_eval.runs.hardware import REACH
+from ioi_eval.runs.hardware import calibrate as measure
 
+_EXAMPLES = """
+  ioi-eval calibrate packages
+  ioi-eval calibrate aplusb.zip --reach 10
+"""
 _NONE_SEPARATES = 1
-_NUMBERS = frozenset({"of the limit"})
+_HEADS = ("problem", "solution", "meant", "of the limit", "test")
 
 
-@chooses_problems
-@chooses_engine
+@command(_EXAMPLES)
 def calibrate(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)],
-    choice: BenchmarkOptions,
-    engine: EngineChoice,
+    source: Source,
+    problems: ProblemOptions,
+    engine: EngineOptions,
     reach: Annotated[
         float, typer.Option(min=1.1, metavar="TIMES", help="End solutions at this many times the limit.")
     ] = REACH,
     quiet: Quiet = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Propose a time factor for this hardware, by SOURCE's own solutions.
 
@@ -47,15 +41,19 @@ def calibrate(
     run one at a time: the machine should be quiet.
 
     Exit code 0: a factor separates them; 1: none does; 2: bad input.
-
-    \b
-    Examples:
-      ioi-eval calibrate packages
-      ioi-eval calibrate aplusb.zip --reach 10
     """
-    store = open_store()
-    with closing(open_source(source, choice, store, lambda: None)) as problems, Signals() as signals:
-        found = asyncio.run(_measured(problems, engine, store, reach, quiet or as_json, signals))
+    choice, chosen, store = problems.choice(), engine.choice(), open_store()
+    with Signals() as signals:
+
+        def tell(event: Event) -> None:
+            signals(event)
+            if isinstance(event, DistanceMeasured) and not (quiet or as_json):
+                one = event.distance
+                console.tell(f"{one.problem}: {one.solution}: {_ratio(one)} of the limit")
+
+        found = asyncio.run(
+            measure(source, choice=choice, reach=reach, engine=chosen, store=store, on_event=tell)
+        )
     if as_json:
         console.show_json(found)
     else:
@@ -64,29 +62,15 @@ def calibrate(
         raise typer.Exit(_NONE_SEPARATES)
 
 
-async def _measured(
-    problems: Problems, choice: EngineChoice, store: Store, reach: float, quiet: bool, tell: OnEvent
-) -> Calibration:
-    async with judging(RunOptions(out="", engine=choice), store, tell) as (scorer, _):
-        return await measure(
-            problems, scorer.judge, reach=reach, on_distance=None if quiet else lambda one: _tell(one)
-        )
-
-
-def _tell(one: Distance) -> None:
-    console.tell(f"{one.problem}: {one.solution}: {_ratio(one)} of the limit")
-
-
 def _ratio(one: Distance) -> str:
     return ("at least " if one.at_least else "") + f"{one.ratio:.2f}"
 
 
 def _show(found: Calibration, quiet: bool) -> None:
     if not quiet:
-        table = console.plain_table("problem", "solution", "meant", "of the limit", "test", right=_NUMBERS)
-        for one in sorted(found.distances, key=lambda one: (one.problem, one.kind, one.ratio)):
-            table.add_row(one.problem, one.solution, one.kind.value, _ratio(one), one.test)
-        console.show_table(table)
+        distances = sorted(found.distances, key=lambda one: (one.problem, one.kind, one.ratio))
+        rows = [[one.problem, one.solution, one.kind.value, _ratio(one), one.test] for one in distances]
+        console.show_table(_HEADS, rows, right=("of the limit",))
         for reason in found.unclear:
             console.show(f"not measured: {reason}")
     for line in sentences(found):

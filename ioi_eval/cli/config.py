@@ -13,11 +13,15 @@ from typing import Annotated, Any
 import msgspec
 import yaml
 
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
 from ioi_eval.problems.fields import nearest
+from ioi_eval.runs.authors import Asking
 
+_BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
@@ -37,7 +41,9 @@ class ModelConfig(Value):
     extra: Mapping[str, Any] = {}
 
 
-class BudgetConfig(Value):
+class BudgetConfig(BudgetOptions):
+    """The same with what a file may say checked."""
+
     tokens: _Count | None = None
     money: _Amount | None = None
     input_price: _Amount | None = None
@@ -108,6 +114,9 @@ def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        if error.field == "choice":
+            filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
+            error = error.but(field=next(filters, "benchmark"))
         name = _OTHERWISE.get(error.field, error.field.partition("[")[0])
         if flags.get(name) in (None, [], ()):
             raise error.but(field=_OTHERWISE.get(error.field)) from error
@@ -255,6 +264,49 @@ def _secret_in(command: str) -> str | None:
     return None
 
 
-def template() -> str:
-    """What `ioi-eval init` writes."""
-    return (Path(__file__).parent / "config.yaml").read_text(encoding="utf-8")
+# --- what a use case takes ---------------------------------------------------------------------------
+
+
+def choice_of(config: Config) -> BenchmarkOptions:
+    return BenchmarkOptions(
+        dataset=config.dataset,
+        split=config.split,
+        revision=config.revision,
+        data_dir=config.data_dir,
+        difficulty=frozenset(config.filter_difficulty),
+        problems=frozenset(config.tasks),
+        sample=config.sample_size,
+        seed=config.seed,
+    )
+
+
+def asking_of(config: Config) -> Asking:
+    return Asking(
+        samples=config.samples,
+        language=config.language,
+        prompt=config.prompt,
+        concurrency=config.concurrency,
+        time_limit=config.time_limit,
+    )
+
+
+def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
+    """An agent, or a model; the environment may name the latter."""
+    if config.command:
+        return AgentOptions(command=config.command, timeout=config.timeout_seconds)
+    model = config.model
+    name, base_url = model.name or variables.get(_MODEL, ""), model.base_url or variables.get(_BASE_URL, "")
+    for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
+        if not value:
+            where = f"{field} in the file, {flag_of(field)} or {variable}; or --command for an agent"
+            raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {where}")
+    sampling = {field: getattr(model, field) for field in Sampling.__struct_fields__}
+    return ModelOptions(
+        name=name,
+        base_url=base_url,
+        system=model.system,
+        sampling=Sampling(**sampling),
+        timeout=config.timeout_seconds,
+        attempts=model.attempts,
+        requests_per_minute=model.requests_per_minute,
+    )

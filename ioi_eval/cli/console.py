@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import shutil
 import sys
-from typing import Any, Literal
+import textwrap
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-import msgspec
-from rich.console import Console
-from rich.table import Table
-
-from ioi_eval.reports.document import counted, visible
-
-__all__ = ["counted", "visible"]
+from ioi_eval.model.errors import InputError
 
 WIDTH = 100  # columns, at most
 _PACKAGE = "ioi_eval"
+_GAP = "  "  # between two columns of a table
+_LEAST, _LEAST_FIRST = 10, 20  # columns of text that a table's columns keep
 
 # Exit codes. 0: everything is scored.
 MISMATCH = 1  # `problems` or `doctor` found something wrong
 BAD_INPUT = 2
 UNSCORED = 3  # some submissions could not be judged
 INTERRUPTED = 130
+
+# Arguments of use cases, as the command line calls them.
+_TYPED = {
+    "fresh=True": "--fresh",
+    "rejudge=True": "--rejudge",
+    "out=FOLDER": "--out folder",
+    "problems=SOURCE": "--problems SOURCE",
+    "problems=...": "--problems",
+}
+_FIELDS = {
+    "references": "--validate-references",
+    "selection.keys": "--only",
+    "selection.problems": "--problem",
+    "choice.tags": "--tag",
+    "choice.years": "--year",
+}
 
 
 def show(text: str) -> None:
@@ -32,6 +46,8 @@ def show(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
+    import msgspec  # not for help
+
     show(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
@@ -57,25 +73,81 @@ def hush(quiet: bool) -> bool:
 
 def complain(text: str) -> None:
     """What is wrong, in one line, without anything in it that the terminal would obey."""
+    from ioi_eval.reports.document import visible  # not for help
+
     tell("error: " + visible(text))
+
+
+def as_typed(error: InputError) -> str:
+    """The error of a use case, with its arguments called as the command line does."""
+    remedy, field = error.remedy, _FIELDS.get(error.field, error.field)
+    for argument, option in _TYPED.items():
+        remedy = remedy.replace(argument, option)
+    if field.startswith("choice."):
+        field = "--" + field.removeprefix("choice.").replace("_", "-")
+    return str(error.but(field=field, remedy=remedy))
+
+
+# --- lines and tables --------------------------------------------------------------------------------
+
+
+def show_wrapped(text: str, first: str = "", later: str = "") -> None:
+    """A sentence on as many lines as it takes; long words stay whole."""
+    from ioi_eval.reports.document import visible
+
+    lines = textwrap.wrap(
+        visible(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=later,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    for line in lines or [first.rstrip()]:
+        show(line)
 
 
 def terminal_width() -> int:
     return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
-def show_table(table: Table) -> None:
-    width = min(terminal_width(), WIDTH) if sys.stdout.isatty() else WIDTH
-    drawn = Console(highlight=False, width=width, file=io.StringIO())
-    with drawn.capture() as lines:
-        drawn.print(table)
-    show("\n".join(line.rstrip() for line in lines.get().splitlines()))
+def show_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = frozenset()
+) -> None:
+    """A table without a frame, so that it survives being pasted into a mail. An empty row is an empty line.
+
+    Numbers are never cut: where the terminal is too narrow texts are folded, those of the first column last.
+    """
+    table = [list(heads), *map(list, rows)]
+    widths = [max((_width(row[n]) for row in table if row), default=0) for n in range(len(heads))]
+    room = (min(terminal_width(), WIDTH) if sys.stdout.isatty() else WIDTH) - len(_GAP) * (len(heads) - 1)
+    texts = [n for n, head in enumerate(heads) if head not in right]
+    for n in sorted(texts, key=lambda n: (n == 0, -widths[n])):
+        least = max(_LEAST if n else _LEAST_FIRST, _width(heads[n]))
+        widths[n] -= max(0, min(sum(widths) - room, widths[n] - least))
+    for row in table:
+        cells = [_folded(cell, width) for cell, width in zip(row, widths, strict=False)]
+        for k in range(max(map(len, cells), default=1)):
+            pieces = [cell[k] if k < len(cell) else "" for cell in cells]
+            padded = (
+                " " * (width - _width(piece)) + piece
+                if head in right
+                else piece + " " * (width - _width(piece))
+                for piece, width, head in zip(pieces, widths, heads, strict=False)
+            )
+            show(_GAP.join(padded).rstrip())
 
 
-def plain_table(*columns: str, right: frozenset[str] = frozenset()) -> Table:
-    """A table without a frame: it survives being pasted into a mail."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        justify: Literal["left", "right"] = "right" if column in right else "left"
-        table.add_column(column, justify=justify, no_wrap=column in right, overflow="fold")
-    return table
+def _folded(cell: str, width: int) -> list[str]:
+    if _width(cell) <= width:
+        return [cell]
+    narrow = width if _width(cell) == len(cell) else width // 2  # where a character may take two columns
+    return textwrap.wrap(cell, narrow, break_on_hyphens=False)
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)

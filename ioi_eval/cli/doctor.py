@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+import gzip
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineText, TokenFile, choose_engine
 from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.options import EngineOptions, EngineText, Json, TokenFile, command
 from ioi_eval.engines.conditions import Condition, conditions
+from ioi_eval.engines.embedded.toolchains import find_compiler, proctor_binary
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Value
 from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.store.resources import graders
 
 if TYPE_CHECKING:
-    from ioi_eval.cli.servers import Cluster
+    from ioi_eval.engines.piston.probe import Prober
 
+_EXAMPLES = """
+  ioi-eval doctor
+  ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
+  ioi-eval doctor --engine slurm --json
+"""
+_AT_ONCE = 64  # servers that are looked at
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
 _MARK = 8  # columns
 
@@ -28,22 +40,13 @@ class _Answer(Value):
     conditions: list[Condition]
 
 
-def doctor(
-    engine: EngineText = None,
-    token_file: TokenFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
-) -> None:
+@command(_EXAMPLES)
+def doctor(engine: EngineText = None, token_file: TokenFile = None, as_json: Json = False) -> None:
     """Say what works on this machine or on servers, what does not, and what to do.
 
     Exit code 0: submissions can be judged there; 2: something is missing.
-
-    \b
-    Examples:
-      ioi-eval doctor
-      ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
-      ioi-eval doctor --engine slurm --json
     """
-    choice = choose_engine(engine, token_file=token_file)
+    choice = EngineOptions(engine=engine, token_file=token_file).choice()
     good = _servers(choice, as_json) if choice.remote else _here(as_json)
     if not good:
         raise typer.Exit(console.BAD_INPUT)
@@ -63,14 +66,12 @@ def _here(as_json: bool) -> bool:
 
 
 def _servers(choice: EngineChoice, as_json: bool) -> bool:
-    from ioi_eval.cli.servers import look  # loads all of the engine for servers
-
-    found = asyncio.run(look(choice))
+    found = asyncio.run(_look(choice))
     if as_json:
         console.show_json(found)
         return found.ok
     for urls, findings in found.alike():
-        _wrapped(_named(urls), "", "  ")
+        console.show_wrapped(_named(urls), "", "  ")
         _show(findings)
         console.show("")
     if found.together:
@@ -99,19 +100,78 @@ def _show(found: Sequence[Condition]) -> None:
     indent = " " * (_MARK + width + 2)
     for condition in found:
         begin = f"{_MARKS[condition.ok]:<{_MARK}}{condition.name:<{width}}  "
-        _wrapped(condition.detail, begin, indent)
+        console.show_wrapped(condition.detail, begin, indent)
         if condition.remedy:
-            _wrapped(condition.remedy, f"{indent}-> ", f"{indent}   ")
+            console.show_wrapped(condition.remedy, f"{indent}-> ", f"{indent}   ")
 
 
-def _wrapped(text: str, first: str, later: str) -> None:
-    lines = textwrap.wrap(
-        console.visible(text),
-        console.WIDTH,
-        initial_indent=first,
-        subsequent_indent=later,
-        break_on_hyphens=False,
-        break_long_words=False,
+# --- many servers ------------------------------------------------------------------------------------
+
+
+class Cluster(Value):
+    """What was found. `together`: what shows only where servers are compared."""
+
+    ok: bool
+    good: tuple[str, ...]  # where submissions can be judged
+    servers: tuple[EndpointReport, ...]
+    together: tuple[Condition, ...] = ()
+
+    def alike(self) -> Iterator[tuple[list[str], tuple[Condition, ...]]]:
+        """Servers of which the same is to be said, and what it is."""
+        groups = dict[str, tuple[list[str], tuple[Condition, ...]]]()
+        for report in self.servers:
+            key = repr(report.findings).replace(report.url, "")
+            groups.setdefault(key, ([], report.findings))[0].append(report.url)
+        yield from groups.values()
+
+
+async def _look(choice: EngineChoice) -> Cluster:
+    """Raises InputError or EngineUnavailable where there is nothing to look at."""
+    # What talks to servers takes as long to load as all the rest.
+    from ioi_eval.engines.piston.discovery import discovery
+    from ioi_eval.engines.piston.probe import Prober
+    from ioi_eval.engines.piston.sending import Wire
+
+    urls = await discovery(choice.text).find()
+    if not urls:
+        raise EngineUnavailable(f"no server was found by {choice.text}")
+    async with Wire(token=choice.token) as wire:
+        return summed_up(await _probed(Prober(wire), sorted(urls), await _packed_proctor()))
+
+
+async def _packed_proctor() -> bytes | None:
+    """For servers to try; None where there is no compiler here."""
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+        compiler = await asyncio.to_thread(find_compiler)
+        try:
+            binary = await proctor_binary(compiler, graders() / "proctor", open_store(), Path(folder))
+        except EngineUnavailable:
+            return None
+        return await asyncio.to_thread(gzip.compress, binary)
+
+
+async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> list[EndpointReport]:
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(url: str) -> EndpointReport:
+        async with room:
+            report = await prober.probe(url)
+            return report if proctor is None else await prober.confined(report, proctor)
+
+    return await asyncio.gather(*map(one, urls))
+
+
+def summed_up(reports: list[EndpointReport]) -> Cluster:
+    from ioi_eval.engines.piston.members import differences, merged
+
+    there = [report for report in reports if report.reachable]
+    left_out = merged(there).left_out if there else {}
+    good = tuple(report.url for report in there if report.url not in left_out and _fit(report))
+    together = [Condition(name=url, ok=None, detail=f"gets no jobs: {why}") for url, why in left_out.items()]
+    return Cluster(
+        ok=bool(good), good=good, servers=tuple(reports), together=(*together, *differences(there))
     )
-    for line in lines or [first.rstrip()]:
-        console.show(line)
+
+
+def _fit(report: EndpointReport) -> bool:
+    return all(finding.ok is not False for finding in report.findings)

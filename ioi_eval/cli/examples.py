@@ -1,4 +1,4 @@
-"""`ioi-eval examples DIR`: the problems and the dump that the package brings, to try things on."""
+"""`ioi-eval examples DIR` and `ioi-eval init`: problems, a dump and a configuration to begin with."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
+from ioi_eval.cli.options import command
 from ioi_eval.model.errors import InputError
 from ioi_eval.store import resources
 
 
+@command("""
+  ioi-eval examples mine
+  ioi-eval score mine/generations.jsonl --problems mine/problems
+""")
 def examples(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder, new or empty.")],
 ) -> None:
-    """Copy example problems and a dump of generations to DIR.
-
-    \b
-    Example:
-      ioi-eval examples mine
-      ioi-eval score mine/generations.jsonl --problems mine/problems
-    """
+    """Copy example problems and a dump of generations to DIR."""
     copy_examples(folder)
     console.show(f"Copied the examples to {folder}. Score them with")
     console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
@@ -41,3 +40,27 @@ def copy_examples(folder: Path) -> None:
 
 def _leftovers(folder: str, names: list[str]) -> set[str]:
     return {"__pycache__"} & set(names)
+
+
+@command("""
+  ioi-eval init
+  ioi-eval init runs/apps.yaml && ioi-eval run -c runs/apps.yaml --print-prompt
+""")
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path("config.yaml"),
+) -> None:
+    """Write a commented configuration for `ioi-eval run`. An existing file is left alone."""
+    try:
+        with file.open("x") as stream:
+            stream.write(template())
+    except OSError as error:
+        remedy = "Name another one" if isinstance(error, FileExistsError) else ""
+        raise InputError(
+            f"cannot be written ({error.strerror or error})", where=str(file), remedy=remedy
+        ) from error
+    console.show(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
+
+
+def template() -> str:
+    """What `ioi-eval init` writes."""
+    return (Path(__file__).parent / "config.yaml").read_text(encoding="utf-8")

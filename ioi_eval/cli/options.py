@@ -1,48 +1,387 @@
-"""Options that several commands have."""
+"""Options of commands: in groups that become one value, and alone where several commands have one.
+
+A command has a parameter for each group, and `command` puts the group's options in its place.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import copy
+import functools
+import inspect
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_type_hints
 
+import msgspec
 import typer
 
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli.console import hush
+from ioi_eval.cli.environment import read_token
+from ioi_eval.engines.registry import EMBEDDED, find
+from ioi_eval.integrations.environment import ENDPOINTS, servers_of
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.options import Borderline, JobShape
+from ioi_eval.model.secret import Secret
+from ioi_eval.rules.extraction import Repairs
+from ioi_eval.rules.limits import read_borderline
+from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.runs.references import MOST
+from ioi_eval.runs.references import ReferenceOptions as References
+from ioi_eval.runs.sources import language_of
+from ioi_eval.runs.work import RunOptions, Timing
+
+
+def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: groups replaced by their options, and examples below its text."""
+
+    def decorated(function: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(function, eval_str=True)
+        kinds = {name: each.annotation for name, each in own.parameters.items()}
+        groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+        parameters: list[inspect.Parameter] = []
+        for name, each in own.parameters.items():
+            parameters += _options(groups[name]) if name in groups else [each.replace(kind=each.KEYWORD_ONLY)]
+
+        @functools.wraps(function)
+        def called(**given: Any) -> None:
+            values = {name: group(**_taken(group, given)) for name, group in groups.items()}
+            function(**values, **given)
+
+        called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        called.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{examples.strip(chr(10))}"
+        return called
+
+    return decorated
+
+
+def _options(group: Any) -> list[inspect.Parameter]:
+    hints, found = get_type_hints(group, include_extras=True), []
+    for field in fields(group):
+        hint, kind = hints[field.name], inspect.Parameter.KEYWORD_ONLY
+        option = copy.copy(hint.__metadata__[0])
+        option.rich_help_panel = group.title
+        annotation: Any = Annotated[hint.__origin__, option]
+        found.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
+    return found
+
+
+def _taken(group: Any, given: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: given.pop(field.name) for field in fields(group)}
+
+
+# --- alone -------------------------------------------------------------------------------------------
+
+SOURCE_HELP = "A benchmark's name, a folder or a zip of problem packages, or a file of a benchmark's rows."
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
+Unconfined = Annotated[
+    bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
+]
+EngineText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE",
+        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE, or"
+        " the NAME of an installed engine.",
+        show_default=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", exists=True, dir_okay=False, help="Token for the servers. Default: $IOI_EVAL_TOKEN."
+    ),
+]
 
 
 def _known(language: str | None) -> str | None:
-    """Raises InputError at once, and not for the first row that says nothing."""
+    """Raise InputError at once, and not for the first row that says nothing."""
     try:
         if language is not None:
-            find(language)
+            find_language(language)
     except InputError as error:
         raise error.but(field="--language") from error
     return language
 
 
-Problem = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem; may be repeated.")]
-Workers = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core here"),
-]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Give up what the folder holds and start anew.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]
-Language = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        callback=_known,
-        help="The language of rows that do not say.",
-        show_default="the benchmark's, else c++",
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="The column with each row's id; empty: none.", show_default="uuid or id"
-    ),
-]
-Unconfined = Annotated[
-    bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
-]
+# --- problems ----------------------------------------------------------------------------------------
+
+_Words = list[str] | None
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """Which problems of a source."""
+
+    title: ClassVar = "Problems"
+    problem: Annotated[_Words, typer.Option(metavar="ID", help="Only this problem; may be repeated.")] = None
+    year: Annotated[
+        list[int] | None, typer.Option(metavar="YEAR", help="Only of this year; may be repeated.")
+    ] = None
+    difficulty: Annotated[
+        _Words, typer.Option(metavar="WORD", help="Only problems of this difficulty; may be repeated.")
+    ] = None
+    tag: Annotated[_Words, typer.Option(metavar="WORD", help="Only of this tag; may be repeated.")] = None
+    date_from: Annotated[
+        str, typer.Option(metavar="DAY", help="Only problems from this day on: 2024-05-31.")
+    ] = ""
+    date_to: Annotated[str, typer.Option(metavar="DAY", help="Only up to this day.")] = ""
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="N problems of what the other options leave.")
+    ] = None
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample.")] = 0
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Copies of a benchmark's datasets: nothing is fetched.")
+    ] = None
+    dataset: Annotated[str, typer.Option(metavar="ID", help="Another dataset of the benchmark's schema.")] = (
+        ""
+    )
+    split: Annotated[str, typer.Option(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
+    revision: Annotated[str, typer.Option(metavar="REV", help="The dataset's revision on the hub.")] = ""
+    generated_tests: Annotated[
+        bool,
+        typer.Option("--generated-tests/--no-generated-tests", help="Also tests not of the contest itself."),
+    ] = True
+
+    def choice(self) -> BenchmarkOptions:
+        return BenchmarkOptions(
+            data_dir="" if self.data_dir is None else str(self.data_dir),
+            dataset=self.dataset,
+            split=self.split,
+            revision=self.revision,
+            difficulty=frozenset(self.difficulty or ()),
+            tags=frozenset(self.tag or ()),
+            years=frozenset(self.year or ()),
+            problems=frozenset(self.problem or ()),
+            date_from=_day(self.date_from, "--date-from"),
+            date_to=_day(self.date_to, "--date-to"),
+            sample=self.sample,
+            seed=self.seed,
+            generated_tests=self.generated_tests,
+        )
+
+
+def _day(written: str, option: str) -> str:
+    if not written:
+        return ""
+    try:
+        return datetime.strptime(written, "%Y-%m-%d").date().isoformat()
+    except ValueError as error:
+        raise InputError(f"{written!r} is no day", field=option, remedy="Write 2024-05-31") from error
+
+
+@dataclass(frozen=True)
+class ReferenceOptions:
+    """What is asked of a benchmark's own solutions."""
+
+    title: ClassVar = "Problems"
+    validate_references: Annotated[
+        bool,
+        typer.Option(
+            "--validate-references", help="Judge the benchmark's own solutions, and say which pass."
+        ),
+    ] = False
+    references: Annotated[
+        int | None,
+        typer.Option(
+            "--references",
+            min=1,
+            metavar="N",
+            help="Reference solutions per problem.",
+            show_default=str(MOST),
+        ),
+    ] = None
+    skip_unreliable: Annotated[
+        bool, typer.Option("--skip-unreliable", help="Leave out problems whose own solutions do not pass.")
+    ] = False
+
+    def asked(self) -> References | None:
+        """None where nobody asked."""
+        if not self.validate_references and not self.skip_unreliable and self.references is None:
+            return None
+        return References(most=self.references or MOST, skip=self.skip_unreliable)
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """How rows that do not say it are read."""
+
+    title: ClassVar = "Input"
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=_known,
+            help="The language of rows that do not say.",
+            show_default="the benchmark's, else c++",
+        ),
+    ] = None
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The column with each row's id; empty: none.", show_default="uuid or id"
+        ),
+    ] = None
+
+    def reading(self, source: str | None) -> DumpOptions:
+        return DumpOptions(id_column=self.id_column, language=self.language or language_of(source))
+
+
+@dataclass(frozen=True)
+class RepairOptions:
+    """What is done to a row's program before it is built."""
+
+    title: ClassVar = "Input"
+    always_extract: Annotated[
+        bool,
+        typer.Option("--always-extract", help="Read code from `generation`, even where there is a `code`."),
+    ] = False
+    add_includes: Annotated[
+        bool, typer.Option("--add-includes", help="Repair: add #include <bits/stdc++.h>.")
+    ] = False
+    add_header: Annotated[
+        bool, typer.Option("--add-header", help="Repair: add the problem's own header.")
+    ] = False
+    add_namespace: Annotated[
+        bool, typer.Option("--add-namespace", help="Repair: add using namespace std;")
+    ] = False
+    add_imports: Annotated[
+        bool, typer.Option("--add-imports", help="Repair: add what benchmarks import for Python programs.")
+    ] = False
+
+    def added_to(self, reading: DumpOptions) -> DumpOptions:
+        repairs = Repairs(
+            add_includes=self.add_includes,
+            add_header=self.add_header,
+            add_namespace=self.add_namespace,
+            add_imports=self.add_imports,
+        )
+        return msgspec.structs.replace(reading, always_extract=self.always_extract, repairs=repairs)
+
+
+# --- judging -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TimingOptions:
+    """How time is measured."""
+
+    title: ClassVar = "Judging"
+    time_factor: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=1000,
+            metavar="F",
+            help="Multiply all time limits; `ioi-eval calibrate` proposes a factor for this hardware.",
+        ),
+    ] = 1.0
+    borderline: Annotated[
+        str,
+        typer.Option(metavar="LOW:HIGH", help="Measure times in this band of the limit again. Off: 1:1."),
+    ] = str(Borderline())
+
+    def timing(self) -> Timing:
+        """Raise InputError for a band that means nothing."""
+        return Timing(factor=self.time_factor, borderline=read_borderline(self.borderline))
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where jobs run: by `--engine`, else by the environment, else here."""
+
+    title: ClassVar = "Engine"
+    engine: EngineText = None
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core here"),
+    ] = None
+    per_endpoint: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Jobs at a time on each server.", show_default="what it says, else 1"
+        ),
+    ] = None
+    same_compiler: Annotated[
+        bool, typer.Option("--same-compiler", help="Refuse servers whose compilers differ.")
+    ] = False
+    job: Annotated[
+        JobShape,
+        typer.Option(help="batched: many tests a job; classic: one; auto: what the servers can."),
+    ] = "auto"
+    token_file: TokenFile = None
+    allow_unconfined: Unconfined = False
+
+    def choice(self, of_file: str = "") -> EngineChoice:
+        """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
+        said = self.engine if self.engine is not None or not of_file else of_file
+        text, most = (said.strip(), None) if said is not None else from_environment(os.environ)
+        field = ENDPOINTS if said is None else "--engine" if self.engine is not None else "engine"
+        try:
+            find(text)
+        except InputError as error:
+            raise error.but(field=field) from None
+        if text == EMBEDDED and self.per_endpoint is not None:
+            raise InputError("only servers can be given so many jobs each", field="--per-endpoint")
+        return EngineChoice(
+            text=text,
+            slots=self.workers,
+            per_endpoint=self.per_endpoint or most,
+            same_compiler=self.same_compiler,
+            job=self.job,
+            token=Secret() if text == EMBEDDED else read_token(self.token_file),
+            allow_unconfined=self.allow_unconfined,
+        )
+
+
+def from_environment(variables: Mapping[str, str]) -> tuple[str, int | None]:
+    """Engine and jobs per server, for who does not say on the command line."""
+    servers = servers_of(variables)
+    return (EMBEDDED, None) if servers is None else (servers.text, servers.per_endpoint)
+
+
+# --- output ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where a run is written, and what is shown of it."""
+
+    title: ClassVar = "Output"
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The run's folder: new, empty or a run's.", show_default="runs/<its name>"
+        ),
+    ] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start over.")] = False
+    quiet: Quiet = False
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a summary as JSON at the end, and nothing else.")
+    ] = False
+
+    @property
+    def silent(self) -> bool:
+        return self.quiet or self.as_json
+
+    @property
+    def again(self) -> str:
+        """How to go on with a run: the command as it was given, but for what would start it anew."""
+        return shlex.join(
+            ["ioi-eval", *(word for word in sys.argv[1:] if word not in ("--fresh", "--rejudge"))]
+        )
+
+    def options(self, timing: TimingOptions, *, all_tests: bool = False) -> RunOptions:
+        return RunOptions(timing=timing.timing(), all_tests=all_tests, fresh=self.fresh, command=self.again)

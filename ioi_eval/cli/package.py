@@ -8,8 +8,14 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
+from ioi_eval.cli.options import command
 from ioi_eval.model.errors import InputError
+from ioi_eval.server.packaging import install, publish
 
+_EXAMPLES = """
+  ioi-eval package /shared/piston/packages
+  ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
+"""
 _Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
 ]
@@ -23,19 +29,13 @@ _Compiler = Annotated[
 ]
 
 
+@command(_EXAMPLES)
 def package(folder: _Folder, index: _Index = False, url: _Url = "", compiler: _Compiler = None) -> None:
     """Write the Piston package that runs our jobs: scripts, and limits that suit them.
 
     Servers find it in their folder of packages when they start. From an index they install it when they are
     asked to: POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
-
-    \b
-    Examples:
-      ioi-eval package /shared/piston/packages
-      ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
     """
-    from ioi_eval.server.packaging import install, publish
-
     if index and not url:
         raise InputError(
             "servers need an address", field="--url", remedy="Give the URL at which DIR is served"

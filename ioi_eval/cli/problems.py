@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.sources import SOURCE_HELP, chooses_problems
+from ioi_eval.cli.options import Json, ProblemOptions, Source, command
 from ioi_eval.model.values import Limits, Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.runs.sources import check_source
 
+_EXAMPLES = """
+  ioi-eval problems examples/problems
+  ioi-eval problems packages/aplusb.zip --json
+  ioi-eval problems ioi --year 2024
+  ioi-eval problems codeforces --data-dir copies --difficulty 1900
+"""
+_TEXTS = ("problem", "format", "type", "checker")
+_NUMBERS = ("tests", "subtasks", "points", "time", "memory")
 
-@chooses_problems
-def problems(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)],
-    choice: BenchmarkOptions,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
+
+@command(_EXAMPLES)
+def problems(source: Source, choice: ProblemOptions, as_json: Json = False) -> None:
     """List the problems of SOURCE with their tests, subtasks and limits, and check them.
 
     Exit code 0: all can be used; 2: something is wrong, and a line says where and what.
-
-    \b
-    Examples:
-      ioi-eval problems examples/problems
-      ioi-eval problems packages/aplusb.zip --json
-      ioi-eval problems ioi --year 2024
-      ioi-eval problems codeforces --data-dir copies --difficulty 1900
     """
-    packages = check_source(source, choice, open_store())
+    packages = check_source(source, choice.choice(), open_store())
     if as_json:
         console.show_json([_described(package) for package in packages])
     else:
@@ -45,26 +42,9 @@ def problems(
 
 
 def _show(packages: tuple[Package, ...]) -> None:
-    numbers = frozenset({"tests", "subtasks", "points", "time", "memory"})
-    table = console.plain_table(
-        *(
-            "problem",
-            "format",
-            "type",
-            "checker",
-            "tests",
-            "subtasks",
-            "points",
-            "time",
-            "memory",
-        ),
-        right=numbers,
-    )
-    for package in packages:
-        if package.problem is not None:
-            table.add_row(*_cells(package.format, package.problem))
-    if table.row_count:
-        console.show_table(table)
+    rows = [_cells(one.format, one.problem) for one in packages if one.problem is not None]
+    if rows:
+        console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS)
     for note in (note for package in packages for note in package.notes):
         console.show(f"note: {note}")
     problems = [package.problem for package in packages if package.problem is not None]

@@ -1,24 +1,33 @@
-"""How far a run is: a bar where there is a terminal, a line now and then where there is none."""
+"""A run while it goes on: how far it is, what ends it, and what is said when it has ended, well or not."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
+import typer
 from tqdm import tqdm
 
 from ioi_eval.cli import console
+from ioi_eval.cli.options import OutputOptions
+from ioi_eval.reports import ModelSummary
+from ioi_eval.reports.document import counted, share
+from ioi_eval.reports.sections import model_name
 from ioi_eval.runs.events import (
+    EngineStarting,
     EngineStopped,
     Event,
     LimitMeasured,
+    OnEvent,
     Overloaded,
     ReferencesStarted,
     RunStarted,
+    RunSummary,
     ServersFound,
     SubmissionFailed,
     SubmissionJudged,
@@ -28,6 +37,10 @@ from ioi_eval.store.folder import MeasuredLimit
 _TICK = 0.5  # seconds; the clock goes on while nothing is finished
 _TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
 _LINE_EVERY = 15.0  # seconds, without a terminal
+_T = TypeVar("_T")
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SHOWN_FAILURES = 5
+_NOTABLE = 0.01  # of a model's submissions
 _FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{elapsed}, {remaining} left]"
 
 
@@ -89,7 +102,7 @@ class Progress:
             case Overloaded():
                 console.tell(crowded(event))
             case ReferencesStarted():
-                problems = console.counted(event.problems, "problem")
+                problems = counted(event.problems, "problem")
                 console.tell(f"Judging up to {event.most} own solutions of {problems}")
 
     def _start(self, event: RunStarted) -> None:
@@ -138,7 +151,7 @@ def crowded(event: Overloaded) -> str:
 
 def news(found: ServersFound) -> Iterator[str]:
     """What a user should know of an engine's servers, a line each."""
-    servers, jobs = console.counted(found.servers, "server"), console.counted(found.slots, "job")
+    servers, jobs = counted(found.servers, "server"), counted(found.slots, "job")
     yield f"{found.used} of {servers}, {jobs} at a time"
     yield from _some(found.unreachable)
     yield from _some([f"{url} is left out: {reason}" for url, reason in found.left_out.items()])
@@ -157,3 +170,118 @@ def measured(limit: MeasuredLimit) -> str:
         f"{limit.problem}: time limit {limit.cpu_time:g} s, {limit.multiplier:g} times the slowest accepted "
         f"solution ({limit.solution}: {limit.slowest:.3f} s on test {limit.test})"
     )
+
+
+# --- signals -----------------------------------------------------------------------------------------
+
+
+class Signals:
+    """Ctrl-C, SIGTERM and SIGHUP while a use case works: take its events.
+
+    While an engine is open a signal cancels the call, which then cleans up; a second one has no effect, for
+    an end that is cut short leaves something behind. Before and after, nothing awaits, and a signal does what
+    it does without us.
+    """
+
+    def __init__(self) -> None:
+        self._before = {number: signal.getsignal(number) for number in _ENDING}
+        self._cancelled = False
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, EngineStarting) and not self._cancelled:
+            task, loop = asyncio.current_task(), asyncio.get_running_loop()
+            assert task is not None, "events are told in the task of the call"
+
+            def stop(number: int, frame: object) -> None:
+                # Not ignored but passed over: what is started to clean up would inherit the one.
+                _handle(dict.fromkeys(_ENDING, lambda *_: None))
+                self._cancelled = True
+                loop.call_soon_threadsafe(task.cancel)
+
+            _handle(dict.fromkeys(_ENDING, stop))
+        elif isinstance(event, EngineStopped) and not self._cancelled:
+            self._interrupt_at_once()
+
+    def __enter__(self) -> Self:
+        self._interrupt_at_once()
+        return self
+
+    def _interrupt_at_once(self) -> None:
+        """With a handler of ours for Ctrl-C: asyncio would replace Python's own by one that waits."""
+        ours: dict[signal.Signals, Any] = {signal.SIGINT: _interrupt}
+        if self._before[signal.SIGINT] is not signal.default_int_handler:
+            ours = {}
+        _handle({**self._before, **ours})
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            raise KeyboardInterrupt from None
+        _handle(self._before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _handle(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any, _T]]) -> tuple[_T, float]:
+    """Return what a use case gives, and the seconds it took. An interruption tells how to go on."""
+    begin = time.monotonic()
+    try:
+        with Progress(quiet=output.silent) as progress, Signals() as signals:
+
+            def tell(event: Event) -> None:
+                signals(event)
+                progress(event)
+
+            return asyncio.run(call(tell)), time.monotonic() - begin
+    except KeyboardInterrupt:
+        # All is cleaned up, and what is left is to leave with the exit code that says so.
+        _handle(dict.fromkeys(_ENDING, signal.SIG_IGN))
+        console.tell("")
+        console.tell("Interrupted. What was scored so far is kept; the same command goes on from there:")
+        console.tell(f"    {output.again}")
+        raise typer.Exit(console.INTERRUPTED) from None
+
+
+# --- the end -----------------------------------------------------------------------------------------
+
+
+def say_failures(failures: Mapping[str, str], out: str) -> None:
+    """The first of them, and where the others are."""
+    for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
+        console.tell(f"not judged: {key}: {reason}")
+    if number := len(failures):
+        console.tell(
+            f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; "
+            f"the same command retries {'it' if number == 1 else 'them'} and nothing else"
+        )
+
+
+def say_unscored(models: Iterable[ModelSummary]) -> None:
+    """Models of whose submissions so many are in no number that the numbers say less."""
+    for model in models:
+        if model.unscored > _NOTABLE * model.submissions:
+            part = share(model.unscored, model.submissions)
+            name = model_name(model.model)
+            console.tell(f"{name}: {part} of its submissions are unscored, and in none of its numbers")
+
+
+def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:
+    if not call.judged and not unscored:
+        if not call.skipped:
+            return "Nothing to judge."
+        number = counted(call.skipped, "submission")
+        return f"Nothing new to do: {number} asked for, all scored by earlier calls."
+    text = f"Scored {counted(call.judged, 'submission')}"
+    if call.repeated:
+        text += f" ({call.repeated} equal to another one)"
+    text += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {call.tests / seconds:.0f} a second"
+    were = "was" if call.skipped == 1 else "were"
+    return f"{text}; {call.skipped} {were} scored by earlier calls" if call.skipped else text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -10,22 +9,22 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.tables import show_comparison, show_scores
+from ioi_eval.cli.options import Json, command
+from ioi_eval.cli.scores import show_comparison, show_scores
 from ioi_eval.model.errors import InputError
-from ioi_eval.reports import (
-    ReportOptions,
-    Summary,
-    named,
-    read_contests,
-    summary,
-    write_comparison,
-    write_reports,
-)
+from ioi_eval.reports import ReportOptions, read_contests
+from ioi_eval.reports.document import visible
 from ioi_eval.rules.scoring import Mode
+from ioi_eval.runs.folders import report_sync
 
+_EXAMPLES = """
+  ioi-eval report runs/demo --open
+  ioi-eval report runs/demo --mode max --k 1 --k 100 --medals medals.toml
+  ioi-eval report runs/monday runs/tuesday --out runs/both
+  ioi-eval report runs/* --json
+"""
 _DEFAULT = ReportOptions()
 _Folders = Annotated[list[Path], typer.Argument(metavar="DIR", help="Folders of runs.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")]
 _Open = Annotated[bool, typer.Option("--open", help="Show the report in a browser.")]
 _Mode = Annotated[Mode, typer.Option(help="How several submissions make a problem's points.")]
 _Medals = Annotated[
@@ -41,9 +40,10 @@ _Submissions = Annotated[
 _Out = Annotated[Path, typer.Option(metavar="DIR", help="Where a comparison of several runs is written.")]
 
 
+@command(_EXAMPLES)
 def report(
     folders: _Folders,
-    as_json: _Json = False,
+    as_json: Json = False,
     show: _Open = False,
     mode: _Mode = _DEFAULT.mode,
     medals: _Medals = None,
@@ -55,51 +55,20 @@ def report(
 
     A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
     too: comparison.md, .html and .json in --out; runs that you may only read are compared as well.
-
-    \b
-    Examples:
-      ioi-eval report runs/demo --open
-      ioi-eval report runs/demo --mode max --k 1 --k 100 --medals medals.toml
-      ioi-eval report runs/monday runs/tuesday --out runs/both
-      ioi-eval report runs/* --json
     """
+    contests = None if medals is None else read_contests(medals)
     options = ReportOptions(
-        mode=mode,
-        submissions=submissions,
-        ks=tuple(ks or _DEFAULT.ks),
-        contests=None if medals is None else read_contests(medals),
+        mode=mode, submissions=submissions, ks=tuple(ks or _DEFAULT.ks), contests=contests
     )
-    distinct = {folder.resolve(): folder for folder in folders}.values()
-    summaries = {folder: _summary(folder, options, alone=len(distinct) == 1) for folder in distinct}
-    pages = [folder / "report.html" for folder in summaries]
-    if len(summaries) > 1:
-        runs = named(summaries)
-        pages = [write_comparison(runs, out)]
+    done = report_sync(folders, options=options, out=out)
+    page = Path(done.page)
     if as_json:
-        console.show_json({str(folder): summary for folder, summary in summaries.items()})
-    elif len(summaries) > 1:
-        show_comparison(runs)
+        console.show_json(done.summaries)
     else:
-        for summary in summaries.values():
-            show_scores(summary)
-    for page in [] if as_json else pages:
-        console.show(console.visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
-    if show:
-        _open(pages)
-
-
-def _summary(folder: Path, options: ReportOptions, *, alone: bool) -> Summary:
-    """A run that is somebody else's is only read: it can be compared, its reports stay as they are."""
-    if os.access(folder, os.W_OK | os.X_OK):
-        return write_reports(folder, options)
-    found = summary(folder, options)
-    if alone:
-        remedy = "A run's reports lie in its folder: copy it to where you may write, and name the copy"
-        raise InputError("the folder cannot be written", where=str(folder), remedy=remedy)
-    return found
-
-
-def _open(pages: list[Path]) -> None:
-    for page in pages:
-        if not webbrowser.open(page.absolute().as_uri()):
-            raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
+        if len(done.runs) > 1:
+            show_comparison(done.runs)
+        else:
+            show_scores(done.runs[0].summary)
+        console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
+    if show and not webbrowser.open(page.absolute().as_uri()):
+        raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-import time
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
+from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.ending import command, interruptible, say_failures, say_unscored, what_was_done
-from ioi_eval.cli.engines import chooses_engine
 from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.exports import ExportOptions
 from ioi_eval.cli.options import (
-    Fresh,
-    IdColumn,
-    Language,
-    Quiet,
+    SOURCE_HELP,
+    EngineOptions,
+    OutputOptions,
+    ProblemOptions,
+    ReferenceOptions,
+    RepairOptions,
+    RowOptions,
+    TimingOptions,
+    command,
 )
-from ioi_eval.cli.references import Most, Skip, Validate, show_references
-from ioi_eval.cli.sharing import Sharing, share, shares_results
-from ioi_eval.cli.sources import Source, chooses_problems
-from ioi_eval.cli.tables import show_scores
-from ioi_eval.cli.timing import chooses_timing
-from ioi_eval.rules.extraction import Repairs
-from ioi_eval.runs import EngineChoice, ScoredDump, score_dump
-from ioi_eval.runs.references import Asked
-from ioi_eval.runs.score import rows_left_out
-from ioi_eval.runs.sources import language_of
-from ioi_eval.runs.timing import Timing
+from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
+from ioi_eval.cli.scores import show_references, show_scores
+from ioi_eval.runs.references import ReferenceOptions as References
+from ioi_eval.runs.score import ScoredDump, rows_left_out, score_dump
 
+_EXAMPLES = """
+  ioi-eval score generations.jsonl --problems packages
+  ioi-eval score dumps/*.parquet --problems ioi-2024.zip --out runs/2024 --workers 8
+  ioi-eval score generations.jsonl --problems packages --problem aplusb --limit 20
+  ioi-eval score generations.jsonl --problems ioi --year 2024
+  ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
+  ioi-eval score generations.jsonl --problems apps --difficulty interview --skip-unreliable
+  ioi-eval score "me/models-*" --problems ioi --results scores.parquet
+  ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
+  ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
+  ioi-eval score generations.jsonl --problems packages --quiet --json
+"""
 _Dumps = Annotated[
     list[str],
     typer.Argument(
@@ -40,129 +46,90 @@ _Dumps = Annotated[
         help="Files (.jsonl, .json, .parquet, .csv), folders, or datasets as OWNER/NAME[/CONFIG][@REVISION].",
     ),
 ]
-_Out = Annotated[
-    Path | None,
+_Source = Annotated[
+    str, typer.Option("--problems", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems")
+]
+_AllTests = Annotated[
+    bool,
     typer.Option(
-        metavar="DIR", help="The run's folder: new, empty or a run's.", show_default="runs/<name of the dump>"
+        "--all-tests",
+        help="Run also the tests that can no longer change a score.",
+        rich_help_panel="Judging",
     ),
 ]
-_Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N submissions.")]
-_Only = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this submission; may be repeated.")]
-_AllTests = Annotated[
-    bool, typer.Option("--all-tests", help="Run also the tests that can no longer change a score.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON at the end, and nothing else.")]
-_Extract = Annotated[
-    bool, typer.Option("--always-extract", help="Read code from `generation`, even where there is a `code`.")
-]
-_Includes = Annotated[bool, typer.Option("--add-includes", help="Repair: add #include <bits/stdc++.h>.")]
-_Header = Annotated[bool, typer.Option("--add-header", help="Repair: add the problem's own header.")]
-_Imports = Annotated[
-    bool, typer.Option("--add-imports", help="Repair: add what benchmarks import for Python programs.")
-]
-_Namespace = Annotated[bool, typer.Option("--add-namespace", help="Repair: add using namespace std;")]
 
 
-@chooses_problems
-@chooses_engine
-@shares_results
-@chooses_timing
+@dataclass(frozen=True)
+class _Selection:
+    """Which rows."""
+
+    title: ClassVar = "Input"
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N submissions.")] = (
+        None
+    )
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this submission; may be repeated.")
+    ] = None
+
+    def of(self, problems: ProblemOptions) -> Selection:
+        labels, keys = frozenset(problems.problem or ()), frozenset(self.only or ())
+        return Selection(problems=labels, keys=keys, limit=self.limit)
+
+
+@command(_EXAMPLES)
 def score(
     dumps: _Dumps,
-    source: Source,
-    choice: BenchmarkOptions,
-    engine: EngineChoice,
-    sharing: Sharing,
-    timing: Timing,
-    out: _Out = None,
-    limit: _Limit = None,
-    only: _Only = None,
+    source: _Source,
+    problems: ProblemOptions,
+    references: ReferenceOptions,
+    selection: _Selection,
+    rows: RowOptions,
+    repairs: RepairOptions,
+    timing: TimingOptions,
+    engine: EngineOptions,
+    output: OutputOptions,
+    export: ExportOptions,
     all_tests: _AllTests = False,
-    fresh: Fresh = False,
-    quiet: Quiet = False,
-    as_json: _Json = False,
-    language: Language = None,
-    id_column: IdColumn = None,
-    always_extract: _Extract = False,
-    add_includes: _Includes = False,
-    add_header: _Header = False,
-    add_namespace: _Namespace = False,
-    add_imports: _Imports = False,
-    validate_references: Validate = False,
-    references: Most = None,
-    skip_unreliable: Skip = False,
 ) -> None:
     """Score a dump of generations. The same command again goes on where the last one stopped.
 
     Exit code 0: everything is scored; 2: bad input; 3: some submissions could not be judged, and a second
     call retries only them; 130: interrupted.
-
-    \b
-    Examples:
-      ioi-eval score generations.jsonl --problems packages
-      ioi-eval score dumps/*.parquet --problems ioi-2024.zip --out runs/2024 --workers 8
-      ioi-eval score generations.jsonl --problems packages --problem aplusb --limit 20
-      ioi-eval score generations.jsonl --problems ioi --year 2024
-      ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
-      ioi-eval score generations.jsonl --problems apps --difficulty interview --skip-unreliable
-      ioi-eval score "me/models-*" --problems ioi --results scores.parquet
-      ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
-      ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
-      ioi-eval score generations.jsonl --problems packages --quiet --json
     """
-    repairs = Repairs(
-        add_includes=add_includes,
-        add_header=add_header,
-        add_namespace=add_namespace,
-        add_imports=add_imports,
+    asked = references.asked()
+    scored, seconds = watched(
+        output,
+        lambda tell: score_dump(
+            dumps,
+            source,
+            out=output.out,
+            choice=problems.choice(),
+            reading=repairs.added_to(rows.reading(source)),
+            selection=selection.of(problems),
+            references=asked,
+            engine=engine.choice(),
+            options=output.options(timing, all_tests=all_tests),
+            store=open_store(),
+            on_event=tell,
+        ),
     )
-    reading = DumpOptions(
-        id_column=id_column,
-        language=language or language_of(source),
-        always_extract=always_extract,
-        repairs=repairs,
-    )
-    asked = Asked.of(validate_references, references, skip_unreliable)
-    again = command(sys.argv[1:])
-    begin = time.monotonic()
-    with interruptible(again, quiet=quiet or as_json) as tell:
-        scored = asyncio.run(
-            score_dump(
-                dumps,
-                source,
-                out=out,
-                choice=choice,
-                reading=reading,
-                selection=Selection(problems=choice.problems, keys=frozenset(only or ()), limit=limit),
-                references=asked,
-                engine=engine,
-                timing=timing,
-                all_tests=all_tests,
-                fresh=fresh,
-                command=again,
-                store=open_store(),
-                on_event=tell,
-            )
-        )
-    _show(scored, asked, time.monotonic() - begin, quiet=quiet, as_json=as_json)
-    for line in share(sharing, scored.out):
-        if not (as_json or quiet):
-            console.show(line)
+    _show(scored, asked, seconds, output)
+    export(scored.out, output)
     if scored.failures:
         raise typer.Exit(console.UNSCORED)
 
 
-def _show(scored: ScoredDump, asked: Asked, seconds: float, *, quiet: bool, as_json: bool) -> None:
-    if as_json:
+def _show(scored: ScoredDump, asked: References | None, seconds: float, output: OutputOptions) -> None:
+    if output.as_json:
         console.show_json(scored.as_json())
-    elif not quiet:
+    elif not output.quiet:
         console.show(what_was_done(scored.call, seconds, unscored=len(scored.failures)))
         for line in rows_left_out(scored.dump):
             console.show(line)
-        if scored.references is not None:
+        if scored.references is not None and asked is not None:
             show_references(scored.references, asked, scored.out)
         show_scores(scored.summary)
     say_failures(scored.failures, scored.out)
     say_unscored(scored.summary.models)
-    if not (as_json or quiet):
+    if not output.silent:
         console.show(f"Report: {scored.out}/report.md")

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-import textwrap
-import time
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
-from rich.text import Text
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
+from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.ending import command, interruptible, say_failures, what_was_done
-from ioi_eval.cli.engines import chooses_engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.options import (
-    Fresh,
-    IdColumn,
-    Language,
-    Quiet,
+    EngineOptions,
+    OutputOptions,
+    ProblemOptions,
+    RowOptions,
+    TimingOptions,
+    command,
 )
-from ioi_eval.cli.references import Most
-from ioi_eval.cli.sources import chooses_problems
-from ioi_eval.cli.timing import chooses_timing
+from ioi_eval.cli.progress import say_failures, watched, what_was_done
+from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation
-from ioi_eval.reports.validation import HEADS, RIGHT, conclusion, differences, matrix, numbers, rows
-from ioi_eval.runs import EngineChoice, ValidatedSolutions
-from ioi_eval.runs import validate as validate_solutions
+from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
 from ioi_eval.runs.references import MOST
-from ioi_eval.runs.sources import language_of
-from ioi_eval.runs.timing import Timing
+from ioi_eval.runs.solutions import ValidatedSolutions
+from ioi_eval.runs.solutions import validate as validate_solutions
+
+_EXAMPLES = """
+  ioi-eval validate packages/aplusb.zip
+  ioi-eval validate packages --problem aplusb --only slow.cpp
+  ioi-eval validate solutions.parquet --problems packages --expected-column score
+  ioi-eval validate solutions.parquet --problems ioi --year 2024
+  ioi-eval validate code_contests --sample 20 --references 5
+  ioi-eval validate packages --quiet --json
+"""
 
 
 class Scale(StrEnum):
@@ -48,50 +49,63 @@ _Solutions = Annotated[
     ),
 ]
 _Source = Annotated[
-    str | None, typer.Option("--problems", metavar="SOURCE", help="The problems of a file of solutions.")
-]
-_Column = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="The file's column of scores or verdicts.", show_default="if there is one only"
+        "--problems",
+        metavar="SOURCE",
+        help="The problems of a file of solutions.",
+        rich_help_panel="Problems",
     ),
 ]
-_Scale = Annotated[
-    Scale | None,
-    typer.Option(help="What the column's scores count.", show_default="fraction if none is above 1"),
-]
-_Out = Annotated[
-    Path | None,
+_Most = Annotated[
+    int,
     typer.Option(
-        metavar="DIR", help="The run's folder: new, empty or a run's.", show_default="runs/validate-<name>"
+        "--references",
+        min=1,
+        metavar="N",
+        help="Reference solutions of each kind per problem.",
+        rich_help_panel="Problems",
     ),
 ]
-_Only = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this solution, by file or key; may be repeated."),
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print the validation as JSON, and nothing else.")]
 
 
-@chooses_problems
-@chooses_engine
-@chooses_timing
+@dataclass(frozen=True)
+class _Expected:
+    """Which solutions, and where it stands what they are worth."""
+
+    title: ClassVar = "Input"
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this solution, by file or key; may be repeated."),
+    ] = None
+    expected_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The file's column of scores or verdicts.",
+            show_default="if there is one only",
+        ),
+    ] = None
+    expected_scale: Annotated[
+        Scale | None,
+        typer.Option(help="What the column's scores count.", show_default="fraction if none is above 1"),
+    ] = None
+
+    def selection(self, problems: ProblemOptions) -> Selection:
+        return Selection(problems=frozenset(problems.problem or ()), keys=frozenset(self.only or ()))
+
+
+@command(_EXAMPLES)
 def validate(
     solutions: _Solutions,
-    choice: BenchmarkOptions,
-    engine: EngineChoice,
-    timing: Timing,
+    expected: _Expected,
+    problems: ProblemOptions,
+    reading: RowOptions,
+    timing: TimingOptions,
+    engine: EngineOptions,
+    output: OutputOptions,
     source: _Source = None,
-    expected_column: _Column = None,
-    expected_scale: _Scale = None,
-    out: _Out = None,
-    only: _Only = None,
-    fresh: Fresh = False,
-    quiet: Quiet = False,
-    as_json: _Json = False,
-    language: Language = None,
-    id_column: IdColumn = None,
-    references: Most = None,
+    references: _Most = MOST,
 ) -> None:
     """Judge solutions of known worth, and say where judge and authors differ.
 
@@ -100,39 +114,26 @@ def validate(
 
     Exit code 0: no difference; 1: a difference; 2: bad input; 3: no difference, but some solutions could not
     be judged, and a second call retries only them; 130: interrupted.
-
-    \b
-    Examples:
-      ioi-eval validate packages/aplusb.zip
-      ioi-eval validate packages --problem aplusb --only slow.cpp
-      ioi-eval validate solutions.parquet --problems packages --expected-column score
-      ioi-eval validate solutions.parquet --problems ioi --year 2024
-      ioi-eval validate code_contests --sample 20 --references 5
-      ioi-eval validate packages --quiet --json
     """
-    again = command(sys.argv[1:])
-    begin = time.monotonic()
-    with interruptible(again, quiet=quiet or as_json) as tell:
-        outcome = asyncio.run(
-            validate_solutions(
-                solutions,
-                source,
-                out=out,
-                choice=choice,
-                most=references or MOST,
-                column=expected_column,
-                scale=expected_scale,
-                reading=DumpOptions(id_column=id_column, language=language or language_of(source)),
-                selection=Selection(problems=choice.problems, keys=frozenset(only or ())),
-                engine=engine,
-                timing=timing,
-                fresh=fresh,
-                command=again,
-                store=open_store(),
-                on_event=tell,
-            )
-        )
-    _show(outcome, time.monotonic() - begin, quiet=quiet, as_json=as_json)
+    outcome, seconds = watched(
+        output,
+        lambda tell: validate_solutions(
+            solutions,
+            source,
+            out=output.out,
+            choice=problems.choice(),
+            most=references,
+            column=expected.expected_column,
+            scale=expected.expected_scale,
+            reading=reading.reading(source),
+            selection=expected.selection(problems),
+            engine=engine.choice(),
+            options=output.options(timing),
+            store=open_store(),
+            on_event=tell,
+        ),
+    )
+    _show(outcome, seconds, output)
     _leave(outcome.validation)
 
 
@@ -143,56 +144,43 @@ def _leave(found: Validation) -> None:
         raise typer.Exit(console.UNSCORED)
 
 
-def _show(outcome: ValidatedSolutions, seconds: float, *, quiet: bool, as_json: bool) -> None:
+def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) -> None:
     found = outcome.validation
-    if as_json:
+    if output.as_json:
         console.show_json(outcome.as_json())
-    elif not quiet:
+    elif not output.quiet:
         console.show(what_was_done(outcome.call, seconds, unscored=len(found.unjudged)))
         if outcome.note:
             console.show(outcome.note)
         _show_tables(found)
-        _show_differences(found)
+        _show_differences(outcome)
     say_failures({one.key: one.reason for one in found.unjudged}, outcome.out)
-    if not (as_json or quiet):
-        console.show(conclusion(found))
+    if not output.silent:
+        console.show(outcome.conclusion)
         for line in numbers(found):
-            console.show(console.visible(line))
+            console.show(visible(line))
         console.show(f"Report: {outcome.out}/report.md")
 
 
 def _show_tables(found: Validation) -> None:
-    table = console.plain_table(*HEADS, right=RIGHT)
-    for row in rows(found):
-        table.add_row(*(Text(_cell(text)) for text in row))
     console.show("")
-    console.show_table(table)
+    console.show_table(HEADS, [[*map(_cell, row)] for row in rows(found)], right=RIGHT)
     heads, lines = matrix(found)
     if not lines:
         return
-    confusion = console.plain_table(*heads, right=frozenset(heads[1:]))
-    for line in lines:
-        confusion.add_row(*(Text(_cell(text)) for text in line))
     console.show("")
-    console.show_table(confusion)
+    console.show_table(heads, [[*map(_cell, line)] for line in lines], right=heads[1:])
     console.show("")
 
 
 def _cell(text: str) -> str:
     """Without anything that the terminal obeys; spaces in front are a subtask's indent."""
-    return " " * (len(text) - len(text.lstrip(" "))) + console.visible(text)
+    return " " * (len(text) - len(text.lstrip(" "))) + visible(text)
 
 
-def _show_differences(found: Validation) -> None:
-    for sentence, lines in differences(found):
-        _wrapped(sentence, "", "    ")
+def _show_differences(outcome: ValidatedSolutions) -> None:
+    for sentence, lines in outcome.differences():
+        console.show_wrapped(sentence, "", "    ")
         for line in lines:
-            _wrapped(line, "    ", "        ")
+            console.show_wrapped(line, "    ", "        ")
         console.show("")
-
-
-def _wrapped(text: str, first: str, later: str) -> None:
-    for line in textwrap.wrap(
-        console.visible(text), console.WIDTH, initial_indent=first, subsequent_indent=later
-    ):
-        console.show(line)

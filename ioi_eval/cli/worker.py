@@ -6,124 +6,139 @@ import asyncio
 import re
 import resource
 import signal
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, ClassVar
 
+import msgspec
 import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import open_store, read_token
-from ioi_eval.cli.options import Unconfined
+from ioi_eval.cli.options import Unconfined, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Value
+from ioi_eval.reports.document import counted
+from ioi_eval.server import Server, ServerOptions, check_address, serve
 from ioi_eval.store import Store
 
-if TYPE_CHECKING:
-    from ioi_eval.server import Server, ServerOptions
-
+_EXAMPLES = """
+  ioi-eval worker                                        http://127.0.0.1:2000, one job per core
+  ioi-eval worker --port 2001 --slots 8 --queue 200
+  ioi-eval worker --host 0.0.0.0 --token-file ~/token    for other machines
+  ioi-eval worker --packages /shared/packages            what a Piston cluster has installed
+  curl http://127.0.0.1:2000/api/v2/runtimes             what it can run
+"""
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
-_Port = Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")]
-_Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: everywhere.")]
 _Slots = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core"),
 ]
-_Queue = Annotated[int, typer.Option(min=0, metavar="N", help="Requests that may wait; past them: 503.")]
-_Body = Annotated[str, typer.Option(metavar="SIZE", help="Of a request, inflated.")]
-_Bodies = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Of all requests that run or wait; past it: 503.",
-        show_default="an eighth of the memory",
-    ),
-]
-_Output = Annotated[str, typer.Option(metavar="SIZE", help="Of a job's standard output, or error output.")]
-_RunTime = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="The longest that a job may run.")]
-_CompileTime = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="The longest that it may compile.")]
 _Packages = Annotated[
     Path | None,
     typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),
 ]
-_TokenFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Requests must bring what is in it."),
-]
-_Open = Annotated[
-    bool, typer.Option("--open-to-all", help="Listen beyond this machine without a token: closed networks.")
-]
-_Hosts = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="A further name of this worker; the option may be repeated."),
-]
 
 
-class _Wanted(Value):
-    """What to serve, and with what."""
+@dataclass(frozen=True)
+class _Limits:
+    """What a request may take, and how many may wait."""
 
-    slots: int | None
-    packages: tuple[Path, ...]
-    allow_unconfined: bool
+    title: ClassVar = "Limits"
+    queue: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Requests that may wait; past them: 503.")
+    ] = 64
+    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Of a request, inflated.")] = "512mb"
+    max_bodies: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Of all requests that run or wait; past it: 503.",
+            show_default="an eighth of the memory",
+        ),
+    ] = None
+    max_output: Annotated[
+        str, typer.Option(metavar="SIZE", help="Of a job's standard output, or error output.")
+    ] = "64mb"
+    run_timeout: Annotated[
+        int, typer.Option(min=1, metavar="SECONDS", help="The longest that a job may run.")
+    ] = 900
+    compile_timeout: Annotated[
+        int, typer.Option(min=1, metavar="SECONDS", help="The longest that it may compile.")
+    ] = 120
+
+    def options(self) -> ServerOptions:
+        return ServerOptions(
+            queue=self.queue,
+            max_body=_bytes(self.max_body, "--max-body"),
+            max_bodies=None if self.max_bodies is None else _bytes(self.max_bodies, "--max-bodies"),
+            max_output=_bytes(self.max_output, "--max-output"),
+            run_timeout=1000 * self.run_timeout,
+            run_cpu_time=1000 * self.run_timeout,
+            compile_timeout=1000 * self.compile_timeout,
+            compile_cpu_time=1000 * self.compile_timeout,
+        )
 
 
+@dataclass(frozen=True)
+class _Access:
+    """Where the worker listens, and to whom."""
+
+    title: ClassVar = "Access"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 2000
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: everywhere.")] = (
+        "127.0.0.1"
+    )
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Requests must bring what is in it."),
+    ] = None
+    open_to_all: Annotated[
+        bool,
+        typer.Option("--open-to-all", help="Listen beyond this machine without a token: closed networks."),
+    ] = False
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A further name of this worker; the option may be repeated."),
+    ] = None
+
+    def added_to(self, options: ServerOptions) -> ServerOptions:
+        token = read_token(self.token_file)
+        check_address(self.host, token=token, open_to_all=self.open_to_all)
+        hosts = tuple(name.lower() for name in self.allow_host or ())
+        return msgspec.structs.replace(
+            options, host=self.host, port=self.port, token=token, allow_hosts=hosts
+        )
+
+
+@command(_EXAMPLES)
 def worker(
-    port: _Port = 2000,
-    host: _Host = "127.0.0.1",
+    access: _Access,
+    limits: _Limits,
     slots: _Slots = None,
-    queue: _Queue = 64,
-    max_body: _Body = "512mb",
-    max_bodies: _Bodies = None,
-    max_output: _Output = "64mb",
-    run_timeout: _RunTime = 900,
-    compile_timeout: _CompileTime = 120,
     packages: _Packages = None,
-    token_file: _TokenFile = None,
-    open_to_all: _Open = False,
-    allow_host: _Hosts = None,
     allow_unconfined: Unconfined = False,
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
 
     SIGTERM or Ctrl-C lets the jobs that run finish and turns new ones away with 503; a second one ends at
     once. The token may also be in the variable IOI_EVAL_TOKEN.
-
-    \b
-    Examples:
-      ioi-eval worker                                        http://127.0.0.1:2000, one job per core
-      ioi-eval worker --port 2001 --slots 8 --queue 200
-      ioi-eval worker --host 0.0.0.0 --token-file ~/token    for other machines
-      ioi-eval worker --packages /shared/packages            what a Piston cluster has installed
-      curl http://127.0.0.1:2000/api/v2/runtimes             what it can run
     """
-    from ioi_eval.server import ServerOptions, check_address
-
-    token = read_token(token_file)
-    check_address(host, token=token, open_to_all=open_to_all)
-    options = ServerOptions(
-        host=host,
-        port=port,
-        queue=queue,
-        max_body=_bytes(max_body, "--max-body"),
-        max_bodies=None if max_bodies is None else _bytes(max_bodies, "--max-bodies"),
-        max_output=_bytes(max_output, "--max-output"),
-        run_timeout=1000 * run_timeout,
-        run_cpu_time=1000 * run_timeout,
-        compile_timeout=1000 * compile_timeout,
-        compile_cpu_time=1000 * compile_timeout,
-        token=token,
-        allow_hosts=tuple(name.lower() for name in allow_host or ()),
-    )
-    wanted = _Wanted(
+    options, store = access.added_to(limits.options()), open_store()
+    _take_descriptors()
+    serving = serve(
+        store=store,
+        options=options,
         slots=slots,
         packages=(packages,) if packages else (),
         allow_unconfined=allow_unconfined,
+        tell=console.tell,
     )
-    _take_descriptors()
-    if not asyncio.run(_serve(options, wanted, open_store())):
+    if not asyncio.run(_serve(serving, store)):
         raise typer.Exit(console.INTERRUPTED)
 
 
@@ -133,19 +148,10 @@ def _take_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(options: ServerOptions, wanted: _Wanted, store: Store) -> bool:
+async def _serve(serving: AbstractAsyncContextManager[Server], store: Store) -> bool:
     """Until a signal; False when a second one came before all jobs were done."""
-    from ioi_eval.server import serve
-
     signals = _Signals()
-    async with serve(
-        store=store,
-        options=options,
-        slots=wanted.slots,
-        packages=wanted.packages,
-        allow_unconfined=wanted.allow_unconfined,
-        tell=console.tell,
-    ) as server:
+    async with serving as server:
         console.show(await _lines(server, store))
         await signals.wait()
         return await _drained(server, signals)
@@ -154,13 +160,13 @@ async def _serve(options: ServerOptions, wanted: _Wanted, store: Store) -> bool:
 async def _lines(server: Server, store: Store) -> str:
     """What is served, and what holds those who are let in."""
     found = await confinement(await asyncio.to_thread(find_compiler), store)
-    slots = console.counted(server.slots, "slot")
+    slots = counted(server.slots, "slot")
     return f"ioi-eval worker at {server.url}, {slots}\nconfinement: {found[0].detail}"
 
 
 async def _drained(server: Server, signals: _Signals) -> bool:
     if server.running:
-        jobs = console.counted(server.running, "job")
+        jobs = counted(server.running, "job")
         console.tell(f"Finishing {jobs}, taking no more; once more to stop at once.")
     draining, again = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
     await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,14 +1,25 @@
 """Programs from models: asked for over HTTP, or left by agents that are programs themselves.
 
 Here: prompts, whoever is asked, and the dump that is written. Not here: reading a dump (`benchmarks`),
-judging (`judge`), what the command line says of either (`cli`).
+judging (`judge`), what the command line says of either (`cli`). `generate.chat` asks models; it is not
+loaded here, for it takes as long to load as all the rest.
 """
 
 from __future__ import annotations
 
 from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, name_of
-from ioi_eval.generate.asks import Ask, Author, Budget, BudgetOptions, Prompts, asks_of, fingerprint, key_of
-from ioi_eval.generate.chat import ChatModel, ModelOptions, Sampling, check_model
+from ioi_eval.generate.asks import (
+    Ask,
+    Author,
+    Budget,
+    BudgetOptions,
+    ModelOptions,
+    Prompts,
+    Sampling,
+    asks_of,
+    fingerprint,
+    key_of,
+)
 from ioi_eval.generate.generations import Failed, Generations, Producing, Written
 
 __all__ = [
@@ -19,7 +30,6 @@ __all__ = [
     "Author",
     "Budget",
     "BudgetOptions",
-    "ChatModel",
     "Failed",
     "Generations",
     "ModelOptions",
@@ -28,7 +38,6 @@ __all__ = [
     "Sampling",
     "Written",
     "asks_of",
-    "check_model",
     "fingerprint",
     "key_of",
     "name_of",

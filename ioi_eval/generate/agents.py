@@ -32,7 +32,7 @@ _NOT_STARTED = frozenset({"exit 126", "exit 127"})  # what shells say of a comma
 
 class AgentOptions(Value):
     command: str  # for a shell; it runs in the folder that has the statement
-    folder: str  # where the folders of all asks lie
+    folder: str = ""  # where the folders of all asks lie
     timeout: float = 600.0  # seconds
 
 

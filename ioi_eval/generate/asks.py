@@ -34,6 +34,27 @@ class Ask(Value):
     year: int | None = None
 
 
+class Sampling(Value):
+    """How the model is to write; None: as its server likes."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None  # of the first sample; the next one gets the next number
+    extra: Mapping[str, Any] = {}  # any other field of a request
+
+
+class ModelOptions(Value):
+    name: str
+    base_url: str  # up to and without /chat/completions
+    system: str = ""  # a message ahead of the prompt
+    sampling: Sampling = Sampling()
+    timeout: float = 600.0  # seconds for one reply
+    attempts: int = 6
+    requests_per_minute: float | None = None
+    pause: float = 1.0  # seconds before the second attempt; doubled each time
+
+
 class Text(Value):
     """What was written for an ask."""
 

@@ -16,11 +16,10 @@ from typing import Any, NoReturn, Self
 import httpx
 import msgspec
 
-from ioi_eval.generate.asks import Ask, Budget, GenerationFailed, Text
+from ioi_eval.generate.asks import Ask, Budget, GenerationFailed, ModelOptions, Text
 from ioi_eval.generate.replies import Fault, Kind, Reply, read_reply
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret, names_a_secret
-from ioi_eval.model.values import Value
 
 _LONGEST_PAUSE = 120.0  # seconds; a server that names a longer one is not waited for so long
 _PAUSES = 10  # refusals with a named pause that weigh as much as one fault
@@ -29,27 +28,6 @@ _HOPELESS = 100  # asks in a row that failed: nobody else is asked
 _LARGEST = 64 << 20  # bytes of a reply
 _LIKE_THIS = "Write it as http://127.0.0.1:8000/v1"
 _RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a request that are ours
-
-
-class Sampling(Value):
-    """How the model is to write; None: as its server likes."""
-
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None  # of the first sample; the next one gets the next number
-    extra: Mapping[str, Any] = {}  # any other field of a request
-
-
-class ModelOptions(Value):
-    name: str
-    base_url: str  # up to and without /chat/completions
-    system: str = ""  # a message ahead of the prompt
-    sampling: Sampling = Sampling()
-    timeout: float = 600.0  # seconds for one reply
-    attempts: int = 6
-    requests_per_minute: float | None = None
-    pause: float = 1.0  # seconds before the second attempt; doubled each time
 
 
 class ChatModel:

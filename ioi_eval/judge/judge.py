@@ -20,7 +20,7 @@ from ioi_eval.judge.grading import grades
 from ioi_eval.judge.programs import Artifacts, Compiled, checker_name, is_empty, program, runs_code
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JudgeFailure
 from ioi_eval.model.languages import find
-from ioi_eval.model.options import BuildOptions, JudgeOptions
+from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.protocol import Line
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, Test, TestResult
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
@@ -39,6 +39,15 @@ class Judge:
     def __init__(self, engine: Engine, artifacts: Artifacts, options: JudgeOptions | None = None) -> None:
         self._engine, self._artifacts = engine, artifacts
         self._options = options or JudgeOptions()
+
+    @property
+    def slots(self) -> int:
+        """How many builds and batches run at the same time."""
+        return self._engine.slots
+
+    def but(self, options: JudgeOptions) -> Judge:
+        """Return a judge at the same engine, with the same artifacts, that judges as these options say."""
+        return Judge(self._engine, self._artifacts, options)
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
@@ -215,6 +224,16 @@ class Scorer:
         if self._judge is None:
             raise IoiEvalError("the scorer is not open: use it as `async with Scorer(engine) as scorer`")
         return self._judge
+
+    @property
+    def slots(self) -> int:
+        """How many builds and batches run at the same time."""
+        return self.judge.slots
+
+    def judge_with(self, *, all_tests: bool, borderline: Borderline | None) -> Judge:
+        """Return a judge at the same engine, with the same programs built, that differs in this."""
+        own = self._options or JudgeOptions()
+        return self.judge.but(msgspec.structs.replace(own, all_tests=all_tests, borderline=borderline))
 
     async def prepare(self, problem: Problem) -> None:
         """Builds the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""

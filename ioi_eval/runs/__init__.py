@@ -1,48 +1,113 @@
-"""Use cases: score a dump, validate solutions, calibrate; the runner, and the journal's one writer.
+"""Use cases: score_dump, validate, run, calibrate, report; and the one writer of a run's folder.
 
 Values in, typed results out, events on the way. Nothing here prints, parses a command line, takes a signal or
 reads the environment. Each use case is an async function; its twin for programs without an event loop has
-the same name and `_sync`.
+the same name and `_sync`. What is exported here is public. Names are loaded when they are first used.
 """
 
 from __future__ import annotations
 
-from ioi_eval.runs.engine import EngineChoice
-from ioi_eval.runs.events import (
-    EngineStarting,
-    EngineStopped,
-    Event,
-    LimitMeasured,
-    Overloaded,
-    ReferencesStarted,
-    RunFinished,
-    RunStarted,
-    RunSummary,
-    ServersFound,
-    SubmissionFailed,
-    SubmissionJudged,
-)
-from ioi_eval.runs.score import ScoredDump, score_dump, score_dump_sync
-from ioi_eval.runs.validate import ValidatedSolutions, validate, validate_sync
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
+    from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
+    from ioi_eval.reports import ReportOptions
+    from ioi_eval.rules.extraction import Repairs
+    from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
+    from ioi_eval.runs.engine import EngineChoice
+    from ioi_eval.runs.events import (
+        DistanceMeasured,
+        EngineStarting,
+        EngineStopped,
+        Event,
+        LimitMeasured,
+        Overloaded,
+        ReferencesStarted,
+        RunFinished,
+        RunStarted,
+        RunSummary,
+        ServersFound,
+        SubmissionFailed,
+        SubmissionJudged,
+    )
+    from ioi_eval.runs.folders import Reported, report, report_sync
+    from ioi_eval.runs.hardware import calibrate, calibrate_sync
+    from ioi_eval.runs.references import ReferenceOptions
+    from ioi_eval.runs.score import ScoredDump, score_dump, score_dump_sync
+    from ioi_eval.runs.solutions import ValidatedSolutions, validate, validate_sync
+    from ioi_eval.runs.work import RunOptions, Timing
+
+_PLACES = {
+    "benchmarks": "BenchmarkOptions DumpOptions Selection",
+    "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
+    "reports": "ReportOptions",
+    "rules.extraction": "Repairs",
+    "runs.authors": "Asking GeneratedRun run run_sync",
+    "runs.engine": "EngineChoice",
+    "runs.events": "DistanceMeasured EngineStarting EngineStopped Event LimitMeasured Overloaded "
+    "ReferencesStarted RunFinished RunStarted RunSummary ServersFound SubmissionFailed SubmissionJudged",
+    "runs.folders": "Reported report report_sync",
+    "runs.hardware": "calibrate calibrate_sync",
+    "runs.references": "ReferenceOptions",
+    "runs.score": "ScoredDump score_dump score_dump_sync",
+    "runs.solutions": "ValidatedSolutions validate validate_sync",
+    "runs.work": "RunOptions Timing",
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 __all__ = [
+    "AgentOptions",
+    "Asking",
+    "BenchmarkOptions",
+    "BudgetOptions",
+    "DistanceMeasured",
+    "DumpOptions",
     "EngineChoice",
     "EngineStarting",
     "EngineStopped",
     "Event",
+    "GeneratedRun",
     "LimitMeasured",
+    "ModelOptions",
     "Overloaded",
+    "ReferenceOptions",
     "ReferencesStarted",
+    "Repairs",
+    "ReportOptions",
+    "Reported",
     "RunFinished",
+    "RunOptions",
     "RunStarted",
     "RunSummary",
+    "Sampling",
     "ScoredDump",
+    "Selection",
     "ServersFound",
     "SubmissionFailed",
     "SubmissionJudged",
+    "Timing",
     "ValidatedSolutions",
+    "calibrate",
+    "calibrate_sync",
+    "report",
+    "report_sync",
+    "run",
+    "run_sync",
     "score_dump",
     "score_dump_sync",
     "validate",
     "validate_sync",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that has it."""
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module 'ioi_eval.runs' has no attribute {name!r}")
+    return getattr(import_module(f"ioi_eval.{_PLACE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,6 +9,7 @@ import msgspec
 
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.registry import EMBEDDED, EngineSetup, find
+from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape
 from ioi_eval.model.secret import Secret
@@ -41,6 +42,10 @@ class EngineChoice(Value):
         return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
 
 
+# What a use case judges on: opened and closed by the call, but for a scorer, which is open and stays so.
+AnyEngine = EngineChoice | Engine | Transport | Scorer
+
+
 class Opening(NamedTuple):
     """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
 
@@ -48,7 +53,9 @@ class Opening(NamedTuple):
     trusted: Engine | Transport | None = None
 
 
-def open_engine(choice: EngineChoice, store: Store) -> Opening:
+def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Opening:
+    if not isinstance(choice, EngineChoice):
+        return Opening(choice)
     here = EngineSetup(text=EMBEDDED, store=store, allow_unconfined=choice.allow_unconfined)
     engine = find(choice.text)(
         msgspec.structs.replace(

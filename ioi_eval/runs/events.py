@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.model.values import Value, Verdict
+from ioi_eval.rules.expectations import Distance
 from ioi_eval.store.folder import MeasuredLimit
 
 
@@ -79,6 +80,12 @@ class LimitMeasured(Value):
     limit: MeasuredLimit
 
 
+class DistanceMeasured(Value):
+    """How far a solution is from its limit, for a calibration."""
+
+    distance: Distance
+
+
 class Overloaded(Value):
     """Programs have waited longer for processors and disks than they computed. Told once; verdicts hold."""
 
@@ -99,6 +106,7 @@ Event = (
     | EngineStarting
     | ServersFound
     | LimitMeasured
+    | DistanceMeasured
     | Overloaded
     | EngineStopped
 )

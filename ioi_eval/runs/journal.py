@@ -120,7 +120,7 @@ class Journal:
         raise InputError(
             f"key {key!r} is there twice",
             where=str(self._folder / RESULTS),
-            remedy="Delete one of the two lines, or give --fresh to start anew",
+            remedy="Delete one of the two lines, or give fresh=True to start anew",
         )
 
     def _compare(self, old: Fingerprint) -> None:
@@ -132,7 +132,7 @@ class Journal:
             raise InputError(
                 f"the run in this folder was made of something else. Changed: {'; '.join(found)}",
                 where=str(self._folder),
-                remedy="Give --fresh to score everything again, or choose another --out folder",
+                remedy="Give fresh=True to score everything again, or choose another out=FOLDER",
             )
         else:
             self._restart = True

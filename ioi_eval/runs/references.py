@@ -25,10 +25,9 @@ from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.expectations import with_time_factor
 from ioi_eval.rules.scoring import submission_status
-from ioi_eval.runs.events import Event, OnEvent, ReferencesStarted
-from ioi_eval.runs.runner import Judging, run
-from ioi_eval.runs.timing import Timing
-from ioi_eval.runs.work import RunOptions, judging
+from ioi_eval.runs.events import Event, ReferencesStarted
+from ioi_eval.runs.runner import Judging, judge_all
+from ioi_eval.runs.work import Setup, Timing, judging
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.rows import bounded, result_of
@@ -43,16 +42,11 @@ _VERSION = 1
 _MAX_REASON = 300  # characters
 
 
-class Asked(Value):
-    """What the user wants of a benchmark's own solutions."""
+class ReferenceOptions(Value):
+    """What a benchmark's own solutions are judged for, ahead of all others."""
 
-    most: int = 0  # 0: nothing
-    skip: bool = False
-
-    @classmethod
-    def of(cls, validate: bool, most: int | None, skip: bool) -> Asked:
-        wanted = validate or skip or most is not None
-        return cls(most=(most or MOST) if wanted else 0, skip=skip)
+    most: int = MOST  # solutions of a problem
+    skip: bool = False  # leave out problems that are not reliable
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -130,7 +124,7 @@ async def judge_references(
     memory = _Memory(store, _keys(submissions.values(), fingerprint(problems), timing), fresh=fresh)
     if submissions.keys() - memory.done:
         wanted = list(submissions.values())
-        await run(
+        await judge_all(
             judge,
             problems,
             wanted,
@@ -171,43 +165,41 @@ def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> 
 
 
 async def check_references(
-    problems: Problems, asked: Asked, options: RunOptions, store: Store, tell: OnEvent
-) -> References | None:
-    """None where nobody asked. Cancelled, it leaves what was judged in the store."""
-    if not asked.most:
-        return None
+    problems: Problems, options: ReferenceOptions | None, setup: Setup
+) -> tuple[Problems, References | None]:
+    """The problems that are to be judged, and what became of their own solutions where that is asked for.
+
+    Cancelled, it leaves what was judged in the store.
+    """
+    if options is None:
+        return problems, None
     if not isinstance(problems, Loaded):
         raise InputError(
             "only a benchmark has solutions of its own to check first",
-            field="--validate-references",
+            field="references",
             remedy="Packages are checked with `ioi-eval validate`",
         )
-    tell(ReferencesStarted(most=asked.most, problems=len(problems)))
-    async with judging(options, store, tell) as (scorer, workers):
-        return await judge_references(
-            scorer.judge,
+    setup.tell(ReferencesStarted(most=options.most, problems=len(problems)))
+    async with judging(setup) as (judge, workers):
+        found = await judge_references(
+            judge,
             problems,
             problems.references,
-            store=store,
-            most=asked.most,
+            store=setup.store,
+            most=options.most,
             workers=workers,
-            fresh=options.fresh,
-            timing=options.timing,
-            prepare=scorer.prepare,
-            on_event=tell,
+            fresh=setup.options.fresh,
+            timing=setup.options.timing,
+            prepare=judge.prepare,
+            on_event=setup.tell,
         )
+    unreliable = found.labels(Reliability.UNRELIABLE)
+    return problems.without(unreliable, LEFT_OUT) if options.skip else problems, found
 
 
-def reliable(problems: Problems, found: References | None, asked: Asked) -> Problems:
-    """The problems that are to be judged."""
-    if found is None or not asked.skip or not isinstance(problems, Loaded):
-        return problems
-    return problems.without(found.labels(Reliability.UNRELIABLE), LEFT_OUT)
-
-
-def conclusion(found: References, asked: Asked) -> str:
+def conclusion(found: References, options: ReferenceOptions) -> str:
     numbers = {one: len(found.labels(one)) for one in Reliability}
-    left_out = " (left out)" if asked.skip and numbers[Reliability.UNRELIABLE] else ""
+    left_out = " (left out)" if options.skip and numbers[Reliability.UNRELIABLE] else ""
     return (
         f"up to {found.most} of each of {counted(len(found.problems), 'problem')} judged: "
         f"{numbers[Reliability.RELIABLE]} reliable, {numbers[Reliability.UNRELIABLE]} unreliable{left_out}, "

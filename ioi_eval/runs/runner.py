@@ -59,7 +59,7 @@ class Recording(Protocol):
 # --- the run -----------------------------------------------------------------------------------------
 
 
-async def run(
+async def judge_all(
     judge: Judging,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission] | AsyncIterable[Submission],
@@ -71,7 +71,7 @@ async def run(
     expected: int | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
-    """Judges every submission that the journal has no result of.
+    """Judge every submission that the journal has no result of.
 
     `submissions` with a length are gone through once before anything is judged: an unknown problem, a key
     that is there twice, or problems none of which `prepare` can build then end the run before it wrote
@@ -93,13 +93,7 @@ async def run(
             broken = [found for task in preparing if (found := task.result()) is not None]
             if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
                 raise broken[0]
-        crew = set[asyncio.Task[None]]()
-        async with asyncio.TaskGroup() as group:
-            while not any(member.done() for member in crew):  # until one finds no work
-                size = workers if isinstance(workers, int) else max(1, workers())
-                crew |= {group.create_task(this.work(source)) for _ in range(size - len(crew))}
-                again = None if isinstance(workers, int) else _HIRING
-                await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
+        await this.work_through(source, workers)
     except BaseExceptionGroup as errors:
         if (unusable := _first_input_error(errors)) is not None:
             raise unusable from None
@@ -149,7 +143,7 @@ class _Claim:
 
 
 class _Run:
-    """The state of one call of `run`."""
+    """The state of one call of `judge_all`."""
 
     def __init__(
         self,
@@ -200,6 +194,16 @@ class _Run:
         return problem
 
     # --- meanwhile ---
+
+    async def work_through(self, source: _Source, workers: int | Callable[[], int]) -> None:
+        """Hire workers, more as the engine grows, until one finds no work."""
+        crew = set[asyncio.Task[None]]()
+        async with asyncio.TaskGroup() as group:
+            while not any(member.done() for member in crew):
+                size = workers if isinstance(workers, int) else max(1, workers())
+                crew |= {group.create_task(self.work(source)) for _ in range(size - len(crew))}
+                again = None if isinstance(workers, int) else _HIRING
+                await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
 
     async def work(self, source: _Source) -> None:
         """One worker. All take from one source: no more submissions are in memory than are worked on.

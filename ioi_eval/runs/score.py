@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -21,30 +20,25 @@ from ioi_eval.benchmarks import (
     mentioned,
     open_dump,
 )
+from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.reports.document import counted
-from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import (
-    Asked,
+    ReferenceOptions,
     References,
     check_references,
     conclusion,
-    reliable,
     write_references,
 )
-from ioi_eval.runs.sources import language_of, open_source
-from ioi_eval.runs.timing import Timing
-from ioi_eval.runs.twins import synchronous
-from ioi_eval.runs.work import RunOptions, Work, fingerprint_of, judge_work
-from ioi_eval.store import Store, private_folder
-from ioi_eval.store.folder import check_folder, read_failures
-
-STORE_LIMIT = 4 << 30
+from ioi_eval.runs.sources import Source, language_of, opened, source_name
+from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, synchronous
+from ioi_eval.store import Store
 
 
 class ScoredDump(Value):
@@ -68,18 +62,15 @@ class ScoredDump(Value):
 
 async def score_dump(
     dumps: str | Path | Sequence[str | Path],
-    problems: str | Path,
+    problems: Source,
     *,
     out: str | Path | None = None,
     choice: BenchmarkOptions | None = None,
     reading: DumpOptions | None = None,
     selection: Selection | None = None,
-    references: Asked | None = None,
-    engine: EngineChoice | None = None,
-    timing: Timing | None = None,
-    all_tests: bool = False,
-    fresh: bool = False,
-    command: str = "",
+    references: ReferenceOptions | None = None,
+    engine: AnyEngine | None = None,
+    options: RunOptions | None = None,
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> ScoredDump:
@@ -88,74 +79,49 @@ async def score_dump(
         scored = await score_dump("generations.jsonl", "packages", out="runs/mine", on_event=print)
         print(scored.summary.models[0].points, scored.failures)
 
-    `problems`: packages, a benchmark's name, or a file of its rows; `choice` and `selection` say which.
-    Raises InputError before anything is written. Cancelled, it leaves whole results and nothing else.
+    `problems`: packages, a benchmark's name, a file of its rows, or problems that are loaded; `choice` and
+    `selection` say which. `engine` may be a scorer that is open. Raises InputError before anything is
+    written. Cancelled, it leaves whole results and nothing else.
     """
     paths = tuple(map(str, [dumps] if isinstance(dumps, str | Path) else dumps))
-    asked, choice, source = references or Asked(), choice or BenchmarkOptions(), str(problems)
-    selection, reading = selection or Selection(), reading or DumpOptions(language=language_of(source))
-    folder = Path(out or Path("runs") / run_name(paths[0]))
-    store = store or Store(private_folder(), STORE_LIMIT)
-    options = RunOptions(
-        out=str(folder),
-        engine=engine or EngineChoice(),
-        timing=timing or Timing(),
-        all_tests=all_tests,
-        fresh=fresh,
-        command=command,
-    )
-    check_folder(folder)
-    places = find_dumps(paths)
-    with closing(open_source(source, choice, store, lambda: mentioned(places))) as every:
-        # What is wrong with the dump is said before anything is judged.
-        dump = open_rows(paths, every, reading, selection)
-        found = await check_references(every, asked, options, store, on_event)
-        if (usable := reliable(every, found, asked)) is not every:
-            dump = open_rows(paths, usable, reading, selection)
-        settings = {"dumps": list(paths), "problems": source, **_remarks(dump, found, asked)}
-        work = Work(
-            problems=usable,
-            submissions=dump,
-            keys=dump.info.keys,
-            made_of=fingerprint_of(
-                dump.info.sha256,
-                fingerprint(usable),
-                {**reading_options(reading), **asked.matter, **options.matter},
-            ),
-            settings=settings,
-        )
-        call = await judge_work(work, options, store, on_event)
-    if found is not None:
-        write_references(folder, found)
-    return ScoredDump(
-        out=str(folder),
-        call=call,
-        dump=dump.info,
-        summary=write_reports(folder),
-        failures=reasons(folder, dump.info.keys),
-        references=found,
-    )
+    setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
+    rows = Rows.of(paths, reading, selection, problems)
+    with opened(problems, choice, setup.store, rows.mentioned) as every:
+        dump = rows.open(every)  # what is wrong with it is said before anything is judged
+        usable, found = await check_references(every, references, setup)
+        if usable is not every:
+            dump = rows.open(usable)
+        matter = {**(references.matter if references else {}), **setup.matter}
+        settings = {
+            "dumps": list(paths),
+            "problems": source_name(problems),
+            **_remarks(dump, found, references),
+        }
+        call = await judge_work(rows.work(dump, usable, matter, settings), setup)
+    return _scored(setup, call, dump.info, found)
 
 
 score_dump_sync = synchronous(score_dump)
 
 
-def open_rows(paths: Sequence[str], problems: Problems, reading: DumpOptions, selection: Selection) -> Dump:
-    dump = open_dump(find_dumps(paths), problems=problems, options=reading, selection=selection)
-    check_not_empty(dump, selection, ", ".join(paths))
-    return dump
-
-
-def _remarks(dump: Dump, found: References | None, asked: Asked) -> dict[str, Any]:
+def _remarks(dump: Dump, found: References | None, references: ReferenceOptions | None) -> dict[str, Any]:
     remarks: dict[str, Any] = {"rows": rows} if (rows := rows_left_out(dump.info)) else {}
-    return remarks if found is None else {**remarks, "own_solutions": conclusion(found, asked)}
+    if found is None or references is None:
+        return remarks
+    return {**remarks, "own_solutions": conclusion(found, references)}
 
 
-def run_name(dump: str) -> str:
-    """Of a folder for the results of a dump; a dataset's name becomes one that a folder can have."""
-    if Path(dump).exists() or is_dump(Path(dump)):
-        return Path(dump).resolve().stem
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"
+def _scored(setup: Setup, call: RunSummary, dump: DumpInfo, found: References | None) -> ScoredDump:
+    if found is not None:
+        write_references(setup.folder, found)
+    return ScoredDump(
+        out=str(setup.folder),
+        call=call,
+        dump=dump,
+        summary=write_reports(setup.folder),
+        failures=setup.failures(dump.keys),
+        references=found,
+    )
 
 
 def rows_left_out(info: DumpInfo) -> list[str]:
@@ -165,21 +131,55 @@ def rows_left_out(info: DumpInfo) -> list[str]:
     return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
 
 
-def check_not_empty(dump: Dump, selection: Selection, where: str) -> None:
-    if not len(dump):
-        wanted = ", ".join(sorted(selection.problems))
+# --- rows --------------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """The rows of dumps that are to be judged, and how they are read."""
+
+    paths: Sequence[str]
+    places: Sequence[Place]
+    reading: DumpOptions
+    selection: Selection
+
+    @classmethod
+    def of(
+        cls,
+        paths: Sequence[str],
+        reading: DumpOptions | None,
+        selection: Selection | None,
+        problems: Source,
+    ) -> Self:
+        usual = reading or DumpOptions(language=language_of(problems))
+        return cls(paths, find_dumps(paths), usual, selection or Selection())
+
+    def mentioned(self) -> Collection[str] | None:
+        """What problems of theirs are called; None where they do not say."""
+        return mentioned(self.places)
+
+    def open(self, problems: Problems) -> Dump:
+        dump = open_dump(self.places, problems=problems, options=self.reading, selection=self.selection)
+        if len(dump):
+            return dump
+        wanted = ", ".join(sorted(self.selection.problems))
         reasons = "; ".join(f"{number} {reason}" for reason, number in dump.info.left_out.items())
         what = f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})"
-        raise InputError(what, where=where, field="--problem" if wanted else "")
+        field = "selection.problems" if wanted else ""
+        raise InputError(what, where=", ".join(self.paths), field=field)
+
+    def work(
+        self, dump: Dump, problems: Problems, matter: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> Work:
+        """`matter`: what else than how rows are read can change results."""
+        reading: dict[str, Any] = msgspec.to_builtins(self.reading)
+        reading |= reading.pop("repairs")  # flat, as a fingerprint names it
+        made_of = fingerprint_of(dump.info.sha256, fingerprint(problems), {**reading, **matter})
+        keys = dump.info.keys
+        return Work(problems=problems, submissions=dump, keys=keys, made_of=made_of, settings=settings)
 
 
-def reasons(folder: Path, keys: tuple[str, ...]) -> dict[str, str]:
-    """Why there is no result, of those keys that have none."""
-    failures = read_failures(folder)
-    return {key: str(failures[key]["reason"]) for key in keys if key in failures}
-
-
-def reading_options(reading: DumpOptions) -> dict[str, Any]:
-    """How rows are read, flat, as a fingerprint names it."""
-    options: dict[str, Any] = msgspec.to_builtins(reading)
-    return {**options, **options.pop("repairs")}
+def run_name(dump: str) -> str:
+    """Of a folder for the results of a dump; a dataset's name becomes one that a folder can have."""
+    if Path(dump).exists() or is_dump(Path(dump)):
+        return Path(dump).resolve().stem
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -29,6 +29,32 @@ from ioi_eval.store import Store
 _FILES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 
 
+Source = str | Path | Problems  # what problems are taken from, or those that are loaded already
+
+
+@contextmanager
+def opened(
+    source: Source,
+    options: BenchmarkOptions | None,
+    store: Store,
+    mentioned: Callable[[], Collection[str] | None] = lambda: None,
+) -> Iterator[Problems]:
+    """The problems of a source, for as long as they are used. Those that are loaded stay open."""
+    if not isinstance(source, Problems):
+        with closing(open_source(str(source), options or BenchmarkOptions(), store, mentioned)) as problems:
+            yield problems
+    elif options is None or options == BenchmarkOptions():
+        yield source
+    else:
+        remedy = "Choose among them, or name where they come from"
+        raise InputError("problems that are loaded are chosen already", field="choice", remedy=remedy)
+
+
+def source_name(source: Source) -> str:
+    """For the reader of a report."""
+    return f"{counted(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
+
+
 def open_source(
     source: str, options: BenchmarkOptions, store: Store, mentioned: Callable[[], Collection[str] | None]
 ) -> Problems:
@@ -50,7 +76,7 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
         wanted = options.problems
         packages = check_problems(source, cache=store.root / "packages")
         return tuple(one for one in packages if not wanted or one.problem is None or one.problem.id in wanted)
-    with closing(open_source(source, options, store, lambda: None)) as problems:
+    with opened(source, options, store) as problems:
         good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
         left_out = problems.left_out if isinstance(problems, Loaded) else {}
     broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
@@ -59,9 +85,11 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 
-def benchmark_of(source: str) -> Benchmark | None:
+def benchmark_of(source: Source | None) -> Benchmark | None:
     """None where the source is a folder or a zip. A folder of a benchmark's name is written as ./name."""
-    path = Path(source)
+    if source is None or isinstance(source, Problems):
+        return None
+    source, path = str(source), Path(source)
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)
     if path.is_file() and path.suffix.lower() in _FILES:
@@ -76,9 +104,9 @@ def benchmark_of(source: str) -> Benchmark | None:
         raise InputError(problem, remedy=nearest(source, known)) from error
 
 
-def language_of(source: str | None) -> str:
+def language_of(source: Source | None) -> str:
     """Of rows that do not say: the benchmark's, where the source is one."""
-    benchmark = None if source is None else benchmark_of(source)
+    benchmark = benchmark_of(source)
     return DumpOptions().language if benchmark is None else benchmark.language
 
 
@@ -87,9 +115,8 @@ def _check_unused(options: BenchmarkOptions) -> None:
     plain = msgspec.structs.replace(options, problems=frozenset())
     for field in msgspec.structs.fields(BenchmarkOptions):
         if getattr(plain, field.name) != field.default:
-            name = {"tags": "tag", "years": "year"}.get(field.name, field.name).replace("_", "-")
             raise InputError(
                 "only problems of a benchmark can be chosen by it",
-                field=f"--{name}",
-                remedy="Leave it out, or name a benchmark with --problems",
+                field=f"choice.{field.name}",
+                remedy="Leave it out, or name a benchmark with problems=...",
             )

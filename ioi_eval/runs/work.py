@@ -1,50 +1,127 @@
-"""The work of a run: what is to be judged, how, and the journal, the engine and the judge at it."""
+"""What use cases share: how a run is to go, where it writes, the engine and the judge at it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+import functools
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
-from ioi_eval.judge import JudgeOptions, Scorer
+import msgspec
+
+from ioi_eval.judge import Judge, Scorer
+from ioi_eval.model.options import Borderline, JudgeOptions
 from ioi_eval.model.values import Submission, Value
 from ioi_eval.problems import Problems
-from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
+from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found
 from ioi_eval.runs.events import EngineStarting, EngineStopped, LimitMeasured, OnEvent, RunSummary
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.runner import run
+from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.runs.timing import Timing
-from ioi_eval.store import Store
-from ioi_eval.store.folder import Fingerprint, MeasuredLimit, read_limits, write_limits
+from ioi_eval.store import Store, private_folder
+from ioi_eval.store.folder import (
+    Fingerprint,
+    MeasuredLimit,
+    check_folder,
+    read_failures,
+    read_limits,
+    write_limits,
+)
 
+_STORE_LIMIT = 4 << 30  # bytes
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
 _PER_SLOT = 2
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+# --- how it is to go ---------------------------------------------------------------------------------
+
+
+class Timing(Value):
+    """The factor on time limits, and the band around them in which times are measured again."""
+
+    factor: float = 1.0
+    borderline: Borderline | None = Borderline()
+
+    @property
+    def matter(self) -> Mapping[str, Any]:
+        """What of it differs from the usual, and so can change results."""
+        band = {} if self.borderline == Borderline() else {"borderline": str(self.borderline or "1:1")}
+        return {**band, **({} if self.factor == 1 else {"time_factor": self.factor})}
 
 
 class RunOptions(Value):
-    """How the user wants a run to go."""
+    """How a run is to go, whatever it judges."""
 
-    out: str
-    engine: EngineChoice = EngineChoice()
     timing: Timing = Timing()
-    all_tests: bool = False
-    fresh: bool = False
-    command: str = ""
+    all_tests: bool = False  # run tests that can no longer change a score, too
+    fresh: bool = False  # discard earlier results and start over
+    command: str = ""  # what goes on with the run, for the reader of a report
+
+
+class Setup(NamedTuple):
+    """Where one call writes, how it judges, and who is told."""
+
+    folder: Path
+    engine: AnyEngine
+    options: RunOptions
+    store: Store
+    tell: OnEvent
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | Path,
+        engine: AnyEngine | None,
+        options: RunOptions | None,
+        store: Store | None,
+        tell: OnEvent,
+    ) -> Self:
+        """Raise InputError where a run would be written between files that have nothing to do with it."""
+        check_folder(Path(folder))
+        return cls(
+            Path(folder), engine or EngineChoice(), options or RunOptions(), store or own_store(), tell
+        )
 
     @property
     def matter(self) -> Mapping[str, Any]:
         """What of it can change results. Classic jobs limit programs as the seed's scripts do."""
-        job = self.engine.job
-        shape = {"job": job} if job == "classic" else {}
-        return {"all_tests": self.all_tests, **shape, **self.timing.matter}
+        classic = isinstance(self.engine, EngineChoice) and self.engine.job == "classic"
+        shape = {"job": "classic"} if classic else {}
+        return {"all_tests": self.options.all_tests, **shape, **self.options.timing.matter}
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """For the reader of a report."""
-        return {**self.engine.settings, **self.timing.matter}
+        engine = self.engine.settings if isinstance(self.engine, EngineChoice) else {}
+        return {"command": self.options.command, **engine, **self.options.timing.matter}
+
+    def failures(self, keys: Collection[str]) -> dict[str, str]:
+        """Why there is no result, of those keys that have none."""
+        found = read_failures(self.folder)
+        return {key: str(found[key]["reason"]) for key in keys if key in found}
+
+
+def own_store() -> Store:
+    return Store(private_folder(), _STORE_LIMIT)
+
+
+def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
+    """Return the twin of an async function: the same name and `_sync`, the same arguments and result."""
+
+    @functools.wraps(call)
+    def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return asyncio.run(call(*args, **kwargs))
+
+    twin.__name__ = twin.__qualname__ = f"{call.__name__}_sync"
+    return twin
+
+
+# --- what is judged ----------------------------------------------------------------------------------
 
 
 class Work(Value):
@@ -64,62 +141,64 @@ def fingerprint_of(dump: str, problems: Mapping[str, str], options: Mapping[str,
     )
 
 
-async def judge_work(work: Work, options: RunOptions, store: Store, tell: OnEvent) -> RunSummary:
-    """Judges what the run's folder has no result of. Cancelled, it leaves whole results and nothing else."""
-    settings = {"command": options.command, **work.settings, **options.settings}
-    with Journal.open(Path(options.out), work.made_of, settings=settings, fresh=options.fresh) as journal:
-        if work.keys is not None and not options.fresh and all(key in journal.done for key in work.keys):
+async def judge_work(work: Work, setup: Setup) -> RunSummary:
+    """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
+    fresh, settings = setup.options.fresh, {**work.settings, **setup.settings}
+    with Journal.open(setup.folder, work.made_of, settings=settings, fresh=fresh) as journal:
+        if work.keys is not None and not fresh and all(key in journal.done for key in work.keys):
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
             return RunSummary(skipped=len(work.keys))
         async with contextlib.AsyncExitStack() as opened:
-            scorer, workers = await opened.enter_async_context(judging(options, store, tell))
+            judge, workers = await opened.enter_async_context(judging(setup))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
-            return await run(
-                scorer.judge,
+            return await judge_all(
+                judge,
                 work.problems,
                 work.submissions,
                 journal,
                 workers=workers,
-                prepare=scorer.prepare,
-                limited=_time_limits(scorer, options, journal, tell).limited,
+                prepare=judge.prepare,
+                limited=_time_limits(judge, setup, journal).limited,
                 expected=work.expected,
-                on_event=tell,
+                on_event=setup.tell,
             )
 
 
 @contextlib.asynccontextmanager
-async def judging(
-    options: RunOptions, store: Store, tell: OnEvent
-) -> AsyncIterator[tuple[Scorer, Callable[[], int]]]:
-    """The engine that was chosen, ready to judge, and how many submissions it is to get at a time."""
-    chosen = options.engine
-    engine, trusted = open_engine(chosen, store)
-    how = JudgeOptions(
-        job=chosen.job,
-        all_tests=options.all_tests,
-        allow_unconfined=chosen.allow_unconfined,
-        borderline=options.timing.borderline,
-    )
-    tell(EngineStarting(engine=chosen.text))
+async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
+    """A judge on the call's engine, and how many submissions it is to get at a time.
+
+    A scorer that is given is open, and stays so; every other engine is opened here.
+    """
+    chosen, all_tests, borderline = setup.engine, setup.options.all_tests, setup.options.timing.borderline
+    if isinstance(chosen, Scorer):
+        judge = chosen.judge_with(all_tests=all_tests, borderline=borderline)
+        yield judge, lambda: _PER_SLOT * judge.slots
+        return
+    engine, trusted = open_engine(chosen, setup.store)
+    how, name = JudgeOptions(all_tests=all_tests, borderline=borderline), type(engine).__name__
+    if isinstance(chosen, EngineChoice):
+        how = msgspec.structs.replace(how, job=chosen.job, allow_unconfined=chosen.allow_unconfined)
+        name = chosen.text
+    setup.tell(EngineStarting(engine=name))
     try:
-        async with Scorer(engine, store=store, options=how, trusted=trusted) as scorer:
+        async with Scorer(engine, store=setup.store, options=how, trusted=trusted) as scorer:
             if (found := servers_found(engine)) is not None:
-                tell(found)
-            yield scorer, lambda: _PER_SLOT * engine.slots
+                setup.tell(found)
+            yield scorer.judge, lambda: _PER_SLOT * engine.slots
     finally:
-        tell(EngineStopped())
+        setup.tell(EngineStopped())
 
 
-def _time_limits(scorer: Scorer, options: RunOptions, journal: Journal, tell: OnEvent) -> TimeLimits:
+def _time_limits(judge: Judge, setup: Setup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
-    folder = Path(options.out)
-    known = {} if options.fresh else read_limits(folder)
+    known = {} if setup.options.fresh else read_limits(setup.folder)
 
     def remember(identity: str, limit: MeasuredLimit) -> None:
         known[identity] = limit
         journal.begin()
-        write_limits(folder, known)
-        tell(LimitMeasured(limit=limit))
+        write_limits(setup.folder, known)
+        setup.tell(LimitMeasured(limit=limit))
 
-    return TimeLimits(scorer.judge, known, remember, factor=options.timing.factor)
+    return TimeLimits(judge, known, remember, factor=setup.options.timing.factor)

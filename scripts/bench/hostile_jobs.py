@@ -12,9 +12,7 @@ from pathlib import Path
 from ground import prepared
 from hostile import QUICK, hostile, normal
 
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.judge import JudgeOptions, Scorer
-from ioi_eval.store import Store
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 _TIMES = 15  # that the normal submission is judged, before and after
 

@@ -20,12 +20,9 @@ from pathlib import Path
 
 from workload import SLOW_CHECKER, problem, source, submissions, write_tests
 
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.judge import Scorer
-from ioi_eval.judge.classic import run_classic
-from ioi_eval.model.options import BuildOptions
-from ioi_eval.model.values import Problem, Submission
-from ioi_eval.store import Store
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.classic import run_classic
+from ioi_eval.models import BuildOptions, Problem, Submission
 
 FLAGS = ["-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s"]
 HERE = Path(__file__).parent

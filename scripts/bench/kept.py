@@ -16,11 +16,11 @@ import aiohttp
 import msgspec
 from workload import problem, submissions, write_tests
 
+from ioi_eval import Store
+from ioi_eval.classic import classic_job
 from ioi_eval.engines.transport import decode_reply, encode_request
-from ioi_eval.judge.classic import classic_job
-from ioi_eval.model.values import Problem, Submission
+from ioi_eval.models import Problem, Submission
 from ioi_eval.server import Server, ServerOptions, serve
-from ioi_eval.store import Store
 
 
 def requests(task: Problem, work: list[Submission], tests: int, *, own_scripts: bool) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -16,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval import load_problems
-from ioi_eval.rules.expectations import of_packages
-from ioi_eval.store.folder import read_failures, read_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 CLI = (sys.executable, "-m", "ioi_eval.cli")
@@ -68,7 +67,11 @@ def judge(source: Path, engine: str, out: Path, chosen: list[str]) -> tuple[int,
 
 def rows_of(out: Path) -> Rows:
     """What no measurement may change: points, and score and status of every test."""
-    return {row["key"]: (row["all_subtasks_points"], *_tests(row)) for row in read_rows(out)}
+    return {row["key"]: (row["all_subtasks_points"], *_tests(row)) for row in lines_of(out / "results.jsonl")}
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def _tests(row: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
@@ -79,7 +82,8 @@ def _tests(row: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
 
 def compare(quiet: Path, loaded: Path) -> list[str]:
     """Every difference, in words."""
-    before, after, failures = rows_of(quiet), rows_of(loaded), read_failures(loaded)
+    before, after = rows_of(quiet), rows_of(loaded)
+    failures = {row["key"]: row for row in lines_of(loaded / "failures.jsonl")}
     found = [f"{key}: unscored, {row['reason']}" for key, row in failures.items() if key not in after]
     for key in sorted(before.keys() | after.keys()):
         was, now = before.get(key, ()), after.get(key, ())
@@ -134,7 +138,8 @@ def sample(source: Path, given: argparse.Namespace) -> list[str]:
     if given.every == 1:
         return [word for name in given.problem for word in ("--problem", name)]
     problems = load_problems(source, only=set(given.problem))
-    keys = [case.key for case in of_packages(problems)[1]]
+    every = ((problem.id, one) for problem in problems.values() for one in problem.solutions)
+    keys = [f"{label}/{one.expected}/{one.name}" for label, one in every]
     return [word for key in keys[:: given.every] for word in ("--only", key)]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import collections
+import json
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-from ioi_eval.store.folder import read_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 Verdicts = dict[tuple[str, str], str]
@@ -22,7 +21,7 @@ def judge(out: Path) -> Verdicts:
     subprocess.run(command, check=True)
     return {
         (row["key"], test["test_name"]): test["status"]
-        for row in read_rows(out)
+        for row in map(json.loads, (out / "results.jsonl").read_text().splitlines())
         for test in [
             *row.get("test_results", ()),
             *(test for subtask in row["all_subtasks_results"] for test in subtask["test_results"]),

@@ -22,10 +22,6 @@ from typing import NamedTuple
 from ioi_eval.integrations.rewards import Mode, RewardOptions
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import make_reward
-from ioi_eval.model.languages import find
-from ioi_eval.rules.extraction import extract
-
-PYTHON = find("python")
 
 
 def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
@@ -40,6 +36,10 @@ def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
     return [f"```python\n{code}\n```" for code in codes], [column] * len(codes)
 
 
+def code_of(completion: str) -> str:
+    return completion.removeprefix("```python\n").removesuffix("\n```")
+
+
 def by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
     """What harnesses without a judge do."""
     return [
@@ -49,7 +49,7 @@ def by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
 
 
 def _executed(completion: str, tests: dict[str, list[str]]) -> float:
-    code = compile(extract(completion, PYTHON) or "", "solution", "exec")
+    code = compile(code_of(completion), "solution", "exec")
     passed = 0
     for given, wanted in zip(tests["inputs"], tests["outputs"], strict=True):
         said, old = io.StringIO(), sys.stdin
@@ -66,7 +66,7 @@ def _executed(completion: str, tests: dict[str, list[str]]) -> float:
 def by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
     found = []
     for completion, column in zip(completions, columns, strict=True):
-        tests, code = json.loads(column), extract(completion, PYTHON) or ""
+        tests, code = json.loads(column), code_of(completion)
         said = [_said(code, given) for given in tests["inputs"]]
         found.append(
             sum(a.strip() == b.strip() for a, b in zip(said, tests["outputs"], strict=True)) / len(said)

@@ -21,12 +21,9 @@ from unittest.mock import patch
 import msgspec
 from workload import problem, submissions, write_tests
 
-from ioi_eval.engines.piston import PistonEngine
-from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval import PistonEngine, Scorer, Store, discovery
 from ioi_eval.engines.transport.shipping import Shipping
-from ioi_eval.judge import Scorer
-from ioi_eval.model.values import Problem, Submission, Value
-from ioi_eval.store import Store
+from ioi_eval.models import Problem, Submission, Value
 
 _COUNTED = re.compile(r"^ioi_eval_(received|sent)_bytes_total (\S+)$", re.MULTILINE)
 
@@ -88,7 +85,7 @@ async def measure(folder: Path, count: int, tests: int) -> None:
     write_tests(folder / "tests", tests)
     task = problem(folder / "tests", tests, checker=False)
     async with worker(folder / "worker") as url:
-        engine = PistonEngine(Fixed([url]))
+        engine = PistonEngine(discovery(url))
         async with Scorer(engine, store=Store(folder / "store")) as scorer:
             await scorer.prepare(task)
             await cost(scorer, url, task, list(distinct(2, 0)))  # the tests and the proctor are packed here

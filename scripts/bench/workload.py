@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from ioi_eval.model.values import (
+from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,

@@ -28,11 +28,11 @@ from chaos_servers import (
     slowly,
 )
 from support.engines import Outcome, fake_profile
-from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_rows, run
+from support.runs import Fingerprint, Journal, RunSummary, judge_all, read_failures, read_rows
 from support.servers import Patience
 
-from ioi_eval import BuildOptions, PistonEngine, Scorer, Store
-from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, Subtask, Test
+from ioi_eval import PistonEngine, Scorer, Store
+from ioi_eval.models import Blob, BuildLimits, BuildOptions, Limits, Problem, Submission, Subtask, Test
 from ioi_eval.testing import FakeEngine, FakeTest
 
 pytestmark = pytest.mark.once
@@ -120,7 +120,7 @@ async def scored(
     with Journal.open(folder, fingerprint) as journal:
         store = Store(folder.with_suffix(".store"))
         async with Scorer(engine, store=store, builds=BuildOptions(limits=limits)) as scorer:
-            return await run(
+            return await judge_all(
                 scorer.judge, {"chaos": PROBLEM}, list(submissions(count)), journal, workers=64,
                 prepare=scorer.prepare,
             )  # fmt: skip

@@ -10,12 +10,11 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-import typer
 import yaml
 from support.servers import EndpointReport, findings
 
 from ioi_eval import discovery
-from ioi_eval.cli import app
+from ioi_eval.cli import loaded
 from ioi_eval.engines.piston.discovery import PORT
 
 pytestmark = pytest.mark.once
@@ -131,8 +130,7 @@ def test_the_compose_file_agrees_with_its_neighbours() -> None:
 
 
 def test_what_is_deployed_is_known_to_the_worker() -> None:
-    command = typer.main.get_command(app)
-    known = {option for each in command.commands["worker"].params for option in each.opts}  # type: ignore[attr-defined]
+    known = {option for each in loaded("worker").params for option in each.opts}
     container = _KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     services = yaml.safe_load((PISTON / "docker" / "compose.yaml").read_text())["services"]
     dockerfile = (PISTON / "docker" / "Dockerfile").read_text()
@@ -150,11 +148,10 @@ def commands(text: str) -> list[list[str]]:
 
 
 def test_the_page_gives_commands_that_there_are() -> None:
-    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     found = commands((PISTON / "README.md").read_text())
     assert {words[1] for words in found} == {"doctor", "score", "package"}
     for _, name, *words in found:
-        options = {option for each in known[name].params for option in each.opts}
+        options = {option for each in loaded(name).params for option in each.opts}
         assert {word for word in words if word.startswith("--")} <= options
     launch = subprocess.run(
         [PISTON / "slurm" / "launch", "--help"], capture_output=True, text=True, check=True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ioi_eval.generate import Budget, ChatModel, Generations, ModelOptions
+from ioi_eval.generate import Budget, Generations, ModelOptions
 from ioi_eval.generate.asks import Ask, GenerationFailed, OutOfBudget, Text
+from ioi_eval.generate.chat import ChatModel
 
 __all__ = [
     "Ask",

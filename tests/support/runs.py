@@ -6,7 +6,7 @@ from ioi_eval.reports import ReportOptions, Summary, summary
 from ioi_eval.rules.scoring import Mode, submission_result
 from ioi_eval.runs.events import RunSummary
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.runner import run
+from ioi_eval.runs.runner import judge_all
 from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
 from ioi_eval.store.rows import failure_row, plain, result_of, result_row
 
@@ -18,12 +18,12 @@ __all__ = [
     "RunSummary",
     "Summary",
     "failure_row",
+    "judge_all",
     "plain",
     "read_failures",
     "read_rows",
     "result_of",
     "result_row",
-    "run",
     "submission_result",
     "summary",
 ]

@@ -18,7 +18,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
-_LOADED = ("ioi_eval.cli", "ioi_eval.engines.piston", "jinja2", "pydantic")
+_COMMANDS = ("calibrate", "doctor", "examples", "problems", "report", "run", "score", "validate", "worker")
+_LOADED = (
+    *(f"ioi_eval.cli.{name}" for name in _COMMANDS),
+    "ioi_eval.engines.piston",
+    "jinja2",
+    "pydantic",
+)
 _LARGEST = 1 << 20  # bytes of a request
 
 

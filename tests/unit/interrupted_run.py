@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from run_samples import RAN, SUM, TESTS, result, submission
-from support.runs import Fingerprint, Journal, run
+from support.runs import Fingerprint, Journal, judge_all
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
@@ -57,7 +57,7 @@ class FakeJudge:
 def main(folder: Path, number: int) -> None:
     with Journal.open(folder, FINGERPRINT) as journal:
         problems = {SUM.id: SUM}
-        asyncio.run(run(FakeJudge(), problems, submissions(number), journal, workers=4))
+        asyncio.run(judge_all(FakeJudge(), problems, submissions(number), journal, workers=4))
 
 
 if __name__ == "__main__":

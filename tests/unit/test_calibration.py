@@ -9,8 +9,9 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
 from ioi_eval.models import Blob, Solution
+from ioi_eval.problems import Problems
 from ioi_eval.rules.expectations import Distance, Kind, calibration, with_time_factor
-from ioi_eval.runs.calibrate import calibrate
+from ioi_eval.runs import calibrate
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +32,7 @@ def works(share: float) -> str:
     return WORKS.format(seconds=share * LIMIT)
 
 
-def package(solutions: Mapping[str, tuple[str, str]]) -> dict[str, Problem]:
+def package(solutions: Mapping[str, tuple[str, str]]) -> Problems:
     problem = Problem(
         id="work",
         limits=Limits.contest(LIMIT, 256 << 20),
@@ -41,13 +42,13 @@ def package(solutions: Mapping[str, tuple[str, str]]) -> dict[str, Problem]:
             for name, (word, code) in solutions.items()
         ),
     )
-    return {"work": problem}
+    return Problems([problem])
 
 
 async def factor_of(solutions: Mapping[str, tuple[str, str]], cache: Path) -> float | None:
     store = Store(cache)
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
-        found = await calibrate(package(solutions), scorer.judge)
+        found = await calibrate(package(solutions), engine=scorer)
     assert len(found.distances) + len(found.unclear) == len(solutions)
     return found.factor
 
@@ -76,7 +77,7 @@ async def test_solutions_that_say_nothing_of_time_are_left_out(shared_cache: Pat
         "wrong here": ("correct", "int main() {}"),
     }
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
-        found = await calibrate(package(solutions), scorer.judge, reach=1.1)
+        found = await calibrate(package(solutions), engine=scorer, reach=1.1)
     assert [one.solution for one in found.distances] == ["right"]
     assert sorted(found.unclear) == [
         "work/correct/wrong here: it is not right here",

@@ -290,7 +290,7 @@ def test_another_fingerprint_is_refused_by_name(scored: Path, changed: dict[str,
     before = (scored / "run.json").read_bytes()
     with pytest.raises(InputError) as caught:
         Journal.open(scored, other)
-    assert expected in str(caught.value) and "--fresh" in caught.value.remedy
+    assert expected in str(caught.value) and "fresh=True" in caught.value.remedy
     assert (scored / "run.json").read_bytes() == before and keys(scored) == ["a1", "a2", "a3"]
     with Journal.open(scored, MADE_OF) as journal:  # and the lock was given back
         assert len(journal.done) == 3

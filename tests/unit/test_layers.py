@@ -7,6 +7,7 @@ can be tried on sources that break them.
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -195,6 +196,31 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     ).stdout.split()
     assert "ioi_eval" in loaded
     assert heavy & {name.split(".")[0] for name in loaded} == set()
+
+
+# What measures or breaks the inside of an engine cannot do so by public names.
+INSIDE = {
+    "channels.py": "plans for the proctor itself",
+    "kept.py": "requests to a worker without an engine",
+    "scale.py": "servers that are none",
+    "shipping.py": "files that are sent each time",
+    "report.py": "rows of runs that nobody judged",
+    "kernels_guest.py": "layers of confinement that are taken away",
+}
+SCRIPTS = [path for path in sorted((ROOT / "scripts").rglob("*.py")) if path.name not in INSIDE]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_use_public_names(path: Path) -> None:
+    public = ("", ".classic", ".errors", ".models", ".runs", ".testing")
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or (node.module or "").partition(".")[0] != "ioi_eval":
+            continue
+        module = str(node.module)
+        if module.startswith("ioi_eval.integrations"):
+            continue
+        assert module in {f"ioi_eval{name}" for name in public}, f"line {node.lineno}: {module}"
+        assert {alias.name for alias in node.names} <= set(importlib.import_module(module).__all__)
 
 
 def test_files_of_tests_have_names_of_their_own() -> None:

@@ -18,7 +18,7 @@ from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_r
 from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
-from ioi_eval.runs.runner import run
+from ioi_eval.runs.runner import judge_all
 
 pytestmark = pytest.mark.once
 
@@ -61,7 +61,7 @@ async def score(
 ) -> tuple[RunSummary, list[Event]]:
     events: list[Event] = []
     with Journal.open(folder, MADE_OF) as journal:
-        summary = await run(
+        summary = await judge_all(
             judge, PROBLEMS, submissions, journal, workers=workers, on_event=events.append, **options
         )
     return summary, events
@@ -98,7 +98,7 @@ async def test_more_join_in_where_the_engine_grows(tmp_path: Path) -> None:
 
     judge = Meeting()
     with Journal.open(tmp_path / "run", MADE_OF) as journal:
-        await run(judge, PROBLEMS, some(8), journal, workers=lambda: next(slots, 1))
+        await judge_all(judge, PROBLEMS, some(8), journal, workers=lambda: next(slots, 1))
     assert len(rows(tmp_path / "run")) == 8
 
 
@@ -143,7 +143,7 @@ async def test_submissions_are_taken_as_they_are_needed(tmp_path: Path) -> None:
         recorded += isinstance(event, SubmissionJudged)
 
     with Journal.open(tmp_path / "run", MADE_OF) as journal:
-        summary = await run(judge, PROBLEMS, stream(), journal, workers=4, on_event=count)
+        summary = await judge_all(judge, PROBLEMS, stream(), journal, workers=4, on_event=count)
     assert summary.judged == 200 and max(ahead) <= 4
 
 

@@ -13,7 +13,7 @@ from artifact_samples import HELLO, checked_problem, graded_problem, plain_probl
 from lent import artifacts_on
 from support.engines import CPU_LIMIT, HARD_STOP, Built, Fault, Rejected, fake_profile
 
-from ioi_eval import BuildOptions, Store
+from ioi_eval import Store
 from ioi_eval.errors import (
     BrokenReply,
     CheckerBroken,
@@ -24,7 +24,18 @@ from ioi_eval.errors import (
     JudgeFailure,
 )
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, Profile, Stage, StageStatus, Toolchain
+from ioi_eval.models import (
+    Blob,
+    BuildOptions,
+    Checker,
+    CheckerKind,
+    Job,
+    JobResult,
+    Profile,
+    Stage,
+    StageStatus,
+    Toolchain,
+)
 from ioi_eval.testing import FakeEngine, Fatal
 
 

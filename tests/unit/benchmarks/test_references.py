@@ -14,6 +14,7 @@ from ioi_eval import Scorer, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
 from ioi_eval.models import Verdict as V
+from ioi_eval.runs import Timing
 from ioi_eval.runs.references import (
     ProblemReferences,
     Reference,
@@ -24,7 +25,6 @@ from ioi_eval.runs.references import (
     write_references,
 )
 from ioi_eval.runs.runner import Judging
-from ioi_eval.runs.timing import Timing
 
 pytestmark = pytest.mark.once
 

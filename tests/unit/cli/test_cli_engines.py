@@ -26,8 +26,8 @@ from support.runs import read_failures
 from support.servers import Condition, EndpointReport
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
-from ioi_eval.cli.engines import choose_engine, from_environment
-from ioi_eval.cli.servers import summed_up
+from ioi_eval.cli.doctor import summed_up
+from ioi_eval.cli.options import EngineOptions, from_environment
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
@@ -44,13 +44,13 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_here_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose_engine() == EngineChoice(text="embedded")
+    assert EngineOptions().choice() == EngineChoice(text="embedded")
     monkeypatch.setenv("PISTON_ENDPOINTS", " slurm ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "4")
-    assert choose_engine() == EngineChoice(text="slurm", per_endpoint=4)
-    assert choose_engine(per_endpoint=2).per_endpoint == 2
-    assert choose_engine("embedded") == EngineChoice(text="embedded")
-    assert choose_engine("http://a:2000") == EngineChoice(text="http://a:2000")
+    assert EngineOptions().choice() == EngineChoice(text="slurm", per_endpoint=4)
+    assert EngineOptions(per_endpoint=2).choice().per_endpoint == 2
+    assert EngineOptions(engine="embedded").choice() == EngineChoice(text="embedded")
+    assert EngineOptions(engine="http://a:2000").choice() == EngineChoice(text="http://a:2000")
 
 
 def test_an_empty_variable_is_none() -> None:
@@ -78,14 +78,14 @@ def test_a_number_of_requests_is_one(number: str) -> None:
 )
 def test_what_cannot_be_meant_is_refused_by_its_name(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says) as caught:
-        choose_engine(text)
+        EngineOptions(engine=text).choice()
     assert caught.value.field == "--engine"
     assert "embedded" in str(caught.value)
 
 
 def test_jobs_for_each_server_need_servers() -> None:
     with pytest.raises(InputError, match="--per-endpoint"):
-        choose_engine("embedded", per_endpoint=3)
+        EngineOptions(engine="embedded", per_endpoint=3).choice()
 
 
 def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
 def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
     with pytest.raises(InputError, match="no token"):
-        choose_engine("slurm", token_file=tmp_path / "token")
+        EngineOptions(engine="slurm", token_file=tmp_path / "token").choice()
 
 
 # --- many servers ------------------------------------------------------------------------------------

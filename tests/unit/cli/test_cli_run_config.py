@@ -11,7 +11,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
-from ioi_eval.cli.config import BudgetConfig, Config, ModelConfig, read_config, template
+from ioi_eval.cli.config import BudgetConfig, Config, ModelConfig, read_config
+from ioi_eval.cli.examples import template
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once

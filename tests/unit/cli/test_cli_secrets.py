@@ -19,7 +19,7 @@ from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
-from ioi_eval.cli import app
+from ioi_eval.cli import COMMANDS, function_of
 
 pytestmark = pytest.mark.once
 
@@ -156,12 +156,11 @@ def test_the_hub_s_token_is_nowhere_to_be_seen(loud: CommandLine, problems: Path
 
 def options() -> Iterator[tuple[str, Any]]:
     """Of every command: an option's names, and the type of what follows it."""
-    for one in app.registered_commands:
-        assert one.callback is not None
-        for name, parameter in inspect.signature(one.callback, eval_str=True).parameters.items():
+    for command in COMMANDS:
+        for name, parameter in inspect.signature(function_of(command), eval_str=True).parameters.items():
             kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
             written = [word for info in more for word in getattr(info, "param_decls", None) or ()]
-            yield from ((f"{one.callback.__name__} {word}", kind) for word in (f"--{name}", *written))
+            yield from ((f"{command} {word}", kind) for word in (f"--{name}", *written))
 
 
 def test_no_option_takes_a_secret() -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.places import examples
 
 from ioi_eval import Engine, InputError, Scorer, Store, Submission, load_problems
-from ioi_eval.cli.engines import choose_engine
+from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import find
 from ioi_eval.runs.engine import EngineChoice, open_engine
 
@@ -32,7 +32,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_engine_is_one_file_and_one_entry(installed: None, tmp_path: Path) -> None:
-    store, choice = Store(tmp_path / "store"), choose_engine("coin:7")
+    store, choice = Store(tmp_path / "store"), EngineOptions(engine="coin:7").choice()
     engine, trusted = open_engine(choice, store)
     assert isinstance(engine, Engine) and trusted is not None
     problem = load_problems(examples() / "problems", cache=tmp_path / "cache", only={"lanterns"})["lanterns"]

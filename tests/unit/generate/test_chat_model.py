@@ -13,7 +13,8 @@ from model_server import Answer, Asked, ModelServer, as_json, model_server, page
 from support.asks import GenerationFailed, OutOfBudget, Text
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import Budget, BudgetOptions, ChatModel, ModelOptions, Sampling
+from ioi_eval.generate import Budget, BudgetOptions, ModelOptions, Sampling
+from ioi_eval.generate.chat import ChatModel
 
 pytestmark = pytest.mark.once
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from generate_helpers import ask
 from support.asks import Ask, GenerationFailed, Generations, OutOfBudget, Text
-from support.runs import Fingerprint, Journal, run
+from support.runs import Fingerprint, Journal, judge_all
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Failed, Producing, Written
@@ -152,6 +152,6 @@ async def test_a_judge_that_finds_bad_input_ends_the_asking(tmp_path: Path) -> N
     with Generations(tmp_path, "x", "m") as generations, Journal.open(tmp_path, made_of) as journal:
         async with contextlib.aclosing(submissions(generations)) as stream:
             with pytest.raises(InputError, match="does not compile"):
-                await run(Unusable(), {"p": Problem(id="p")}, stream, journal, workers=2)
+                await judge_all(Unusable(), {"p": Problem(id="p")}, stream, journal, workers=2)
         assert sorted(author.begun) == sorted(author.ended), "nobody is at work"
         assert len(author.begun) < 6 and [row["uuid"] for row in generations] == ["b"]

@@ -11,11 +11,12 @@ from judge_samples import problem, submission, subtask
 from lent import artifacts_on
 from support.engines import Built
 
-from ioi_eval import BuildOptions, EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
 from ioi_eval.errors import CheckerBroken, JudgeFailure
 from ioi_eval.models import (
     Blob,
     BuildLimits,
+    BuildOptions,
     Checker,
     CheckerKind,
     Limits,

@@ -1,20 +1,20 @@
-"""A run's scores on the terminal."""
+"""Scores on the terminal: of a run, of several side by side, of a benchmark's own solutions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.text import Text
-
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
 from ioi_eval.reports.comparison import entries
-from ioi_eval.reports.document import Section, Table
+from ioi_eval.reports.document import Section, Table, visible
 from ioi_eval.reports.sections import Entry
+from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
 
 _NOTHING = "-"
 _LONG = 24  # lines: longer tables are for the report
+_SHOWN = 20  # problems; the others are in the file
 
 
 def show_scores(summary: Summary) -> None:
@@ -23,15 +23,12 @@ def show_scores(summary: Summary) -> None:
     numbers = ["points", "of", "submissions", *statuses]
     if summary.unscored:
         numbers.append("unscored")
-    table = console.plain_table("model", "problem", *numbers, right=frozenset(numbers))
-    for model in summary.models:
-        for row in _rows(model, statuses):
-            table.add_row(*map(Text, row[: len(table.columns)]))
-        table.add_row()
-    if not table.row_count:
+    heads = ["model", "problem", *numbers]
+    rows = [row[: len(heads)] for model in summary.models for row in (*_rows(model, statuses), [])]
+    if not rows:
         return
     console.show("")
-    console.show_table(table)
+    console.show_table(heads, rows, right=numbers)
     _show_sections(sections.entries(summary), summary.unscored)
 
 
@@ -63,24 +60,17 @@ def _show_section(section: Section) -> None:
 
 
 def _show(table: Table) -> None:
-    heads = [_head(head) for head in table.heads]
-    right = frozenset(head for head, side in zip(heads, table.align, strict=True) if side == "r")
-    drawn = console.plain_table(*heads, right=right)
-    for row in table.rows:
-        drawn.add_row(*(Text(console.visible(str(cell))) for cell in row))
-    console.show_table(drawn)
-
-
-def _head(head: str) -> str:
-    return head[:1].lower() + head[1:]
+    heads = [head[:1].lower() + head[1:] for head in table.heads]
+    right = [head for head, side in zip(heads, table.align, strict=True) if side == "r"]
+    console.show_table(heads, [[visible(str(cell)) for cell in row] for row in table.rows], right=right)
 
 
 def _rows(model: ModelSummary, statuses: list[Verdict]) -> Iterator[list[str]]:
-    name = console.visible(model.model) or "(no name)"
+    name = visible(model.model) or "(no name)"
     for problem in model.problems:
         yield [
             name,
-            console.visible(problem.problem_id),
+            visible(problem.problem_id),
             *_points(problem),
             *_counts(problem.submissions, problem.verdicts, statuses, problem.unscored),
         ]
@@ -100,3 +90,39 @@ def _counts(
     submissions: int, verdicts: Mapping[Verdict, int], statuses: list[Verdict], unscored: int
 ) -> list[str]:
     return [str(submissions), *(str(verdicts.get(status, 0)) for status in statuses), str(unscored)]
+
+
+# --- a benchmark's own solutions ---------------------------------------------------------------------
+
+
+def show_references(found: References, asked: ReferenceOptions, out: str) -> None:
+    """The problems that are not reliable, and why."""
+    console.show(f"Own solutions: {conclusion(found, asked)}; see {out}/references.json")
+    rows = list(_unreliable(found))
+    if not rows:
+        return
+    shown = [[*map(visible, row)] for row in rows[:_SHOWN]]
+    console.show("")
+    console.show_table(("problem", "references", "passed", "why"), shown, right=("passed",))
+    if len(rows) > _SHOWN:
+        console.show(f"and {len(rows) - _SHOWN} more")
+    console.show("")
+
+
+def _unreliable(found: References) -> Iterator[tuple[str, ...]]:
+    for one in found.problems:
+        if one.reliability is not Reliability.RELIABLE:
+            passed = sum(reference.status is Verdict.AC for reference in one.references)
+            number = f"{passed} of {len(one.references)}"
+            yield one.problem, one.reliability.value, number, one.note or _why(one.references)
+
+
+def _why(references: tuple[Reference, ...]) -> str:
+    """Of the first that does not pass."""
+    first = next((one for one in references if one.status is not Verdict.AC), None)
+    if first is None:
+        return ""
+    status = first.status.value if first.status else "not judged"
+    place = f" on test {first.test}" if first.test else ""
+    reason = " ".join(first.reason.split())
+    return f"{first.solution}: {status}{place}{': ' + reason if reason else ''}"

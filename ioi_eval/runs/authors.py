@@ -1,0 +1,343 @@
+"""Run: problems, prompts, an author that writes programs, and a judge that starts with the first of them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.generate import (
+    SOLUTIONS,
+    Agent,
+    AgentOptions,
+    Ask,
+    Author,
+    Budget,
+    BudgetOptions,
+    Failed,
+    Generations,
+    ModelOptions,
+    Producing,
+    Prompts,
+    asks_of,
+    fingerprint,
+    key_of,
+    name_of,
+)
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Limits, Problem, Submission, Value
+from ioi_eval.problems import Problems
+from ioi_eval.problems import fingerprint as made_of
+from ioi_eval.reports import Summary, write_reports
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.scoring import pass_rate
+from ioi_eval.runs.engine import AnyEngine
+from ioi_eval.runs.events import OnEvent, RunSummary, ignore
+from ioi_eval.runs.score import run_name
+from ioi_eval.runs.sources import Source, benchmark_of, language_of, opened, source_name
+from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, own_store, synchronous
+from ioi_eval.store import Store
+from ioi_eval.store.files import replace
+from ioi_eval.store.folder import read_failures, read_rows
+from ioi_eval.store.rows import result_of
+
+INSTANCES = "instances.jsonl"
+
+
+class Asking(Value):
+    """What is asked of an author."""
+
+    samples: int = 1  # programs for each problem
+    language: str = ""  # empty: the benchmark's own, else C++
+    prompt: str = ""  # a benchmark's name, or a template's file; empty: the benchmark's own
+    concurrency: int = 8  # requests or agents at a time
+    time_limit: float | None = None  # seconds for each test, instead of the problems' own
+
+
+class GeneratedRun(Value):
+    """What an author wrote, and what it is worth."""
+
+    out: str  # the run's folder
+    call: RunSummary
+    summary: Summary
+    instances: tuple[Mapping[str, Any], ...]  # a line for each program that was asked for
+    failures: Mapping[str, str]  # submissions that could not be judged, by key
+    unwritten: Mapping[str, str]  # why there is no program, by key
+
+    def as_json(self) -> dict[str, Any]:
+        whole = msgspec.to_builtins(self.summary)
+        del whole["settings"]  # in summary.json
+        said = {"out": self.out, "this_call": self.call, "instances": self.instances}
+        return {**said, "unwritten": self.unwritten, **whole}
+
+
+async def run(
+    problems: Source,
+    author: ModelOptions | AgentOptions,
+    *,
+    out: str | Path | None = None,
+    key: str = "",
+    budget: BudgetOptions | None = None,
+    choice: BenchmarkOptions | None = None,
+    asking: Asking | None = None,
+    engine: AnyEngine | None = None,
+    options: RunOptions | None = None,
+    rejudge: bool = False,
+    store: Store | None = None,
+    on_event: OnEvent = ignore,
+) -> GeneratedRun:
+    """Ask a model or an agent for programs, and score them as they come; called again, go on.
+
+        made = await run("apps", ModelOptions(name="otter", base_url="http://127.0.0.1:8000/v1"))
+        print(made.summary.models[0].mean_score, made.unwritten)
+
+    `key` is the model's secret. `rejudge` judges programs again that are there, `options.fresh` asks for
+    them again, too. Raises InputError before anything is asked. Cancelled, it leaves whole programs and
+    results.
+    """
+    folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
+    setup = Setup.of(folder, engine, options, store, on_event)
+    call = _Call(problems, author, Secret(key), budget, asking or Asking(), setup)
+    with call.problems(choice) as usable:
+        return await _generated(call, usable, rejudge)
+
+
+run_sync = synchronous(run)
+
+
+def prompts_of(
+    problems: Source,
+    *,
+    agent: bool = False,
+    choice: BenchmarkOptions | None = None,
+    asking: Asking | None = None,
+    store: Store | None = None,
+) -> list[str]:
+    """The prompts as a model would get them, or an agent."""
+    wanted = asking or Asking()
+    with _opened(problems, choice, wanted, store or own_store()) as usable:
+        return [ask.prompt for ask in _asks(problems, usable, wanted, agent=agent)]
+
+
+class _Call(NamedTuple):
+    """One call of `run`."""
+
+    source: Source
+    author: ModelOptions | AgentOptions
+    key: Secret
+    budget: BudgetOptions | None
+    asking: Asking
+    setup: Setup
+
+    @property
+    def name(self) -> str:
+        return author_name(self.author)
+
+    @contextlib.contextmanager
+    def problems(self, choice: BenchmarkOptions | None) -> Iterator[Problems]:
+        """Raise InputError for what nobody can be asked with, before problems are fetched."""
+        if isinstance(self.author, ModelOptions):
+            from ioi_eval.generate.chat import check_model
+
+            check_model(self.author, self.key)
+        with _opened(self.source, choice, self.asking, self.setup.store) as problems:
+            yield problems
+
+
+async def _generated(call: _Call, problems: Problems, rejudge: bool) -> GeneratedRun:
+    setup, settings, unwritten = call.setup, _settings(call.author), dict[str, str]()
+    asks = _asks(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
+    of_asks = fingerprint(asks, call.name, settings)
+    with Generations(setup.folder, of_asks, call.name, fresh=setup.options.fresh) as generations:
+        matter = {name: value for name, value in setup.matter.items() if value}
+        work = Work(
+            problems=problems,
+            submissions=_submissions(call, problems, asks, generations, unwritten),
+            made_of=fingerprint_of(
+                of_asks, made_of(problems), {"time_limit": call.asking.time_limit, **matter}
+            ),
+            expected=len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
+            settings={"benchmark": source_name(call.source), "author": call.name, **settings},
+        )
+        done = await _judged(work, setup, rejudge)
+        found = tuple(sorted(_instances(setup.folder, problems, asks, unwritten), key=_place))
+        replace(setup.folder / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
+        whole = write_reports(setup.folder)
+    failures = {key: str(row["reason"]) for key, row in read_failures(setup.folder).items()}
+    return GeneratedRun(
+        out=str(setup.folder),
+        call=done,
+        summary=whole,
+        instances=found,
+        failures=failures,
+        unwritten=unwritten,
+    )
+
+
+async def _judged(work: Work, setup: Setup, rejudge: bool) -> RunSummary:
+    again = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
+    try:
+        return await judge_work(work, setup._replace(options=again))
+    except InputError as error:
+        # What makes results stale leaves programs as they are, and they may have been paid for.
+        raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
+
+
+# --- what is asked -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _opened(
+    source: Source, choice: BenchmarkOptions | None, asking: Asking, store: Store
+) -> Iterator[Problems]:
+    with opened(source, choice, store) as problems:
+        if not problems:
+            raise InputError("no problem is left by the filters", where=source_name(source), field="choice")
+        seconds, every = asking.time_limit, problems.values()
+        yield problems if seconds is None else Problems(_within(problem, seconds) for problem in every)
+
+
+def _within(problem: Problem, seconds: float) -> Problem:
+    """The same problem with another time limit."""
+    limits = Limits.contest(seconds, problem.limits.memory)
+    limits = msgspec.structs.replace(limits, output=problem.limits.output)
+    return msgspec.structs.replace(problem, limits=limits)
+
+
+def _asks(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> tuple[Ask, ...]:
+    language, benchmark = _language(source, asking), benchmark_of(source)
+    if agent and language not in SOLUTIONS:
+        remedy = f"Choose {' or '.join(SOLUTIONS)}"
+        raise InputError(f"an agent cannot be asked for {language}", field="language", remedy=remedy)
+    prompts = Prompts(
+        asking.prompt,
+        benchmark="" if benchmark is None else benchmark.name,
+        language=language,
+        file=SOLUTIONS[language] if agent else "",
+    )
+    usable = (problem for problem in problems.values() if not problem.unusable)
+    return asks_of(usable, prompts, language=language, samples=asking.samples)
+
+
+def _language(source: Source, asking: Asking) -> str:
+    return find(asking.language or language_of(source)).name
+
+
+def author_name(author: ModelOptions | AgentOptions) -> str:
+    return name_of(author.command) if isinstance(author, AgentOptions) else author.name
+
+
+def _settings(author: ModelOptions | AgentOptions) -> dict[str, Any]:
+    """What decides what is written, but for the prompts. No key is among it."""
+    if isinstance(author, AgentOptions):
+        return {"command": author.command, "timeout_seconds": author.timeout}
+    own = {"system": author.system, **msgspec.structs.asdict(author.sampling)}
+    return {name: value for name, value in own.items() if value not in (None, "", {})}
+
+
+@contextlib.asynccontextmanager
+async def _author(call: _Call, generations: Generations) -> AsyncIterator[Author]:
+    if isinstance(call.author, AgentOptions):
+        folder = str((call.setup.folder / "agents").absolute())
+        yield Agent(msgspec.structs.replace(call.author, folder=call.author.folder or folder))
+        return
+    budget = Budget(call.budget)
+    for row in generations:
+        budget.spend(row.get("metadata", {}).get("usage", {}))
+    from ioi_eval.generate.chat import ChatModel  # loads what talks to servers: as much as all the rest
+
+    async with ChatModel(call.author, budget, key=call.key) as model:
+        yield model
+
+
+# --- what comes --------------------------------------------------------------------------------------
+
+
+async def _submissions(
+    call: _Call,
+    problems: Problems,
+    asks: Sequence[Ask],
+    generations: Generations,
+    unwritten: dict[str, str],
+) -> AsyncGenerator[Submission, None]:
+    """Every program as it comes; why there is none goes into `unwritten`."""
+    for problem in problems.values():
+        if problem.unusable:
+            yield _unasked(problem, problems, call)
+    async with (
+        _author(call, generations) as author,
+        Producing(asks, author, generations, at_once=call.asking.concurrency) as news,
+    ):
+        async for one in news:
+            if isinstance(one, Failed):
+                unwritten[one.key] = one.reason
+            else:
+                yield _submission(generations.row(one.key), problems)
+
+
+def _unasked(problem: Problem, problems: Problems, call: _Call) -> Submission:
+    """In the place of programs that nobody could judge: why not is to be found where all failures are."""
+    key, language = key_of(problem, 0), _language(call.source, call.asking)
+    row = {"uuid": key, "problem_id": problem.id, "model": call.name}
+    return Submission(
+        key=key,
+        problem_id=problems.label(problem),
+        code="",
+        language=language,
+        year=problem.year,
+        row=row,
+    )
+
+
+def _submission(row: Mapping[str, Any], problems: Problems) -> Submission:
+    problem = problems.find(row["problem_id"], row.get("year"))
+    language = find(row["language"])
+    code = row.get("code")
+    return Submission(
+        key=row["uuid"],
+        problem_id=problems.label(problem),
+        code=code if isinstance(code, str) else extract(row["generation"], language),
+        language=language.name,
+        year=problem.year,
+        row=row,
+    )
+
+
+# --- what is said of each problem --------------------------------------------------------------------
+
+
+def _instances(
+    out: Path, problems: Problems, asks: Sequence[Ask], unwritten: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """A line for each program that was asked for, and for each problem that nobody can be judged on."""
+    results = {row["key"]: row for row in read_rows(out)}
+    failures = read_failures(out)
+    several = len({ask.number for ask in asks}) > 1
+    for ask in asks:
+        name = {"instance_id": ask.problem_id, **({"sample": ask.number} if several else {})}
+        if ask.key in results:
+            yield {**name, **_numbers(results[ask.key])}
+        else:
+            failure = failures.get(ask.key, {}).get("reason")
+            yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}
+    for problem in problems.values():
+        if problem.unusable:
+            yield {"instance_id": problem.id, "resolved": False, "error": problem.unusable}
+
+
+def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """By name and number: apps_9 before apps_10."""
+    parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
+    return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    points = {} if "resolved" in row else {"points": row["all_subtasks_points"]}
+    return {**pass_rate(result_of(row)).columns, **points}

@@ -1,0 +1,224 @@
+"""Validate: solutions of known worth judged on all tests, and compared with what is expected of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Loaded, Selection, read_official
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import Submission, Value
+from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.problems.fields import nearest
+from ioi_eval.reports import write_reports
+from ioi_eval.reports.records import Validation, write_validation
+from ioi_eval.reports.validation import conclusion, differences, validation
+from ioi_eval.rules.expectations import Case, of_packages
+from ioi_eval.runs.engine import AnyEngine
+from ioi_eval.runs.events import OnEvent, RunSummary, ignore
+from ioi_eval.runs.references import MOST, with_references
+from ioi_eval.runs.score import Rows, run_name
+from ioi_eval.runs.sources import Source, opened, source_name
+from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, synchronous
+from ioi_eval.store import Store
+from ioi_eval.store.folder import limits_of, read_rows
+from ioi_eval.store.rows import result_of
+
+_DUMPS = frozenset({".jsonl", ".json", ".csv", ".parquet"})
+_PACKAGES = frozenset({".zip", ".kpp"})
+
+
+class ValidatedSolutions(Value):
+    """What solutions of known worth got, beside what was expected."""
+
+    out: str  # the run's folder
+    call: RunSummary
+    validation: Validation
+    note: str = ""  # how a file's column was understood
+
+    def as_json(self) -> dict[str, Any]:
+        found = msgspec.to_builtins(self.validation)
+        report = f"{self.out}/report.md"
+        return {"out": self.out, "report": report, "this_call": self.call, "note": self.note, **found}
+
+    @property
+    def conclusion(self) -> str:
+        """One sentence: what there is to know first."""
+        return conclusion(self.validation)
+
+    def differences(self) -> list[tuple[str, list[str]]]:
+        """A sentence for each difference, and the lines that are its evidence."""
+        return list(differences(self.validation))
+
+
+class _Plan(Value):
+    """What to judge, what is expected, and what cannot be judged from the start, with reasons."""
+
+    work: Work
+    cases: tuple[Case, ...]
+    hopeless: Mapping[str, str] = {}
+    note: str = ""
+
+
+async def validate(
+    solutions: str | Path | Problems,
+    problems: Source | None = None,
+    *,
+    out: str | Path | None = None,
+    choice: BenchmarkOptions | None = None,
+    most: int = MOST,
+    column: str | None = None,
+    scale: str | None = None,
+    reading: DumpOptions | None = None,
+    selection: Selection | None = None,
+    engine: AnyEngine | None = None,
+    options: RunOptions | None = None,
+    store: Store | None = None,
+    on_event: OnEvent = ignore,
+) -> ValidatedSolutions:
+    """Judge solutions of known worth on all tests, and compare what they get with what they should.
+
+        found = await validate("packages")
+        print(found.validation.differences)
+
+    Without `problems`, packages bring the solutions, or a benchmark up to `most` of each kind; with them,
+    `solutions` is a file with a `column` of scores or verdicts. Raises InputError before anything is written.
+    """
+    _check_kind(solutions, problems)
+    folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
+    setup = Setup.of(folder, engine, _every_test(options), store, on_event)
+    if problems is None:
+        planning = _of_packages(solutions, choice, most, selection, setup)
+    else:
+        rows = Rows.of([str(solutions)], reading, selection, problems)
+        planning = _of_file(rows, problems, choice, column, scale, setup)
+    with planning as plan:
+        call = await judge_work(plan.work, setup)
+        found = _compared(plan, setup)
+    write_validation(setup.folder, found)
+    write_reports(setup.folder)
+    return ValidatedSolutions(out=str(setup.folder), call=call, validation=found, note=plan.note)
+
+
+validate_sync = synchronous(validate)
+
+
+def _every_test(options: RunOptions | None) -> RunOptions:
+    """One that was left out could be taken for one that went wrong."""
+    return msgspec.structs.replace(options or RunOptions(), all_tests=True)
+
+
+def _check_kind(solutions: Source, problems: Source | None) -> None:
+    suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
+    if problems is None and suffix in _DUMPS:
+        remedy = "Name the problem packages with problems=SOURCE"
+        raise InputError("a file of solutions brings no problems", where=str(solutions), remedy=remedy)
+    if problems is not None and (suffix in _PACKAGES or isinstance(solutions, Problems)):
+        remedy = "Leave problems=... out, or name a file of solutions"
+        raise InputError("a package brings its own problems", where=source_name(solutions), remedy=remedy)
+
+
+def _compared(plan: _Plan, setup: Setup) -> Validation:
+    keys = {case.key for case in plan.cases}
+    results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
+    failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
+    problems = plan.work.problems
+    return validation(plan.cases, problems, results, failures, limits_of(setup.folder, problems))
+
+
+# --- a file of solutions -----------------------------------------------------------------------------
+
+
+@contextmanager
+def _of_file(
+    rows: Rows,
+    problems: Source,
+    choice: BenchmarkOptions | None,
+    column: str | None,
+    scale: str | None,
+    setup: Setup,
+) -> Iterator[_Plan]:
+    with opened(problems, choice, setup.store, rows.mentioned) as usable:
+        dump = rows.open(usable)
+        official = read_official(dump, usable, column=column, scale=scale)
+        named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
+        note = f"Column {official.column} is taken for expected {official.kind}"
+        work = rows.work(dump, usable, setup.matter, named)
+        yield _Plan(work=work, cases=official.cases, note=note)
+
+
+# --- the solutions of packages -----------------------------------------------------------------------
+
+
+@contextmanager
+def _of_packages(
+    source: Source,
+    choice: BenchmarkOptions | None,
+    most: int,
+    selection: Selection | None,
+    setup: Setup,
+) -> Iterator[_Plan]:
+    where, wanted = source_name(source), selection.keys if selection else frozenset()
+    with opened(source, choice, setup.store) as every:
+        problems, left_out = with_references(every, most) if isinstance(every, Loaded) else (every, {})
+        submissions, known = of_packages(problems)
+        if not known:
+            raise InputError("no solutions in it", where=where, remedy="Is it the right source?")
+        cases = _selected(known, wanted, where)
+        keys = {case.key for case in cases}
+        hopeless = {
+            one.key: why for one in submissions if one.key in keys and (why := _unknown_language(one))
+        }
+        chosen = [one for one in submissions if one.key in keys and one.key not in hopeless]
+        work = Work(
+            problems=problems,
+            submissions=chosen,
+            keys=tuple(one.key for one in chosen),
+            made_of=fingerprint_of("", _made_of(problems, submissions), setup.matter),
+            settings={"solutions": where},
+        )
+        note = "; ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
+        yield _Plan(work=work, cases=cases, hopeless=hopeless, note=f"Left out: {note}" if note else "")
+
+
+def _selected(cases: Iterable[Case], wanted: Collection[str], where: str) -> tuple[Case, ...]:
+    """All, or those of the keys or names asked for."""
+    cases, names = tuple(cases), set(wanted)
+    if not names:
+        return cases
+    found = tuple(case for case in cases if names & {case.key, case.solution})
+    if missing := sorted(names - {name for case in found for name in (case.key, case.solution)}):
+        # What is there and close: keys to who asked for one, else files.
+        known = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
+        raise InputError(
+            f"no solution {', '.join(map(repr, missing))} in it",
+            where=where,
+            field="selection.keys",
+            remedy=nearest(missing[0], tuple(known)),
+        )
+    return found
+
+
+def _unknown_language(submission: Submission) -> str:
+    if submission.outputs and not submission.code:
+        return ""
+    try:
+        find(submission.language)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _made_of(problems: Problems, submissions: Iterable[Submission]) -> dict[str, str]:
+    """A hash for each problem with its solutions, so that other selections of problems are no change."""
+    digests = {label: hashlib.sha256(sha.encode()) for label, sha in fingerprint(problems).items()}
+    for one in submissions:
+        files = [(file.name, file.content.sha256) for file in (*one.outputs, *one.files)]
+        digests[one.problem_id].update(msgspec.json.encode([one.key, one.language, one.code, files]))
+    return {label: digest.hexdigest() for label, digest in digests.items()}

@@ -1,0 +1,81 @@
+"""What a command loads before it works, what its help says, and tables where there is little room."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.cli import COMMANDS, console, loaded
+
+pytestmark = pytest.mark.once
+
+HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", "numpy", "huggingface_hub"}
+LOADS = """
+import contextlib, io, sys
+from ioi_eval.cli import main
+sys.argv = ["ioi-eval", *sys.argv[1:]]
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    main()
+print(*sys.modules)
+"""
+
+
+def loaded_by(*arguments: str, cache: Path) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADS, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"IOI_EVAL_CACHE": str(cache), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("doctor",), ("problems", "examples/problems/lanterns")])
+def test_little_is_loaded_before_it_is_needed(arguments: tuple[str, ...], shared_cache: Path) -> None:
+    modules = loaded_by(*arguments, cache=shared_cache)
+    assert "ioi_eval.cli" in modules
+    assert HEAVY & modules == set()
+
+
+def test_help_loads_no_command(shared_cache: Path) -> None:
+    ours = {name for name in loaded_by("--help", cache=shared_cache) if name.startswith("ioi_eval.")}
+    assert ours <= {"ioi_eval.cli", "ioi_eval.cli.console", "ioi_eval.model", "ioi_eval.model.errors"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_overview_says_what_a_commands_own_help_says(name: str) -> None:
+    command = loaded(name)
+    assert command.help is not None
+    assert command.help.startswith(COMMANDS[name].removesuffix("."))
+    assert f"Examples:\n  ioi-eval {name}" in command.help
+
+
+def test_options_are_shown_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    loaded("score").main(["--help"], standalone_mode=False)
+    text = capsys.readouterr().out
+    heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert heads == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options"]
+
+
+ROWS = [["a-model-with-a-long-name", "wrong on the very first test of many", "1234567", "89.1"], []]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 100])
+def test_a_table_cuts_no_number_and_no_name(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "WIDTH", width)
+    console.show_table(["model", "why", "tests", "of"], ROWS, right=["tests", "of"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "1234567" in lines[1] and "89.1" in lines[1] and lines[-1] == ""
+    assert "".join(line[:24].split("  ")[0] for line in lines[1:]).startswith("a-model-with-a-long-")
+    assert max(map(len, lines)) <= max(width, 20 + 10 + 7 + 4 + 6)
+
+
+def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
+    assert capsys.readouterr().out.splitlines() == ["model   n", "模型    1", "m\u0308      22"]

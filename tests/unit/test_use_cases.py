@@ -1,0 +1,113 @@
+"""Use cases as calls: problems that are loaded, a scorer that stays open, programs of an agent, reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval import InputError, Scorer, Store, Submission, load_problems, report, run, score_dump, validate
+from ioi_eval.runs import (
+    AgentOptions,
+    Asking,
+    BenchmarkOptions,
+    Event,
+    RunOptions,
+    RunStarted,
+    SubmissionJudged,
+)
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+
+def dump(folder: Path, *codes: str) -> Path:
+    rows = [{"problem_id": "lanterns", "code": code, "model": "m"} for code in codes]
+    (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "dump.jsonl"
+
+
+async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
+    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    engine, store, events = FakeEngine(), Store(tmp_path / "store"), list[Event]()
+    async with Scorer(engine, store=store) as scorer:
+        scored = await score_dump(
+            dump(tmp_path, "a", "b"), problems, out=tmp_path / "run", engine=scorer, on_event=events.append
+        )
+        checked = await validate(problems, out=tmp_path / "checked", engine=scorer)
+        submission = Submission(key="k", problem_id="lanterns", code="c")
+        assert (await scorer.score(problems["lanterns"], submission)).points == 100
+    assert (scored.call.judged, scored.failures) == (2, {})
+    assert [type(event) for event in events[:1]] == [RunStarted]
+    assert sum(isinstance(event, SubmissionJudged) for event in events) == 2
+    assert (
+        json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["problems"] == "1 problem, loaded"
+    )
+    assert checked.validation.expectations > 0 and checked.conclusion.endswith("solutions")
+    assert len(checked.differences()) == checked.validation.differences
+
+
+async def test_all_tests_are_an_option_of_the_call(tmp_path: Path) -> None:
+    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    ran = dict[bool, int]()
+    async with Scorer(FakeEngine({0: 0.0, 1: 0.0, 2: 0.0})) as scorer:
+        for every in (False, True):
+            found = await score_dump(
+                dump(tmp_path, "a"),
+                problems,
+                out=tmp_path / str(every),
+                engine=scorer,
+                options=RunOptions(all_tests=every),
+            )
+            ran[every] = found.call.tests
+    assert ran[False] < ran[True] == len(problems["lanterns"].tests)
+
+
+async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> None:
+    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    with pytest.raises(InputError, match="loaded are chosen already"):
+        await score_dump(
+            dump(tmp_path, "a"), problems, out=tmp_path / "run", choice=BenchmarkOptions(sample=1)
+        )
+    with pytest.raises(InputError, match="brings its own problems"):
+        await validate(problems, "packages", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+async def test_messages_name_arguments_and_no_flags(tmp_path: Path) -> None:
+    problems, store = examples() / "problems" / "lanterns", Store(tmp_path / "store")
+    await score_dump(dump(tmp_path, "a"), problems, out=tmp_path / "run", engine=FakeEngine(), store=store)
+    with pytest.raises(InputError) as caught:
+        await score_dump(
+            dump(tmp_path, "b"), problems, out=tmp_path / "run", engine=FakeEngine(), store=store
+        )
+    assert "Give fresh=True to score everything again" in str(caught.value) and "--" not in str(caught.value)
+
+
+def apps(folder: Path) -> Path:
+    tests = {"inputs": ["1 2\n"], "outputs": ["3\n"]}
+    row: dict[str, Any] = {"question": "Add.", "input_output": json.dumps(tests), "difficulty": "interview"}
+    (folder / "apps.jsonl").write_text(json.dumps({"solutions": "", "starter_code": "", **row}) + "\n")
+    return folder / "apps.jsonl"
+
+
+async def test_an_agents_programs_and_their_report(tmp_path: Path) -> None:
+    rows, store = apps(tmp_path), Store(tmp_path / "store")
+    agent = AgentOptions(command="echo 'print(3)' > solution.py")
+    for out in ("a", "b"):
+        made = await run(
+            rows, agent, out=tmp_path / out, asking=Asking(samples=2), engine=FakeEngine(), store=store
+        )
+        assert (made.call.judged, made.unwritten, made.failures) == (2, {}, {})
+        assert [line["resolved"] for line in made.instances] == [True, True]
+    told = await report([tmp_path / "a", tmp_path / "b"], out=tmp_path / "both")
+    assert [each.name for each in told.runs] == ["a", "b"]
+    assert told.page == str(tmp_path / "both" / "comparison.html")
+    assert "comparison.html" in {path.name for path in (tmp_path / "both").glob("*")}
+    again = await run(
+        rows, agent, out=tmp_path / "a", asking=Asking(samples=2), engine=FakeEngine(), store=store
+    )
+    assert (again.call.judged, again.call.skipped) == (0, 2)
