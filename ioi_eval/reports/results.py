@@ -53,43 +53,29 @@ class Results:
         failures, rows = read_failures(self.folder), list[dict[str, Any]]()
         for row in read_rows(self.folder):
             failures.pop(row["key"], None)
-            rows.append(_submission(row))
-        rows += [_failure(row) for row in failures.values()]
+            result = result_of_row(row)
+            found = {"judged": True, "status": submission_status(result).value, "points": result.points}
+            rows.append({**_flat(row), **_whose(row), **found})
+        unjudged = {"judged": False, "status": None, "points": None}
+        rows += [{**_flat(row), **_whose(row), **unjudged} for row in failures.values()]
         return _frame(rows, (*_WHOSE, "judged", "status", "points"))
 
     def subtasks_frame(self) -> pandas.DataFrame:
         """A row for each submission and subtask; only of those that were judged."""
-        return _frame(self._subtasks(), (*_WHOSE, *_SUBTASK))
+        return _frame(self._parts("subtasks", _SUBTASK), (*_WHOSE, *_SUBTASK))
 
     def tests_frame(self) -> pandas.DataFrame:
         """A row for each submission and distinct test; only of those that were judged."""
-        return _frame(self._tests(), (*_WHOSE, *_TEST))
+        return _frame(self._parts("tests", _TEST), (*_WHOSE, *_TEST))
 
-    def _subtasks(self) -> Iterator[dict[str, Any]]:
+    def _parts(self, of: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
         for row in read_rows(self.folder):
-            for part in result_of_row(row).subtasks:
-                yield {**_whose(row), **{name: getattr(part, name) for name in _SUBTASK}}
-
-    def _tests(self) -> Iterator[dict[str, Any]]:
-        for row in read_rows(self.folder):
-            for test in result_of_row(row).tests:
-                yield {**_whose(row), **{name: getattr(test, name) for name in _TEST}}
+            for part in getattr(result_of_row(row), of):
+                yield {**_whose(row), **{name: getattr(part, name) for name in columns}}
 
 
-def _submission(row: Mapping[str, Any]) -> dict[str, Any]:
-    result = result_of_row(row)
-    return {
-        **{name: value for name, value in row.items() if name not in _NESTED},
-        **_whose(row),
-        "judged": True,
-        "status": submission_status(result).value,
-        "points": result.points,
-    }
-
-
-def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
-    own = {name: value for name, value in row.items() if name not in _NESTED}
-    return {**own, **_whose(row), "judged": False, "status": None, "points": None}
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in _NESTED}
 
 
 def _whose(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports.document import NOTHING, Cell, Link, Meter, Section, Table, counted, number, share
-from ioi_eval.reports.medals import Award
 from ioi_eval.reports.pages import FOLDER, model_anchor, problem_page
 from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
@@ -41,38 +41,29 @@ def model_name(model: str) -> str:
 
 def models(of: Sequence[Entry], *, brief: bool = False) -> Table:
     heads = ["Model", "Points", "of", "Share", "Solved", "Submissions", "Compiled", "Unscored"]
-    rows: list[list[Cell]] = [
-        [
-            one.name,
-            number(one.model.points) if one.model.max_points else NOTHING,
-            number(one.model.max_points) if one.model.max_points else NOTHING,
-            _share(one.model),
-            f"{one.model.problems_solved:,} of {_problems(one.model, brief)}",
-            f"{one.model.submissions:,}",
-            share(one.model.compiled, one.model.scored),
-            _unscored(one.model),
-        ]
-        for one in of
-    ]
+    rows: list[list[Cell]] = []
+    for one in of:
+        model, problems = one.model, len(one.model.problems)
+        share_of: Cell = NOTHING  # of the points; without subtasks, of the tests
+        if model.max_points:
+            share_of = Meter(part=model.points, whole=model.max_points)
+        elif model.mean_score is not None:
+            share_of = Meter(part=model.mean_score, whole=1.0)
+        # With the share: what a model can choose to have unscored is in none of its means.
+        missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
+        rows.append(
+            [
+                one.name,
+                number(model.points) if model.max_points else NOTHING,
+                number(model.max_points) if model.max_points else NOTHING,
+                share_of,
+                f"{model.problems_solved:,} of {f'{problems:,}' if brief else counted(problems, 'problem')}",
+                f"{model.submissions:,}",
+                share(model.compiled, model.scored),
+                f"{model.unscored:,}{missing}",
+            ]
+        )
     return Table(heads=heads, rows=rows, align="lrrllrrr")
-
-
-def _unscored(model: ModelSummary) -> str:
-    """With the share: what a model can choose to have unscored is in none of its means."""
-    if not model.unscored:
-        return "0"
-    return f"{model.unscored:,} ({share(model.unscored, model.submissions)})"
-
-
-def _problems(model: ModelSummary, brief: bool) -> str:
-    return f"{len(model.problems):,}" if brief else counted(len(model.problems), "problem")
-
-
-def _share(model: ModelSummary) -> Cell:
-    """Of the points; without subtasks, of the tests, as a mean over problems and submissions."""
-    if model.max_points:
-        return Meter(part=model.points, whole=model.max_points)
-    return NOTHING if model.mean_score is None else Meter(part=model.mean_score, whole=1.0)
 
 
 def budgets(of: Sequence[Entry]) -> Section | None:
@@ -103,10 +94,11 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
     missing = sorted({found.k for one in of for found in one.model.pass_at} - set(ks))
     if not ks and not missing:
         return None
-    rows = [
-        [one.name, *(cell for k in ks for cell in _estimate(one.model.pass_at, k)), f"{one.model.unscored:,}"]
-        for one in of
-    ]
+    rows = list[list[Cell]]()
+    for one in of:
+        known = {found.k: found for found in one.model.pass_at if found.value is not None}
+        cells = [(estimate(known[k]), f"{known[k].problems:,}") if k in known else (NOTHING, "0") for k in ks]
+        rows.append([one.name, *chain.from_iterable(cells), f"{one.model.unscored:,}"])
     heads = ["Model", *(head for k in ks for head in (f"pass@{k}", "Problems")), "Unscored"]
     return Section(
         title="pass@k",
@@ -126,13 +118,6 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
 def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
     """Those k of which anybody has an estimate."""
     return sorted({found.k for column in columns for found in column if found.value is not None})
-
-
-def _estimate(found: Iterable[PassAtK], k: int) -> tuple[str, str]:
-    one = next((one for one in found if one.k == k), None)
-    if one is None or one.value is None:
-        return NOTHING, "0"
-    return estimate(one), f"{one.problems:,}"
 
 
 def estimate(found: PassAtK) -> str:
@@ -160,15 +145,10 @@ def _awards(one: Entry) -> Iterator[list[str]]:
     for year in sorted({given.award.year for given in one.model.awards}):
         given = {found.budget: found.award for found in one.model.awards if found.award.year == year}
         cells = [f"{number(given[budget].points)} {given[budget].medal or NOTHING}" for budget in Budget]
-        yield [one.name, str(year), *cells, _remark(one.model, year, list(given.values()))]
-
-
-def _remark(model: ModelSummary, year: int, given: Sequence[Award]) -> str:
-    reasons = dict.fromkeys(award.reason for award in given if award.reason)
-    unscored = sum(problem.unscored for problem in model.problems if problem.year == year)
-    if unscored and not reasons:
-        return f"{unscored:,} unscored: it may be more"
-    return "; ".join(reasons)
+        reasons = dict.fromkeys(award.reason for award in given.values() if award.reason)
+        unscored = sum(problem.unscored for problem in one.model.problems if problem.year == year)
+        more = f"{unscored:,} unscored: it may be more" if unscored else ""
+        yield [one.name, str(year), *cells, "; ".join(reasons) or more]
 
 
 def _limits(of: Sequence[Entry]) -> str:

@@ -116,8 +116,12 @@ class Account:
             for problem in problems:
                 for name in names(problem) or [""]:
                     members.setdefault(name, []).append(problem)
+            # Problems of which nobody says it come at the end.
             if members.keys() > {""} or (members and "" not in members):
-                yield from (self._group(kind, name, members[name]) for name in sorted(members, key=_last))
+                yield from (
+                    self._group(kind, name, members[name])
+                    for name in sorted(members, key=lambda name: (not name, name))
+                )
 
     def _group(self, kind: str, name: str, problems: Sequence[ProblemSummary]) -> Group:
         return Group(
@@ -150,11 +154,6 @@ _KINDS: Mapping[str, _Names] = {
     "tag": lambda problem: problem.tags,
     "year": lambda problem: [] if problem.year is None else [str(problem.year)],
 }
-
-
-def _last(name: str) -> tuple[bool, str]:
-    """Problems of which nobody says it come at the end."""
-    return not name, name
 
 
 def results(chosen: Iterable[Candidate]) -> list[SubmissionResult]:
@@ -259,40 +258,32 @@ class _Reading:
             failures=_failures(self._failures.values()),
             measured_again=self._again,
             saved=self._saved,
-            settings=self._settings(info),
+            settings=Settings(
+                dump=info.fingerprint.dump,
+                problems=info.fingerprint.problems,
+                options=info.fingerprint.options,
+                versions=info.fingerprint.versions,
+                given=info.settings,
+                compilers=self._facts.compilers_by_name(),
+                checkers=self._facts.checkers_by_problem(),
+                confinements=self._facts.confinements(),
+                repairs=self._facts.repairs_by_name(),
+            ),
         )
 
     def _models(self) -> tuple[ModelSummary, ...]:
-        worths = self._worths()
-        names = sorted({model for model, _ in self._tallies})
-        models = [self._account(name).summary(worths, self._traits) for name in names]
-        return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
-
-    def _account(self, model: str) -> Account:
-        """Over all problems of the run, so that models are compared over the same ones."""
-        problems = {problem for _, problem in self._tallies}
-        tallies = {
-            name: self._tallies.get((model, name), Tally(self._options.submissions)) for name in problems
-        }
-        return Account(model, tallies, self._options)
-
-    def _worths(self) -> dict[str, float]:
-        """Points of every problem with subtasks of which any model's submission has a result."""
+        # Points of every problem with subtasks of which any model's submission has a result.
         parts = ((problem, best_subtasks(tally)) for (_, problem), tally in self._tallies.items())
-        return {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
-
-    def _settings(self, info: RunInfo) -> Settings:
-        return Settings(
-            dump=info.fingerprint.dump,
-            problems=info.fingerprint.problems,
-            options=info.fingerprint.options,
-            versions=info.fingerprint.versions,
-            given=info.settings,
-            compilers=self._facts.compilers_by_name(),
-            checkers=self._facts.checkers_by_problem(),
-            confinements=self._facts.confinements(),
-            repairs=self._facts.repairs_by_name(),
-        )
+        worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
+        # Over all problems of the run, so that models are compared over the same ones.
+        problems = {problem for _, problem in self._tallies}
+        models = list[ModelSummary]()
+        for model in {model for model, _ in self._tallies}:
+            tallies = {
+                name: self._tallies.get((model, name), Tally(self._options.submissions)) for name in problems
+            }
+            models.append(Account(model, tallies, self._options).summary(worths, self._traits))
+        return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
 
 
 def result_of_row(row: Mapping[str, Any]) -> SubmissionResult:
@@ -309,15 +300,14 @@ def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:
         reason, phase, remedy = (str(row.get(name, "")) for name in ("reason", "phase", "remedy"))
         groups.setdefault((reason, phase, remedy), []).append(row)
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-    return tuple(_reason(*why, members) for why, members in ranked[:_MAX_REASONS])
-
-
-def _reason(reason: str, phase: str, remedy: str, members: list[Mapping[str, Any]]) -> Failures:
-    return Failures(
-        reason=reason,
-        phase=phase,
-        remedy=remedy,
-        submissions=len(members),
-        problems=tuple(sorted({str(row.get("problem_id", "")) for row in members})),
-        examples=tuple(sorted(str(row["key"]) for row in members)[:_MAX_EXAMPLES]),
+    return tuple(
+        Failures(
+            reason=reason,
+            phase=phase,
+            remedy=remedy,
+            submissions=len(members),
+            problems=tuple(sorted({str(row.get("problem_id", "")) for row in members})),
+            examples=tuple(sorted(str(row["key"]) for row in members)[:_MAX_EXAMPLES]),
+        )
+        for (reason, phase, remedy), members in ranked[:_MAX_REASONS]
     )

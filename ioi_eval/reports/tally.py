@@ -23,13 +23,17 @@ _TRUE = frozenset({"true", "yes", "1"})
 
 
 def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Candidate:
-    target = row.get("target_subtask")
+    target, metadata = row.get("target_subtask"), _part(row, "metadata")
+    time, usage = metadata.get("timestamp"), _part(metadata, "usage")
+    counted = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
+    texts = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
     return Candidate(
         result=result,
         target=target if isinstance(target, str) else None,
         number=as_number(row.get("solution_number")),
-        time=_time(row),
-        length=_length(row),
+        time=time if isinstance(time, str) else "",
+        # Tokens where the row counts them, else characters.
+        length=int(next(counted, len(next(texts, "")))),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
     )
 
@@ -43,21 +47,6 @@ def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         except msgspec.DecodeError:
             return {}
     return value if isinstance(value, Mapping) else {}
-
-
-def _time(row: Mapping[str, Any]) -> str:
-    found = _part(row, "metadata").get("timestamp")
-    return found if isinstance(found, str) else ""
-
-
-def _length(row: Mapping[str, Any]) -> int:
-    """Tokens where the row counts them, else characters."""
-    usage = _part(_part(row, "metadata"), "usage")
-    for name in _TOKENS:
-        if (number := as_number(usage.get(name))) is not None:
-            return int(number)
-    texts = (row.get(name) for name in _TEXTS)
-    return next((len(text) for text in texts if isinstance(text, str) and text), 0)
 
 
 # --- what a problem is like --------------------------------------------------------------------------
@@ -81,20 +70,15 @@ class Traits(Value):
 
 
 def traits_of(row: Mapping[str, Any]) -> Traits:
-    difficulty, year = row.get("difficulty"), as_number(row.get("year"))
+    difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
+    if isinstance(tags, str):
+        tags = [tag.strip() for tag in tags.split(",")]
+    listed = tags if isinstance(tags, list | tuple) else ()
     return Traits(
         difficulty=str(difficulty) if isinstance(difficulty, str | int | float) else "",
-        tags=tuple(sorted(set(_tags(row.get("tags"))))),
+        tags=tuple(sorted({tag for tag in listed if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
     )
-
-
-def _tags(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        return filter(None, (tag.strip() for tag in value.split(",")))
-    if isinstance(value, list | tuple):
-        return (tag for tag in value if isinstance(tag, str) and tag)
-    return ()
 
 
 _MAX_DISTINCT = 20  # machines and repairs that a report names
@@ -121,8 +105,11 @@ class Tally:
         self.verdicts[status] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self._points += Fraction(result.points)
-        self._asked[aim(candidate)] += 1
-        self._passed[aim(candidate)] += _passes(candidate)
+        # Full marks on what was asked for: the whole problem, or one of its subtasks.
+        target = aim(candidate)
+        asked = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
+        self._asked[target] += 1
+        self._passed[target] += status is Verdict.AC if target is None else any(asked)
         self.pool.add(candidate)
 
     @property
@@ -133,14 +120,6 @@ class Tally:
         """One for each thing that was asked for: the whole problem, or one of its subtasks."""
         asked = sorted(self._asked, key=lambda target: target or "")
         return [Trials(problem=problem, scored=self._asked[one], passed=self._passed[one]) for one in asked]
-
-
-def _passes(candidate: Candidate) -> bool:
-    """Full marks on what was asked for."""
-    target = aim(candidate)
-    if target is None:
-        return submission_status(candidate.result) is Verdict.AC
-    return any(part.exact_score >= 1 for part in candidate.result.subtasks if part.subtask == target)
 
 
 class Facts:

@@ -44,7 +44,9 @@ def validation(
         unknown.update(case.unknown)
         problem = problems[case.problem]
         try:
-            solution = compared(case, problem, _result(case, results, failures))
+            if case.key not in results:
+                raise JudgeFailure(failures.get(case.key, "it has no result"))
+            solution = compared(case, problem, results[case.key])
         except JudgeFailure as failure:
             unjudged.append(
                 Unjudged(
@@ -57,7 +59,8 @@ def validation(
             )
         else:
             judged.append(solution)
-            counted.extend((_word(case, problem, check), check) for check in solution.checks)
+            word = score_class(case, problem) if case.score is not None else None
+            counted.extend((word or check.expected, check) for check in solution.checks)
     differ = sum(not check.agrees for _, check in counted)
     return Validation(
         solutions=tuple(judged),
@@ -75,18 +78,6 @@ def validation(
         confusion=confusion(counted),
         limits=limits or {},
     )
-
-
-def _result(
-    case: Case, results: Mapping[str, SubmissionResult], failures: Mapping[str, str]
-) -> SubmissionResult:
-    if (result := results.get(case.key)) is None:
-        raise JudgeFailure(failures.get(case.key, "it has no result"))
-    return result
-
-
-def _word(case: Case, problem: Problem, check: Check) -> str:
-    return score_class(case, problem) if case.score is not None else check.expected
 
 
 def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
@@ -227,20 +218,23 @@ def rows(found: Validation) -> Iterator[list[str]]:
     """A row for each solution, and one for each subtask of which something is expected; cells as `HEADS`."""
     last = ""
     for solution in found.solutions:
+        agreement = "NO" if solution.differences else "yes"
         yield [
             solution.problem if solution.problem != last else "",
             solution.solution,
             solution.expected or NOTHING,
             solution.status,
             _of(solution.points, solution.max_points),
-            _agreement(solution),
+            agreement if solution.checks else NOTHING,
             " ".join(
                 f"PA({number(part.score)})" if part.status == "PA" else part.status
                 for part in solution.subtasks
             )
             or NOTHING,
         ]
-        yield from (_subtask_row(part) for part in solution.subtasks if part.expected)
+        for part in filter(lambda part: part.expected, solution.subtasks):
+            earned, agrees = _of(part.weighted_score, part.points), "yes" if part.agrees else "NO"
+            yield ["", _SUBTASK + part.subtask, part.expected, part.status, earned, agrees, ""]
         last = solution.problem
     for missing in found.unjudged:
         name = [missing.problem if missing.problem != last else "", missing.solution]
@@ -248,26 +242,8 @@ def rows(found: Validation) -> Iterator[list[str]]:
         last = missing.problem
 
 
-def _agreement(solution: SolutionCheck) -> str:
-    if not solution.checks:
-        return NOTHING
-    return "NO" if solution.differences else "yes"
-
-
 def _of(part: float, whole: float) -> str:
     return f"{number(part)} of {number(whole)}"
-
-
-def _subtask_row(part: SubtaskCheck) -> list[str]:
-    return [
-        "",
-        _SUBTASK + part.subtask,
-        part.expected,
-        part.status,
-        _of(part.weighted_score, part.points),
-        "yes" if part.agrees else "NO",
-        "",
-    ]
 
 
 def matrix(found: Validation) -> tuple[list[str], list[list[str]]]:
@@ -310,16 +286,10 @@ def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
 def evidence_line(test: TestResult) -> str:
     said = bounded(visible(test.feedback), _MAX_FEEDBACK)
     what = f"{test.test_name} {test.status} {test.score:g}"
-    return ", ".join(part for part in (f"{what}: {said}" if said else what, *_measures(test)) if part)
-
-
-def _measures(test: TestResult) -> Iterator[str]:
-    if test.cpu_time is not None:
-        yield f"{test.cpu_time:.3f} s CPU"
-    if test.wall_time is not None:
-        yield f"{test.wall_time:.3f} s wall"
-    if test.memory is not None:
-        yield f"{test.memory / (1 << 20):.1f} MiB"
+    cpu = "" if test.cpu_time is None else f"{test.cpu_time:.3f} s CPU"
+    wall = "" if test.wall_time is None else f"{test.wall_time:.3f} s wall"
+    memory = "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB"
+    return ", ".join(filter(None, (f"{what}: {said}" if said else what, cpu, wall, memory)))
 
 
 # --- the page ----------------------------------------------------------------------------------------
