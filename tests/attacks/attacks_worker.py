@@ -88,7 +88,7 @@ async def _bodies_that_wait(site: Site) -> str:
 
     async with _worker(site, max_body=2 * _BODY, max_bodies=2 * _BODY) as session:
         requests = [asyncio.create_task(send()) for _ in range(_BODIES)]
-        done, waiting = await asyncio.wait(requests, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+        done, waiting = await asyncio.wait(requests, timeout=40, return_when=asyncio.FIRST_COMPLETED)
         for request in waiting:
             request.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
