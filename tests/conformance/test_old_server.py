@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 from old_server import OldServer
 from support.servers import Fixed
@@ -71,11 +72,11 @@ SUBMISSIONS = (
 
 
 async def judged(
-    engine: Transport, store: Store, trusted: Transport | None = None
+    engine: Transport, store: Store, trusted: Transport | None = None, problem: Problem = PROBLEM
 ) -> dict[str, Mapping[str, str]]:
     """The verdict of each test of each submission."""
     async with Scorer(engine, store=store, trusted=trusted, options=JudgeOptions(all_tests=True)) as scorer:
-        results = await asyncio.gather(*(scorer.score(PROBLEM, each) for each in SUBMISSIONS))
+        results = await asyncio.gather(*(scorer.score(problem, each) for each in SUBMISSIONS))
     return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
 
 
@@ -94,7 +95,9 @@ async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Pa
 
 
 async def test_a_limit_of_it_is_named(store: Store, tmp_path: Path) -> None:
-    async with OldServer(run_timeout=2000) as server:
+    """It counts the wall clock, and has time enough to tell on a busy machine which compilers it has."""
+    slow = msgspec.structs.replace(PROBLEM, limits=Limits(cpu_time=120.0, wall_time=240.0, memory=128 << 20))
+    async with OldServer(run_timeout=60_000) as server:
         engine = PistonEngine(Fixed([server.url]))
         with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
-            await judged(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store))
+            await judged(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store), problem=slow)
