@@ -23,8 +23,7 @@ class Batch : public Task {
     if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
     use_files(program, output.get());
     verdict::Verdict verdict;
-    verdict.used = process::run(room_, program);
-    if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
+    verdict.used = run(program);
     verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output.get()), files::size(error.get())));
     if (verdict.end == verdict::End::ok)
       check(verdict, test, output.get(), mode_);

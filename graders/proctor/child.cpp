@@ -207,6 +207,12 @@ void confine(const room::Room& room, const Program& program, bool own_proc) {
   set_limits(room, program);
 }
 
+// Its supervisor may measure it, and the list of locks is gone that the kernel opens for whoever ends: they could be another's, too.
+void be_as_after_a_start() {
+  constexpr size_t length_of_head = 3 * sizeof(void*);
+  if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0) sys::fail_errno("a process as after a start");
+}
+
 // Closes what a start would close.
 void go_on(const Program& program, int news) {
   close(news);
@@ -264,7 +270,7 @@ void become(const room::Room& room, const Program& program, int proc, int news) 
     confine(room, program, proc != room.proc.get());
     keep_descriptors(room, program, news);
     reset_signals(program);
-    if (program.instead) prctl(PR_SET_DUMPABLE, 1);  // as after a start: otherwise its supervisor may not measure it
+    if (program.instead) be_as_after_a_start();
     message.started_us = now_us();
     if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
     filter_calls(room, program);

@@ -19,8 +19,7 @@ class Function : public Task {
     const sys::Fd copied = hand_input(test.input, program);
     program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
     verdict::Verdict verdict;
-    verdict.used = process::run(room_, program);
-    if (!verdict.used.failure.empty()) sys::fail(verdict.used.failure);
+    verdict.used = run(program);
     verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(result.get()), files::size(error.get())));
     if (verdict.end == verdict::End::ok)
       check(verdict, test, result.get());

@@ -30,6 +30,15 @@ double read_full(const json::Value& value, const char* what) {
   return full;
 }
 
+Warm read_warm(const json::Value& value) {
+  Warm warm;
+  if (value.is_null()) return warm;
+  warm.library = file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
+  warm.script = file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
+  warm.modules = value.at("modules").texts("submission.warm.modules");
+  return warm;
+}
+
 Submission read_submission(const json::Value& value) {
   Submission submission;
   submission.argv = value.at("argv").texts("submission.argv");
@@ -37,6 +46,7 @@ Submission read_submission(const json::Value& value) {
   for (const auto& variable : value.at("env").object) submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
   submission.threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
   submission.proc = value.at("proc").boolean_or(false, "submission.proc");
+  submission.warm = read_warm(value.at("warm"));
   submission.address_space = value.at("address_space").boolean_or(false, "submission.address_space");
   return submission;
 }

@@ -8,10 +8,17 @@
 
 namespace plan {
 
+// What an interpreter waits with that forks a process for each test.
+struct Warm {
+  std::string library, script;       // names of the job's files; empty: programs are started
+  std::vector<std::string> modules;  // imported beforehand
+};
+
 struct Submission {
   std::vector<std::string> argv, files, env;
   int threads = 1;
   bool proc = false, address_space = false;
+  Warm warm;
 };
 
 struct Checker {

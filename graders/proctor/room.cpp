@@ -284,7 +284,7 @@ Room enter(const std::string& job, const std::vector<std::string>& readable, Lay
   return room;
 }
 
-std::string Room::report() const {
+std::string Room::report(const std::string& interpreter) const {
   std::vector<std::string> namespaces;
   if (user) namespaces.push_back("user");
   if (pid) namespaces.push_back("pid");
@@ -293,7 +293,7 @@ std::string Room::report() const {
   if (ipc) namespaces.push_back("ipc");
   return "{\"v\":1,\"uid\":" + std::to_string(geteuid()) + ",\"no_new_privs\":true,\"landlock\":" + std::to_string(landlock_abi) +
          ",\"seccomp\":" + (seccomp ? "true" : "false") + ",\"namespaces\":" + quoted_list(namespaces) + ",\"proc\":" +
-         (own_proc ? "\"own\"" : mount ? "\"hidden\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) + "}";
+         (own_proc ? "\"own\"" : mount ? "\"hidden\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) + (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
 }
 
 }  // namespace room

@@ -53,7 +53,7 @@ struct Room {
   sys::Fd proc;                      // the /proc that measures are read from
 
   bool confined() const { return mount || (layers.landlock && landlock_abi > 0); }
-  std::string report() const;  // the confinement report of docs/protocol.md
+  std::string report(const std::string& interpreter = "") const;  // the confinement report of docs/protocol.md
 };
 
 // Becomes an unprivileged user when started by uid 0, because neither modes nor non-dumpability hold against uid 0.

@@ -11,7 +11,9 @@
 #include "plan.hpp"
 #include "room.hpp"
 #include "task.hpp"
+#include "text.hpp"
 #include "verdict.hpp"
+#include "warm.hpp"
 
 namespace run {
 namespace {
@@ -121,6 +123,43 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
   }
 }
 
+// For a submission that asks for one.
+class Waiting {
+ public:
+  // Before the room is entered.
+  explicit Waiting(const plan::Plan& plan) : asked_(!plan.submission.warm.library.empty()) {
+    if (!asked_) return;
+    warm::make_folder(plan);
+    library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
+  }
+
+  warm::Interpreter* start(const room::Room& room, const plan::Plan& plan) {
+    if (!asked_) return nullptr;
+    why_not_ = reason_against(plan);
+    if (!why_not_.empty()) return nullptr;
+    interpreter_ = std::make_unique<warm::Interpreter>(room, plan, library_);
+    why_not_ = interpreter_->missing();
+    return why_not_.empty() ? interpreter_.get() : nullptr;
+  }
+
+  std::string report() const { return !asked_ ? "" : why_not_.empty() ? "forked" : "started: " + text::printable(why_not_, 500); }
+
+ private:
+  static std::string reason_against(const plan::Plan& plan) {
+#ifdef IOI_EVAL_TEST_LAYERS
+    if (!plan.layers.without.empty()) return "a layer was taken away";  // of which the library knows nothing
+#endif
+    for (const char* alone : {"Batch", "BatchAndOutput", "Function"})
+      if (plan.task_type == alone) return "";
+    return "programs that run together are started";
+  }
+
+  bool asked_;
+  std::string why_not_;
+  sys::Fd library_;
+  std::unique_ptr<warm::Interpreter> interpreter_;
+};
+
 void judge_plan(const std::string& path, verdict::Lines& lines) {
   constexpr long uid = 65534;
   const sys::Fd file = files::open_secret(path);
@@ -132,6 +171,7 @@ void judge_plan(const std::string& path, verdict::Lines& lines) {
   std::unique_ptr<desk::Desk> manager;
   if (!plan.manager.argv.empty()) manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
   make_own_folder(plan, uid);
+  Waiting waiting(plan);
   task::Opened opened = open_all(plan, checker.is_program() || manager);
   room::drop_privileges(uid, plan.layers);
   const room::Room room = room::enter(".", {}, plan.layers, plan.allow_unconfined);
@@ -139,8 +179,9 @@ void judge_plan(const std::string& path, verdict::Lines& lines) {
   if (opened.program.valid() && !room.mount && room.layers.on("copies")) opened.program = files::nameless_program(opened.program);
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
-  const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, manager.get()});
-  lines.start(room.report());
+  warm::Interpreter* const interpreter = waiting.start(room, plan);
+  const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, manager.get(), interpreter});
+  lines.start(room.report(waiting.report()));
   judge_all(plan, *task, lines);
   lines.done();
 }

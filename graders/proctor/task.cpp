@@ -27,6 +27,12 @@ process::Program Task::submission() const {
   return program;
 }
 
+process::Outcome Task::run(const process::Program& program) const {
+  const process::Outcome outcome = waiting_ ? waiting_->run(room_, program) : process::run(room_, program);
+  if (!outcome.failure.empty()) sys::fail(outcome.failure);
+  return outcome;
+}
+
 process::Program Task::submission(idling::Clock& clock, size_t member) const {
   process::Program program = submission();
   program.clock = &clock;

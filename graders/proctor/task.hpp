@@ -10,6 +10,7 @@
 #include "files.hpp"
 #include "plan.hpp"
 #include "verdict.hpp"
+#include "warm.hpp"
 
 namespace task {
 
@@ -30,12 +31,13 @@ struct Parts {
   const room::Room& room;
   const Opened& opened;
   checker::Checker& checker;
-  desk::Desk* manager;  // null where the plan has none
+  desk::Desk* manager;         // null where the plan has none
+  warm::Interpreter* waiting;  // null where each test starts a program
 };
 
 class Task {
  public:
-  explicit Task(const Parts& parts) : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), manager_(parts.manager) {}
+  explicit Task(const Parts& parts) : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), manager_(parts.manager), waiting_(parts.waiting) {}
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
@@ -45,6 +47,9 @@ class Task {
  protected:
   // The submission as every task type starts it, still without its descriptors.
   process::Program submission() const;
+
+  // Runs it alone.
+  process::Outcome run(const process::Program& program) const;
 
   // The same, as one of several programs that run together.
   process::Program submission(idling::Clock& clock, size_t member) const;
@@ -69,6 +74,7 @@ class Task {
   const Opened& opened_;
   checker::Checker& checker_;
   desk::Desk* manager_;
+  warm::Interpreter* waiting_;
 };
 
 // The last line that a program wrote before it failed: an uncaught exception names itself there.

@@ -30,6 +30,7 @@ class Profile(Value):
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
     proctor: Blob | None = None  # where the engine has built one already
+    waiting: Blob | None = None  # the library that an interpreter waits with; None: every test starts its own
     max_files: int = 500  # tests in one job
     max_run_time: int | None = None  # ms, wall clock
     max_compile_time: int | None = None  # ms, wall clock

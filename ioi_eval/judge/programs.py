@@ -198,7 +198,8 @@ def _helpers(language: Language) -> list[NamedBlob]:
 # --- who takes part, as a plan has it ----------------------------------------------------------------
 
 
-_ENVIRONMENT = (("PATH", "/usr/bin:/bin"), ("LANG", "C.UTF-8"))
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}  # what numpy asks for
 _HARNESS = "harness.py"
 _NOTHING_RUNS = PlanSubmission(argv=("/bin/false",))  # a plan wants a program, also where no test starts it
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
@@ -263,7 +264,7 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     return PlanSubmission(
         argv=argv,
         files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
-        env=dict(_ENVIRONMENT),
+        env=_ENVIRONMENT | (_ONE_THREAD if language.syntax == "python" else {}),
         threads=language.threads,
         proc=language.proc,
         address_space=language.address_space,

@@ -27,6 +27,14 @@ class PlanLimits(Message):
     output: int | None = None
 
 
+class PlanWarm(Message):
+    """What an interpreter waits with that forks a process for each test."""
+
+    library: str
+    script: str
+    modules: tuple[str, ...] = ()  # imported beforehand
+
+
 class PlanSubmission(Message):
     argv: tuple[str, ...] = ()  # empty only where nothing but files was handed in
     files: tuple[str, ...] = ()
@@ -34,6 +42,7 @@ class PlanSubmission(Message):
     threads: int = 1
     proc: bool = False
     address_space: bool = False
+    warm: PlanWarm | None = None
 
 
 class PlanChecker(Message):

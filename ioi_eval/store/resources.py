@@ -44,6 +44,22 @@ def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
     return ("-std=c++17", "-O2", "-static", "-s", "-o", output, *ahead, main)
 
 
+# What confines a program, without what judges it.
+_CONFINING = ("calls", "child", "elf", "files", "idling", "landlock", "meter", "process", "seccomp")
+WAITING = "waiting.so"
+
+
+def waiting_arguments(output: str) -> tuple[str, ...]:
+    """What a C++17 compiler is told, in the folder `graders`, to build what an interpreter waits with.
+
+    It confines programs by the proctor's own sources.
+    """
+    units = (f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire"))
+    ahead = [word for unit in units for word in ("-include", unit)]
+    flags = ("-std=c++17", "-O2", "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
+    return (*flags, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")
+
+
 def _folder(name: str, package: Path) -> Path:
     installed, beside = package / "_data" / name, package.parent / name
     if installed.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
@@ -20,13 +20,13 @@ from ioi_eval.engines.embedded.box import Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import BUILT_IN, ENDPOINT, Ground, JobPlan, Room, drop, plan_of, run_job
 from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
-from ioi_eval.engines.embedded.toolchains import proctor_binary, toolchains
+from ioi_eval.engines.embedded.toolchains import proctor_binary, toolchains, waiting_library
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.model.values import Blob, Job, JobResult
+from ioi_eval.model.values import Blob, Job, JobResult, Toolchain
 from ioi_eval.store import Store
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import WAITING, graders
 
 
 class _Running(msgspec.Struct, frozen=True):
@@ -66,9 +66,11 @@ class EmbeddedEngine:
         max_disk: int = 4 << 30,
         max_names: int = 100_000,
         packages: Iterable[Path] = (),
+        waiting: bool = True,
     ) -> None:
         """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
-        `packages`: folders of packages in Piston's layout; those of the first folder win.
+        `packages`: folders of packages in Piston's layout; those of the first folder win. `waiting`: whether
+        Python waits and forks a process for each test; where not, each test starts it.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
@@ -78,7 +80,7 @@ class EmbeddedEngine:
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
         self._room = Room(disk=max_disk, names=max_names)
-        self._packages = tuple(packages)
+        self._packages, self._waiting = tuple(packages), waiting
         self._held = AsyncExitStack()
         self._running: _Running | None = None
 
@@ -146,6 +148,7 @@ class EmbeddedEngine:
             await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
         )
         proctor.chmod(0o755)
+        library = await self._library(tools, boxes.folder)
         self._held.callback(uids.release)
         free: asyncio.LifoQueue[int | None] = asyncio.LifoQueue()
         for uid in uids.reserve(self._slots):
@@ -161,9 +164,21 @@ class EmbeddedEngine:
             toolchains=tools,
             runtimes=names_of(packages),
             proctor=Blob.of_file(proctor),
+            waiting=library,
             max_output=self._caps.stdout,
         )
         return _Running(ground, profile, packages, threads, free, set(), asyncio.Lock())
+
+    async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
+        """None where it cannot be had: every test starts its interpreter then."""
+        if not self._waiting or "python3" not in tools:
+            return None
+        library = folder / WAITING
+        try:
+            library.write_bytes(await waiting_library(tools["g++"], graders(), self._store, folder))
+        except EngineUnavailable:
+            return None
+        return Blob.of_file(library)
 
     def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[Package, ...]:
         found = (

@@ -23,7 +23,7 @@ from ioi_eval.engines.values import artifact_key
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Blob, NamedBlob, Toolchain
 from ioi_eval.store import Store
-from ioi_eval.store.resources import proctor_arguments
+from ioi_eval.store.resources import WAITING, proctor_arguments, waiting_arguments
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/room.cpp has them
@@ -174,11 +174,28 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
     """The static binary. `folder` is a private one of the caller's, where a build may leave things."""
     if compiler is None:
         raise EngineUnavailable(f"no C++ compiler was found in {STAGE_PATH}. Install one: {INSTALL_COMPILER}")
-    key = proctor_key(compiler, sources)
+    output = folder / "proctor-built"
+    arguments = proctor_arguments(_units(sources), str(output))
+    return await _built_once(proctor_key(compiler, sources), compiler, arguments, output, sources, store)
+
+
+async def waiting_library(compiler: Toolchain, sources: Path, store: Store, folder: Path) -> bytes:
+    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`."""
+    files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
+    command = (compiler.command, *waiting_arguments(WAITING))
+    key = artifact_key("waiting", platform.machine(), compiler, command, files)
+    output = folder / WAITING
+    return await _built_once(key, compiler, waiting_arguments(str(output)), output, sources, store)
+
+
+async def _built_once(
+    key: str, compiler: Toolchain, arguments: tuple[str, ...], output: Path, sources: Path, store: Store
+) -> bytes:
     with store.pin(key):
         found = store.get(key)
         if found is None:
-            found = store.put(key, await _build_proctor(compiler, sources, folder), executable=True)
+            await _build(compiler, arguments, sources, output.parent)
+            found = store.put(key, output, executable=True)
         return found.read_bytes()
 
 
@@ -196,11 +213,10 @@ def _units(sources: Path) -> list[str]:
     return [path.name for path in sources.glob("*.cpp")]
 
 
-async def _build_proctor(compiler: Toolchain, sources: Path, folder: Path) -> Path:
+async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path, folder: Path) -> None:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
-    output = folder / "proctor-built"
     done = await run_command(
-        [compiler.path, *proctor_arguments(_units(sources), str(output))],
+        [compiler.path, *arguments],
         cwd=sources,
         stderr=subprocess.STDOUT,
         env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
@@ -208,4 +224,3 @@ async def _build_proctor(compiler: Toolchain, sources: Path, folder: Path) -> Pa
     if done.returncode != 0:
         text = done.stdout[:_WORDS].decode(errors="replace")
         raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{text}")
-    return output

@@ -11,6 +11,7 @@ from ioi_eval.engines.transport import limit_in
 from ioi_eval.engines.transport.jobs import BODY_REMEDY, finding, path_of
 from ioi_eval.engines.transport.replies import BODY
 from ioi_eval.engines.transport.shipping import Shipping
+from ioi_eval.engines.transport.waiting import waiting
 from ioi_eval.engines.values import Answers, Batch, Profile, Program, least
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
@@ -44,7 +45,7 @@ class Chosen(Value):
 
 
 def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
-    problem, program = batch.problem, _located(batch.program, profile)
+    problem, program = batch.problem, _located(waiting(batch.program, profile), profile)
     plan = Blob.of(encode_plan(_plan(batch, program, chosen)))
     script = _RUN_SCRIPT
     if not profile.takes_paths:

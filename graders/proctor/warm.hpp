@@ -1,0 +1,36 @@
+// An interpreter that has started already and waits: each test is a process that it forks, confined as one that is started.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan.hpp"
+#include "process.hpp"
+
+namespace warm {
+
+// Makes the folder that the interpreter finds its first script in, under the submission's name. Before the room is entered.
+void make_folder(const plan::Plan& plan);
+
+class Interpreter {
+ public:
+  // One that does not come up says why, and programs are started as without it. `library`: what it waits with.
+  Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library);
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+
+  const std::string& missing() const { return missing_; }  // empty: it waits
+
+  // A program that runs alone, of the plan's submission.
+  process::Outcome run(const room::Room& room, const process::Program& program);
+
+ private:
+  void start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library);
+  void end();
+
+  pid_t pid_ = -1;
+  sys::Fd socket_;
+  std::string missing_;
+};
+
+}  // namespace warm

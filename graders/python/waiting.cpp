@@ -1,0 +1,136 @@
+// The library that an interpreter waits with. It takes programs from the proctor and forks a process for each, by the same steps that
+// confine a program which is started. Such a process then runs the interpreter's own main function, on the script that now lies
+// where the first one lay. It needs no headers of Python: what it calls is the stable part of its interface.
+#include <cstdio>
+#include <cstdlib>
+#include <dirent.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include "process.hpp"
+#include "wire.hpp"
+
+extern "C" {
+struct PyObject;
+struct PyThreadState;
+struct PyInterpreterState;
+void PyOS_BeforeFork();
+void PyOS_AfterFork_Parent();
+void PyOS_AfterFork_Child();
+PyThreadState* PyThreadState_New(PyInterpreterState*);
+PyThreadState* PyThreadState_Swap(PyThreadState*);
+void PyThreadState_Clear(PyThreadState*);
+void PyThreadState_Delete(PyThreadState*);
+PyInterpreterState* PyInterpreterState_Get();
+__attribute__((weak)) void _PyInterpreterState_SetNotRunningMain(PyInterpreterState*);
+const char* Py_GetVersion();
+PyObject* PySys_GetObject(const char*);
+PyObject* PyUnicode_FromString(const char*);
+int PyList_Append(PyObject*, PyObject*);
+int Py_RunMain();
+}
+
+namespace {
+
+constexpr int control = 3;
+
+// From 3.12 on an interpreter knows in which thread its main function runs.
+bool knows_its_main() {
+  int major = 0, minor = 0;
+  return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 && (major > 3 || minor >= 12);
+}
+
+PyThreadState* change_thread(PyInterpreterState* interpreter) { return PyThreadState_Swap(PyThreadState_New(interpreter)); }
+
+void end_thread(PyThreadState* thread) {
+  PyThreadState_Clear(thread);
+  PyThreadState_Delete(thread);
+}
+
+// In the child of a fork: the frames of the script that waits belong to a thread that is no more. Before 3.12 a new thread is the one
+// that PyGILState_Ensure finds only if it comes when there is none, and an interpreter is never without any: so there are two. And
+// what the module `threading` does when a thread ends it has to do before it arranges itself with the fork.
+void begin_anew() {
+  PyInterpreterState* const interpreter = PyInterpreterState_Get();
+  if (knows_its_main()) {
+    PyOS_AfterFork_Child();
+    _PyInterpreterState_SetNotRunningMain(interpreter);
+    change_thread(interpreter);
+    return;
+  }
+  end_thread(change_thread(interpreter));
+  end_thread(change_thread(interpreter));
+  PyOS_AfterFork_Child();
+}
+
+void add_argument(const std::string& word) {
+  for (const char* name : {"argv", "orig_argv"})
+    if (PyObject* const words = PySys_GetObject(name)) PyList_Append(words, PyUnicode_FromString(word.c_str()));
+}
+
+[[noreturn]] void go_on(const process::Program& program) {
+  begin_anew();
+  if (program.told >= 0) add_argument(std::to_string(program.told));
+  std::exit(Py_RunMain());
+}
+
+// Others would not be there in a process that is forked, and keep locks for ever.
+void check_that_alone() {
+  int threads = 0;
+  DIR* const folder = opendir("/proc/self/task");
+  while (const dirent* const entry = folder ? readdir(folder) : nullptr) threads += entry->d_name[0] != '.';
+  if (folder) closedir(folder);
+  if (threads != 1) sys::fail("a module that was imported beforehand has started threads");
+}
+
+// What is mapped to be shared, a process that is forked could write for all others.
+void check_that_nothing_is_shared() {
+  FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (!maps) sys::fail_errno("what is mapped");
+  char line[4096], rights[8];
+  bool shared = false;
+  while (std::fgets(line, sizeof line, maps))
+    if (std::sscanf(line, "%*s %7s", rights) == 1) shared = shared || (rights[1] == 'w' && rights[3] == 's');
+  std::fclose(maps);
+  if (shared) sys::fail("a module that was imported beforehand shares memory");
+}
+
+void start_one(const room::Room& room, const wire::Message& message) {
+  process::Program program = wire::program_of(message);
+  program.instead = go_on;
+  PyOS_BeforeFork();
+  pid_t supervisor = -1;
+  std::string wrong;
+  try {
+    supervisor = process::start_supervisor(room, program, message.fds.at(0), CLONE_PARENT);
+  } catch (const sys::Failure& failure) {
+    wrong = failure.text;
+  }
+  PyOS_AfterFork_Parent();
+  for (const int fd : message.fds) close(fd);
+  wire::send(control, {wrong.empty() ? std::string(reinterpret_cast<const char*>(&supervisor), sizeof supervisor) : wrong, {}});
+}
+
+void wait() {
+  prctl(PR_SET_DUMPABLE, 0);
+  wire::Message message;
+  if (!wire::receive(control, message)) return;
+  const room::Room room = wire::room_of(message);
+  if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain) sys::fail("this interpreter cannot run its main function again");
+  check_that_alone();
+  check_that_nothing_is_shared();
+  wire::send(control, {"ready", {}});
+  while (wire::receive(control, message)) start_one(room, message);
+}
+
+}  // namespace
+
+// Called by the interpreter when it loads the library, with its lock held. There is no module to be had.
+extern "C" __attribute__((visibility("default"))) PyObject* PyInit_waiting() {
+  try {
+    wait();
+  } catch (const sys::Failure& failure) {
+    wire::send(control, {failure.text, {}});
+  }
+  _exit(0);
+}

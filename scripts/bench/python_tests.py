@@ -1,0 +1,104 @@
+"""The benchmark of Python: CPU time per test of a plain loop, of starts, and of a waiting interpreter.
+
+All three run the same programs on the same inputs, in turn, several times; the least of each counts, because
+what a busy machine does meanwhile only adds. CPU time of all processes, the judge's own included, the build
+(Python's check of the syntax) not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.models import Blob, Limits, Problem, Submission, Test
+
+BODY = "print(sum(map(int, sys.stdin.read().split())))\n"
+PROGRAMS = {
+    "no imports but sys": f"import sys\n{BODY}",
+    "usual imports": "import sys, math, heapq, bisect, random, itertools, functools\n"
+    f"from collections import defaultdict, deque, Counter\n{BODY}",
+    "numpy": f"import sys\nimport numpy as np\n{BODY}",
+}
+LIMITS = Limits(cpu_time=10.0, wall_time=120.0, memory=512 << 20)
+PYTHON = "/usr/bin/python3"
+
+
+def cpu() -> float:
+    """Seconds that this process and all that it waited for have computed."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def problem(tests: int) -> Problem:
+    cases = (Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(tests))
+    return Problem(id="sum", limits=LIMITS, tests=tuple(cases))
+
+
+def plain(folder: Path, code: str, tests: int) -> float:
+    """Milliseconds per test of `python3 program.py`, with no limits and nothing compared."""
+    program = folder / "program.py"
+    program.write_text(code)
+    before = cpu()
+    for number in range(tests):
+        given = f"{number} 1\n".encode()
+        done = subprocess.run([PYTHON, program], input=given, stdout=subprocess.PIPE, check=True)
+        assert int(done.stdout) == number + 1
+    return (cpu() - before) / tests * 1000
+
+
+async def judged(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
+    """Milliseconds per test, those that were the program's own, and how Python came to run."""
+    submission = Submission(key="bench", problem_id="sum", code=code, language="python")
+    before = cpu()
+    result = await scorer.score(problem(tests), submission)
+    spent = cpu() - before
+    assert all(test.score == 1 for test in result.tests), result.tests[0]
+    own = sum(test.cpu_time or 0.0 for test in result.tests)
+    return spent / tests * 1000, own / tests * 1000, str(result.confinement.get("interpreter", "started"))
+
+
+def installed(code: str) -> bool:
+    return subprocess.run([PYTHON, "-c", code], input=b"1", capture_output=True).returncode == 0
+
+
+async def measure(folder: Path, rounds: int, tests: int) -> None:
+    store = Store(folder / "store")
+    print(f"CPU ms per test, {tests} tests, the least of {rounds} rounds; in brackets the program's own")
+    for name, code in PROGRAMS.items():
+        if not await asyncio.to_thread(installed, code):
+            print(f"{name}: not installed for {PYTHON}")
+            continue
+        loops, ways = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
+        for waiting in (False, True):
+            engine = EmbeddedEngine(store=store, slots=1, waiting=waiting)
+            async with Scorer(engine, store=store) as scorer:
+                await judged(scorer, code, 1)  # what is built once
+                for _ in range(rounds):
+                    loops.append(await asyncio.to_thread(plain, folder, code, tests))
+                    ways[waiting].append(await judged(scorer, code, tests))
+        report(name, min(loops), min(ways[False]), min(ways[True]))
+
+
+def report(
+    name: str, loop: float, started: tuple[float, float, str], forked: tuple[float, float, str]
+) -> None:
+    ways = (f"{how} {whole:.1f} ({own:.1f})" for whole, own, how in (started, forked))
+    print(f"{name}: plain loop {loop:.1f}, {', '.join(ways)}; {loop / forked[0]:.1f} times the plain loop")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tests", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as folder:
+        asyncio.run(measure(Path(folder), options.rounds, options.tests))
+
+
+if __name__ == "__main__":
+    main()
