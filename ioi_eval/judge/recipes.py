@@ -57,12 +57,8 @@ def submission_recipe(
         if file.name not in {one.name for one in included}
     )
     further = (*own, *included)
-    # `graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way.
-    stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    suffix = _suffixes(language)[0]
-    name = f"graders/{stem}{suffix}"
     source = NamedBlob(
-        name=(name if name not in {file.name for file in further} else f"graders/{stem}-main{suffix}"),
+        name=_source_name(problem, language, {file.name for file in further}),
         content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
     )
     grader = _grader(problem, language)
@@ -83,6 +79,14 @@ def submission_recipe(
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
     )
+
+
+def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
+    """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
+    stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+    suffix = _suffixes(language)[0]
+    name = f"graders/{stem}{suffix}"
+    return f"graders/{stem}-main{suffix}" if name in taken else name
 
 
 def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> Recipe:

@@ -48,15 +48,7 @@ def validation(
                 raise JudgeFailure(failures.get(case.key, "it has no result"))
             solution = compared(case, problem, results[case.key])
         except JudgeFailure as failure:
-            unjudged.append(
-                Unjudged(
-                    key=case.key,
-                    problem=case.problem,
-                    solution=case.solution,
-                    expected=case.expected,
-                    reason=str(failure),
-                )
-            )
+            unjudged.append(_unjudged(case, str(failure)))
         else:
             judged.append(solution)
             word = score_class(case, problem) if case.score is not None else None
@@ -77,6 +69,12 @@ def validation(
         unknown=dict(sorted(unknown.items())),
         confusion=confusion(counted),
         limits=limits or {},
+    )
+
+
+def _unjudged(case: Case, reason: str) -> Unjudged:
+    return Unjudged(
+        key=case.key, problem=case.problem, solution=case.solution, expected=case.expected, reason=reason
     )
 
 

@@ -131,14 +131,7 @@ def submission_result(
 
     Where the submission does not compile, `tests` is not looked at and every test is a CE.
     """
-    feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
-    shared = plan.spread(problem, tests) if compiles else {}
-    complete = {
-        test.name: (shared.get(test.name) or verdicts.skipped(test.name))
-        if compiles
-        else verdicts.not_compiled(test.name, feedback)
-        for test in problem.tests
-    }
+    complete = _with_skipped(problem, tests) if compiles else _not_compiled(problem, submission)
     judged = problem.subtasks
     if not compiles:  # groups may accept what was rejected, but nothing was judged
         judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
@@ -156,6 +149,16 @@ def submission_result(
         compiler=compiler,
         confinement=confinement or {},
     )
+
+
+def _with_skipped(problem: Problem, tests: Mapping[str, TestResult]) -> dict[str, TestResult]:
+    shared = plan.spread(problem, tests)
+    return {test.name: shared.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
+
+
+def _not_compiled(problem: Problem, submission: Submission) -> dict[str, TestResult]:
+    feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
+    return {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
 
 
 def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[str, TestResult]) -> float:
