@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from time import monotonic
 from typing import Annotated, Any
 
 import msgspec
 
 from ioi_eval.engines.conditions import Condition, answered
-from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport, findings
-from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
+from ioi_eval.engines.piston.reports import CODEFORCES, TOO_SLOW, EndpointReport, findings
+from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import decode_reply, decode_runtimes, encode_request, limit_in
-from ioi_eval.model.errors import EngineError, JobRejected, JobTooLarge
+from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Toolchain
+from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 
 # --- what a box is like inside: a script that tells, and what is read out of its words ---------------
 
@@ -111,6 +113,7 @@ def _number(word: str | None) -> int | None:
 
 
 _TIME = 60.0  # seconds for any answer
+_TIMES = (_TIME, 120.0, 240.0)  # for the answer of a script, until it ends by itself
 _RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)  # the best first
 _SHELLS = _RUNTIMES[:2]
 # More than any limit, and less than what makes a timer of the server's overflow.
@@ -157,8 +160,8 @@ _HELLO = msgspec.json.Decoder(_Hello)
 class Prober:
     """Probes the endpoints of one engine."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, wire: Wire, *, clock: Callable[[], float] = monotonic) -> None:
+        self._wire, self._clock = wire, clock
         self._bodies: dict[int, Request] = {}
         self._begun = 0
 
@@ -179,9 +182,8 @@ class Prober:
         try:
             asking = _script(report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
             proctor = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
-            run = (
-                await self._run(report.url, msgspec.structs.replace(asking, files=(*asking.files, proctor)))
-            ).run
+            whole = msgspec.structs.replace(asking, files=(*asking.files, proctor))
+            run = await self._ended(report.url, whole, report.max_run_time)
             found = answered(run.stdout.encode(), run.stderr.strip(), run.code)
         except EngineError as error:
             found = [Condition(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
@@ -201,9 +203,10 @@ class Prober:
                 fields[field] = await self._limit(report.url, runtime, name, much)
         if runtime in _SHELLS:
             steps = STEPS if self._begun <= _THOROUGH else _FEWER_STEPS
-            run = (await self._run(report.url, _script(runtime, LOOK))).run
+            most = fields["max_run_time"]
+            run = await self._ended(report.url, _script(runtime, LOOK), most)
             fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
-            printed = len((await self._run(report.url, _script(runtime, stairs(steps)))).run.stdout)
+            printed = len((await self._ended(report.url, _script(runtime, stairs(steps)), most)).stdout)
             fields["max_output"] = None if printed >= height(steps) else printed
         return msgspec.structs.replace(report, **fields)
 
@@ -243,8 +246,30 @@ class Prober:
                 taken = size
         return None
 
-    async def _run(self, url: str, job: Job) -> JobResult:
-        return await self._wire.execute(url, Request(body=encode_request(job)), _TIME)
+    async def _ended(self, url: str, job: Job, most: int | None) -> Stage:
+        """How a script ended that was given enough time: what it did not come to say is no finding.
+
+        `most`: what the server allows, in ms.
+        """
+        for time in _TIMES:
+            given = round(time * 1000 / 2)
+            given = min(given, most or given)
+            begun = self._clock()
+            with contextlib.suppress(LateAnswer):
+                run = (await self._run(url, msgspec.structs.replace(job, run_timeout=given), time)).run
+                if not _was_stopped(run, given, self._clock() - begun):
+                    return run
+        raise EngineUnavailable(f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there")
+
+    async def _run(self, url: str, job: Job, time: float = _TIME) -> JobResult:
+        return await self._wire.execute(url, Request(body=encode_request(job)), time)
+
+
+def _was_stopped(run: Stage, given: int, took: float) -> bool:
+    """Whether a limit of time may have ended it. A server from before isolate does not say what did."""
+    if run.status is not None:
+        return run.status is StageStatus.TO
+    return run.code != 0 and took * 1000 >= given
 
 
 def _script(runtime: str, text: str, **limits: int) -> Job:

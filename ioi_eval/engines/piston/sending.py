@@ -123,6 +123,10 @@ class NoAnswer(EngineUnavailable):
     """Nobody there, or nobody who answers in time."""
 
 
+class LateAnswer(NoAnswer):
+    """None within the time that it had; nobody is known to be gone."""
+
+
 class Answer(Value):
     status: int
     body: bytes
@@ -194,7 +198,7 @@ class Wire:
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:
-            raise NoAnswer(f"{_server(address)} gave no answer in {time:.3g} s") from error
+            raise LateAnswer(f"{_server(address)} gave no answer in {time:.3g} s") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             said = self._token.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import re
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.piston.members import merged
-from ioi_eval.engines.piston.probe import STEPS, Prober, height, seen, stairs
+from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.engines.transport import LIMITS
-from ioi_eval.models import Job, JobResult, Stage
+from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
 SAMPLES = Path(__file__).parents[2] / "protocol" / "piston_samples"
 
@@ -138,6 +139,75 @@ async def test_a_server_from_before_isolate() -> None:
         assert lines["C++ compiler"][:2] == (None, "g++ 8.3.0, up to gnu++17")
         assert lines["static linking"][0] is None and lines["python"][0] is None
         assert lines["open files"][0] is False and "PISTON_MAX_OPEN_FILES" in lines["open files"][2]
+
+
+WORDS = "machine aarch64\ntool python3 /usr/bin/python3 3.11.2 0123\n"
+TIMED_OUT = Stage(stdout="machine aarch64\n", code=None, signal="SIGKILL", status=StageStatus.TO, wall_time=9)
+KILLED = Stage(stdout="machine aarch64\n", code=137)  # as servers from before isolate say it
+
+
+def busy_server(script: str, *stopped: Stage) -> Answer:
+    """Stops one script as often as there are stages, and lets all others end."""
+    left = list(stopped)
+
+    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        if asked.files[0].content.read().decode() != script:
+            return told(JobResult(run=Stage(stdout=WORDS, code=0)))
+        out = "x" * height(STEPS) if script == stairs(STEPS) else WORDS
+        return told(JobResult(run=left.pop(0) if left else Stage(stdout=out, code=0)))
+
+    return answer
+
+
+async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
+    """As if each script took so long."""
+    async with Wire() as wire:
+        return await Prober(wire, clock=count(step=seconds).__next__).probe(server.url)
+
+
+@pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
+@pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
+async def test_what_ran_out_of_time_is_asked_again_with_more(script: str, stopped: Stage) -> None:
+    async with Loopback(busy_server(script, stopped, stopped)) as server:
+        report = await probed_in(60, server)
+        asked = [job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()]
+    assert report.reachable and report.toolchains["python3"].version == "3.11.2"
+    if script == stairs(STEPS):
+        assert report.max_output is None
+    assert asked == [30_000, 60_000, 120_000]
+
+
+@pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
+@pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
+async def test_one_that_is_too_slow_lacks_nothing(script: str, stopped: Stage) -> None:
+    async with Loopback(busy_server(script, *[stopped] * 3)) as server:
+        report = await probed_in(120, server)
+    [(ok, detail, remedy)] = found(report).values()
+    assert ok is False and detail.startswith(f"{server.url} is too slow to be asked: ")
+    assert "did not end in 120 s there" in detail and remedy.startswith("Ask again when")
+
+
+async def test_one_that_was_stopped_early_was_not_stopped_by_time() -> None:
+    """A server from before isolate kills what prints too much, and does not say why."""
+    stopped = Stage(stdout="x" * 1000, code=None, signal="SIGKILL")
+    async with Loopback(busy_server(stairs(STEPS), *[stopped] * 3)) as server:
+        report = await probed_in(1, server)
+    assert report.reachable and report.max_output == 1000
+
+
+async def test_a_proctor_that_ran_out_of_time_found_nothing() -> None:
+    slow = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval")
+    async with Loopback(always_told(TIMED_OUT)) as server, Wire() as wire:
+        report = msgspec.structs.replace(slow, url=server.url)
+        [line] = (await Prober(wire).confined(report, gzip.compress(b"proctor"))).findings
+    assert line.ok is None and "is too slow to be asked" in line.detail
+
+
+def always_told(stage: Stage) -> Answer:
+    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        return told(JobResult(run=stage))
+
+    return answer
 
 
 async def test_a_cluster_is_probed_and_merged() -> None:
