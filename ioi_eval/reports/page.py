@@ -262,6 +262,7 @@ def _layers(report: Mapping[str, Any]) -> str:
         "seccomp" if report.get("seccomp") else "no seccomp",
         f"namespaces {spaces}" if spaces else "no namespaces",
     ]
+    layers += [f"Python {report['interpreter']}"] if report.get("interpreter") else []
     return ", ".join(layers)
 
 

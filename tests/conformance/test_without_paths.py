@@ -69,7 +69,9 @@ def essence(result: SubmissionResult) -> tuple[object, ...]:
     """All but what a measurement may change: times, sizes, and the numbers of them in feedback."""
     tests = [(test.test_name, test.score, test.status, test.feedback.split(" (")[0]) for test in result.tests]
     parts = [(part.subtask, part.weighted_score, part.status) for part in result.subtasks]
-    confinement = {key: value for key, value in result.confinement.items() if key != "uid"}  # the slot's own
+    # The user is the slot's own. Only the embedded engine forks Python's tests; servers say nothing of it.
+    apart = {"uid", "interpreter"}
+    confinement = {key: value for key, value in result.confinement.items() if key not in apart}
     words = result.compile_output, result.compiler, result.checker, confinement
     return result.problem_id, result.key, result.compiles, result.points, tests, parts, words
 

@@ -210,10 +210,11 @@ def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
         "seccomp": True,
         "namespaces": [],
         "missing": ["Landlock: not there"],
+        "interpreter": "forked",
     }
     text = page(tmp_path / "run", [result_row(of, SUM, result(of, confinement=confinement))])
     assert "- Not confined as it could be: Landlock: not there\n\n## " in text
-    assert ["Confinement", "no Landlock, seccomp, no namespaces"] in cells(text)[-1]
+    assert ["Confinement", "no Landlock, seccomp, no namespaces, Python forked"] in cells(text)[-1]
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
