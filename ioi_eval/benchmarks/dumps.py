@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -101,7 +102,7 @@ def open_dump(
     options: DumpOptions | None = None,
     selection: Selection | None = None,
 ) -> Dump:
-    """Looks through all rows of files (.jsonl, .json, .csv, .parquet), folders and datasets on the hub."""
+    """Looks through all rows of files (as `find_dumps` finds them), folders and datasets on the hub."""
     options, selection = options or DumpOptions(), selection or Selection()
     find_language(options.language)
     info = _FirstPass(Reader(problems, options, selection)).look_through(find_dumps(paths))
@@ -123,12 +124,23 @@ def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
 
 def mentioned(paths: Sequence[str | Path | Place]) -> frozenset[str]:
     """The ids of the problems that a dump has rows of; what is wrong with it is said by `open_dump`."""
-    return frozenset(
-        str(value).strip()
-        for place in find_dumps(paths)
-        for value in read_column(place.path, "problem_id")
-        if value is not None
-    )
+    found: set[str] = set()
+    for place in find_dumps(paths):
+        with _labelled(place):
+            column = read_column(place.path, "problem_id")
+            found.update(str(value).strip() for value in column if value is not None)
+    return frozenset(found)
+
+
+@contextmanager
+def _labelled(place: Place) -> Iterator[None]:
+    """Errors that name a file's path name what the user called it."""
+    try:
+        yield
+    except InputError as error:
+        if error.where != str(place.path) or place.label == error.where:
+            raise
+        raise error.but(where=place.label) from error
 
 
 # --- the first pass ----------------------------------------------------------------------------------
@@ -141,7 +153,7 @@ class _FirstPass:
         self._contents: dict[str, str] = {}
 
     def look_through(self, places: Sequence[Place]) -> DumpInfo:
-        files = tuple(self._file(place) for place in places)
+        files = tuple(self._labelled_file(place) for place in places)
         rows = sum(file.rows for file in files)
         if not rows:
             where = ", ".join(place.label for place in places)
@@ -156,6 +168,10 @@ class _FirstPass:
             noted=dict(self._reader.noted),
             sha256=hashlib.sha256(contents.encode()).hexdigest(),
         )
+
+    def _labelled_file(self, place: Place) -> DumpFile:
+        with _labelled(place):
+            return self._file(place)
 
     def _file(self, place: Place) -> DumpFile:
         path, label = place.path, place.label

@@ -1,15 +1,19 @@
-"""Rows from files: .jsonl, .json, .csv, .parquet. Reading streams; what is broken is named with its line."""
+"""Rows from files: .jsonl, .json, .csv (also as .gz or .zst), .parquet.
+
+Reading streams; what is broken is named with its line.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import hashlib
+import io
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from ioi_eval.benchmarks.json_list import elements
 from ioi_eval.model.errors import InputError
@@ -34,7 +38,7 @@ def dump_files(paths: Iterable[str | Path]) -> list[Path]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        below = sorted(file for file in path.rglob("*") if file.suffix.lower() in _READERS and file.is_file())
+        below = sorted(file for file in path.rglob("*") if is_dump(file) and file.is_file())
         found = [file for file in below if not _is_other(file.relative_to(path))]
         if not found:
             raise InputError(
@@ -43,7 +47,7 @@ def _files(path: Path) -> list[Path]:
         return found
     if not path.exists():
         raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
-    if path.suffix.lower() not in _READERS:
+    if not is_dump(path):
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
             where=str(path),
@@ -54,7 +58,20 @@ def _files(path: Path) -> list[Path]:
 
 def is_dump(path: Path) -> bool:
     """Whether its name says that it is a file of rows."""
-    return path.suffix.lower() in _READERS
+    return _kind(path) in _READERS
+
+
+def _kind(path: Path) -> str:
+    """The suffix that says the format: that before .gz or .zst, where there is one."""
+    if path.suffix.lower() not in _PACKED:
+        return path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    return inner if inner not in _TABLES else path.suffix.lower()  # tables are compressed inside
+
+
+def bare_name(path: Path) -> str:
+    """A file's name without the suffixes that say its format."""
+    return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _PACKED else path.stem
 
 
 def _is_other(path: Path) -> bool:
@@ -63,18 +80,18 @@ def _is_other(path: Path) -> bool:
 
 
 def _suffixes() -> str:
-    return ", ".join(_READERS)
+    return f"{', '.join(_READERS)} (text also as {' or '.join(_PACKED)})"
 
 
 # --- bytes -------------------------------------------------------------------------------------------
 
 
 def scan(path: Path) -> str:
-    """The SHA-256 of a file. What should be text is made sure to be."""
+    """The SHA-256 of what a file holds, unpacked. What should be text is made sure to be."""
     digest = hashlib.sha256()
-    text = None if path.suffix.lower() in _TABLES else _TextCheck(str(path))
+    text = None if _kind(path) in _TABLES else _TextCheck(str(path))
     with _opened(path) as stream:
-        while piece := stream.read(_CHUNK):
+        for piece in _pieces(stream, path):
             digest.update(piece)
             if text is not None:
                 text.feed(piece)
@@ -83,11 +100,32 @@ def scan(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _opened(path: Path) -> BinaryIO:
+def _pieces(stream: BinaryIO, path: Path) -> Iterator[bytes]:
     try:
-        return path.open("rb")
+        while piece := stream.read(_CHUNK):
+            yield piece
+    except OSError as error:
+        remedy = "Was the file cut off? Fetch or write it again"
+        raise InputError(
+            f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
+        ) from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The bytes that a file holds, unpacked as they are read."""
+    packed = _PACKED.get(path.suffix.lower())
+    try:
+        if packed is None:
+            return path.open("rb")
+        import pyarrow
+
+        return io.BufferedReader(cast(io.RawIOBase, pyarrow.input_stream(str(path), compression=packed)))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
+
+
+def _opened_text(path: Path) -> TextIO:
+    return io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="")
 
 
 class _TextCheck:
@@ -118,7 +156,7 @@ class _TextCheck:
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a file that `scan` was content with."""
-    return _READERS[path.suffix.lower()](path)
+    return _READERS[_kind(path)](path)
 
 
 def read_column(path: Path, name: str) -> Iterator[Any]:
@@ -187,13 +225,13 @@ def _json_rows(path: Path) -> Iterator[Row]:
     if _first_character(path) == "{":
         yield from _jsonl_rows(path)
         return
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with _opened_text(path) as stream:
         for line, value in elements(stream, str(path)):
             yield Row(line, _object(value, path, line))
 
 
 def _first_character(path: Path) -> str:
-    with path.open(encoding="utf-8-sig") as stream:
+    with _opened_text(path) as stream:
         while piece := stream.read(_CHUNK):
             if text := piece.lstrip():
                 return text[0]
@@ -201,7 +239,7 @@ def _first_character(path: Path) -> str:
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    with _opened_text(path) as stream:
         reader = csv.reader(stream, strict=True)
         try:
             header = _distinct(_next_fields(reader) or [], path)
@@ -295,6 +333,7 @@ def _arrow_rows(path: Path) -> Iterator[Row]:
 
 
 _TABLES = frozenset({".parquet", ".arrow"})  # their bytes are no text
+_PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names of them
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     ".jsonl": _jsonl_rows,

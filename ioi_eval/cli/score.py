@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import typer
 
 from ioi_eval.benchmarks import Selection
+from ioi_eval.benchmarks.standard_input import received
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.exports import ExportOptions
@@ -34,6 +36,7 @@ _EXAMPLES = """
   ioi-eval score generations.jsonl --problems ioi --year 2024
   ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
   ioi-eval score generations.jsonl --problems apps --difficulty interview --skip-unreliable
+  zstdcat old.jsonl.zst | ioi-eval score - --problems packages --out runs/old
   ioi-eval score "me/models-*" --problems ioi --results scores.parquet
   ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
   ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
@@ -43,7 +46,8 @@ _Dumps = Annotated[
     list[str],
     typer.Argument(
         metavar="DUMP",
-        help="Files (.jsonl, .json, .parquet, .csv), folders, or datasets as OWNER/NAME[/CONFIG][@REVISION].",
+        help="Files (.jsonl, .json, .csv, also with .gz or .zst; .parquet), folders, `-` for standard input, "
+        "or datasets as OWNER/NAME[/CONFIG][@REVISION].",
     ),
 ]
 _Source = Annotated[
@@ -97,22 +101,23 @@ def score(
     call retries only them; 130: interrupted.
     """
     asked = references.asked()
-    scored, seconds = watched(
-        output,
-        lambda tell: score_dump(
-            dumps,
-            source,
-            out=output.out,
-            choice=problems.choice(),
-            reading=repairs.added_to(rows.reading(source)),
-            selection=selection.of(problems),
-            references=asked,
-            engine=engine.choice(),
-            options=output.options(timing, all_tests=all_tests),
-            store=open_store(),
-            on_event=tell,
-        ),
-    )
+    with received(dumps, sys.stdin.buffer) as named:
+        scored, seconds = watched(
+            output,
+            lambda tell: score_dump(
+                named,
+                source,
+                out=output.out,
+                choice=problems.choice(),
+                reading=repairs.added_to(rows.reading(source)),
+                selection=selection.of(problems),
+                references=asked,
+                engine=engine.choice(),
+                options=output.options(timing, all_tests=all_tests),
+                store=open_store(),
+                on_event=tell,
+            ),
+        )
     _show(scored, asked, seconds, output)
     export(scored.out, output)
     if scored.failures:

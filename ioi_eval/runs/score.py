@@ -21,7 +21,7 @@ from ioi_eval.benchmarks import (
     open_dump,
 )
 from ioi_eval.benchmarks.hub import Place
-from ioi_eval.benchmarks.row_files import is_dump
+from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.problems import Problems, fingerprint
@@ -61,7 +61,7 @@ class ScoredDump(Value):
 
 
 async def score_dump(
-    dumps: str | Path | Sequence[str | Path],
+    dumps: str | Path | Sequence[str | Path | Place],
     problems: Source,
     *,
     out: str | Path | None = None,
@@ -83,9 +83,10 @@ async def score_dump(
     `selection` say which. `engine` may be a scorer that is open. Raises InputError before anything is
     written. Cancelled, it leaves whole results and nothing else.
     """
-    paths = tuple(map(str, [dumps] if isinstance(dumps, str | Path) else dumps))
+    named = [dumps] if isinstance(dumps, str | Path) else dumps
+    paths = tuple(map(called, named))
     setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
-    rows = Rows.of(paths, reading, selection, problems)
+    rows = Rows.of(named, reading, selection, problems)
     with opened(problems, choice, setup.store, rows.mentioned) as every:
         dump = rows.open(every)  # what is wrong with it is said before anything is judged
         usable, found = await check_references(every, references, setup)
@@ -145,13 +146,13 @@ class Rows(NamedTuple):
     @classmethod
     def of(
         cls,
-        paths: Sequence[str],
+        dumps: Sequence[str | Path | Place],
         reading: DumpOptions | None,
         selection: Selection | None,
         problems: Source,
     ) -> Self:
         usual = reading or DumpOptions(language=language_of(problems))
-        return cls(paths, find_dumps(paths), usual, selection or Selection())
+        return cls(tuple(map(called, dumps)), find_dumps(dumps), usual, selection or Selection())
 
     def mentioned(self) -> Collection[str] | None:
         """What problems of theirs are called; None where they do not say."""
@@ -178,8 +179,13 @@ class Rows(NamedTuple):
         return Work(problems=problems, submissions=dump, keys=keys, made_of=made_of, settings=settings)
 
 
+def called(dump: str | Path | Place) -> str:
+    """What messages and reports call a dump."""
+    return dump.label if isinstance(dump, Place) else str(dump)
+
+
 def run_name(dump: str) -> str:
     """Of a folder for the results of a dump; a dataset's name becomes one that a folder can have."""
     if Path(dump).exists() or is_dump(Path(dump)):
-        return Path(dump).resolve().stem
+        return bare_name(Path(dump).resolve())
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Loaded, Selection, read_official
+from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Submission, Value
@@ -30,7 +31,6 @@ from ioi_eval.store import Store
 from ioi_eval.store.folder import limits_of, read_rows
 from ioi_eval.store.rows import result_of
 
-_DUMPS = frozenset({".jsonl", ".json", ".csv", ".parquet"})
 _PACKAGES = frozenset({".zip", ".kpp"})
 
 
@@ -116,7 +116,7 @@ def _every_test(options: RunOptions | None) -> RunOptions:
 
 def _check_kind(solutions: Source, problems: Source | None) -> None:
     suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
-    if problems is None and suffix in _DUMPS:
+    if problems is None and is_dump(Path(source_name(solutions))):
         remedy = "Name the problem packages with problems=SOURCE"
         raise InputError("a file of solutions brings no problems", where=str(solutions), remedy=remedy)
     if problems is not None and (suffix in _PACKAGES or isinstance(solutions, Problems)):

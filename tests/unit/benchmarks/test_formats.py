@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import gzip
 import hashlib
 import json
 import subprocess
@@ -55,6 +56,47 @@ def test_rows_arrive_as_they_were_written(tmp_path: Path, name: str) -> None:
     path = WRITERS[name](tmp_path / name, ROWS)
     assert scan(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [row.columns for row in read_rows(path)] == ROWS
+
+
+def packed(path: Path, suffix: str) -> Path:
+    content, place = path.read_bytes(), path.with_name(path.name + suffix)
+    place.write_bytes(
+        gzip.compress(content) if suffix == ".gz" else pa.compress(content, "zstd", asbytes=True)
+    )
+    return place
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".ZST"])
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
+def test_packed_rows_are_those_of_the_file_within(tmp_path: Path, name: str, suffix: str) -> None:
+    plain = WRITERS[name](tmp_path / name, ROWS)
+    path = packed(plain, suffix)
+    assert dump_files([path]) == [path]
+    assert scan(path) == scan(plain)
+    assert [row.columns for row in read_rows(path)] == ROWS
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_parts_that_were_packed_one_by_one(tmp_path: Path, suffix: str) -> None:
+    """Loggers append; `cat` of two packed files is one."""
+    path = packed(write_jsonl(tmp_path / "x.jsonl", ROWS), suffix)
+    path.write_bytes(path.read_bytes() * 2)
+    assert [row.columns for row in read_rows(path)] == ROWS * 2
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: b"{}\n"])
+def test_packed_files_that_are_damaged(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    path = packed(write_jsonl(tmp_path / "x.jsonl", ROWS[:4]), suffix)
+    path.write_bytes(damage(path.read_bytes()))
+    assert "cannot be read" in failing(path).problem
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_packed_line_that_is_broken_is_named(tmp_path: Path, suffix: str) -> None:
+    plain = tmp_path / "x.jsonl"
+    plain.write_text('{"a": 1}\n{"a": \n')
+    assert failing(packed(plain, suffix)).row == 2
 
 
 def test_objects_per_line_under_the_other_suffix(tmp_path: Path) -> None:
@@ -184,7 +226,7 @@ def test_a_parquet_with_text_that_is_none(tmp_path: Path) -> None:
 def test_folders_are_searched(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / ".hidden").mkdir()
-    wanted = [tmp_path / "a.jsonl", tmp_path / "b" / "c.parquet", tmp_path / "d.CSV"]
+    wanted = [tmp_path / "a.jsonl", tmp_path / "b" / "c.parquet", tmp_path / "d.CSV", tmp_path / "e.json.gz"]
     for path in (*wanted, tmp_path / ".hidden" / "x.json", tmp_path / ".y.json", tmp_path / "README.md"):
         path.touch()
     assert dump_files([tmp_path]) == wanted
@@ -192,9 +234,12 @@ def test_folders_are_searched(tmp_path: Path) -> None:
 
 
 def test_paths_that_are_no_dumps(tmp_path: Path) -> None:
-    (tmp_path / "x.txt").touch()
+    for name in ("x.txt", "x.txt.gz", "x.parquet.zst"):
+        (tmp_path / name).touch()
     for path, words in (
         ("x.txt", "format"),
+        ("x.txt.gz", "format"),
+        ("x.parquet.zst", "format"),
         ("absent.jsonl", "no such file"),
         ("", "no dump in this folder"),
     ):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,21 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     assert second.returncode == 0, second.stderr
     assert "Nothing new to do: 8 submissions" in second.stdout
     assert contents(run) == before
+
+
+@pytest.mark.once
+def test_a_packed_dump_is_the_same_dump_from_standard_input(cli: CommandLine, problems: Path) -> None:
+    lines = write_dump(cli.folder / "d.jsonl", ROWS[:3]).read_bytes()
+    (cli.folder / "d.jsonl").unlink()
+    (cli.folder / "d.jsonl.gz").write_bytes(gzip.compress(lines))
+    first = cli("score", cli.folder / "d.jsonl.gz", "--problems", problems)
+    assert first.returncode == 0, first.stderr
+    assert results(cli.folder / "runs" / "d").keys() == {"right", "small", "wrong"}
+
+    argv = cli.argv("score", "-", "--problems", problems, "--out", "runs/d")
+    piped = subprocess.run(argv, input=lines, cwd=cli.folder, env=cli.env, capture_output=True, check=False)
+    assert piped.returncode == 0, piped.stderr
+    assert b"Nothing new to do: 3 submissions" in piped.stdout
 
 
 @pytest.mark.once

@@ -1,0 +1,80 @@
+"""A dump from standard input: read as a file is, named as what it is, and gone afterwards."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from dump_rows import CODE, PROBLEMS, row
+from support.datasets import open_dump
+
+from ioi_eval.benchmarks import mentioned
+from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.standard_input import received
+from ioi_eval.errors import InputError
+
+pytestmark = pytest.mark.once
+
+ROWS = [row(uuid=name) for name in "abc"]
+LINES = "".join(json.dumps(one) + "\n" for one in ROWS).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        LINES,
+        json.dumps(ROWS, indent=1).encode(),
+        gzip.compress(LINES),
+        pa.compress(LINES, "zstd", asbytes=True),
+    ],
+    ids=["lines", "list", "gzip", "zstd"],
+)
+def test_rows_from_standard_input(tmp_path: Path, content: bytes) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps(row(uuid="d")) + "\n")
+    with received([str(other), "-"], io.BytesIO(content)) as dumps:
+        found = list(open_dump(dumps, problems=PROBLEMS))
+        kept = dumps[1]
+        assert isinstance(kept, Place)
+        assert kept.path.exists()
+    assert [submission.key for submission in found] == ["d", "a", "b", "c"]
+    assert {submission.code for submission in found} == {CODE}
+    assert not kept.path.parent.exists()
+
+
+def test_nothing_is_read_where_nobody_asks() -> None:
+    with received(["x.jsonl"], io.BytesIO(b"kept")) as dumps:
+        assert dumps == ["x.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "standard input: nothing in it"),
+        (b"a,b\n1,2\n", "standard input, line 1: broken JSON"),
+        (LINES + b"{\n", "standard input, line 4: broken JSON"),
+        (LINES + b"{}\n", "standard input, line 4"),
+        (gzip.compress(LINES)[:-9], "standard input: cannot be read"),
+    ],
+    ids=["nothing", "csv", "broken", "no problem", "cut off"],
+)
+def test_mistakes_name_standard_input(content: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words), received(["-"], io.BytesIO(content)) as dumps:
+        open_dump(dumps, problems=PROBLEMS)
+
+
+def test_the_problems_are_asked_for_first() -> None:
+    with (
+        received(["-"], io.BytesIO(b"{")) as dumps,
+        pytest.raises(InputError, match="standard input, line 1"),
+    ):
+        mentioned(dumps)
+
+
+def test_it_is_named_once() -> None:
+    with pytest.raises(InputError, match="twice"), received(["-", "-"], io.BytesIO(LINES)):
+        pass
