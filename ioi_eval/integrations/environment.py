@@ -16,7 +16,7 @@ from ioi_eval.store.contents import default_root
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.pool import Discovery
 
-ENDPOINTS, _PER_ENDPOINT, _TOKEN = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"
+ENDPOINTS, _PER_ENDPOINT, TOKEN = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"
 _CACHE = "IOI_EVAL_CACHE"
 Default = TypeVar("Default", int, None)
 
@@ -51,7 +51,7 @@ def servers_of(variables: Mapping[str, str]) -> Servers | None:
     return Servers(
         text=text,
         per_endpoint=_number(variables, _PER_ENDPOINT, None, least=1),
-        token=Secret(variables.get(_TOKEN, "").strip()),
+        token=Secret(variables.get(TOKEN, "").strip()),
         rank=_number(variables, "RANK", _number(variables, "LOCAL_RANK", 0)),
         world=_number(variables, "WORLD_SIZE", 1),
     )

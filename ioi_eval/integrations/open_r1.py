@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -27,27 +27,39 @@ from ioi_eval.integrations.classic_clients import (
     SandboxJob,
 )
 from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
-from ioi_eval.integrations.environment import ENDPOINTS, cache_folder, servers_of
+from ioi_eval.integrations.environment import ENDPOINTS, TOKEN, Servers, cache_folder, servers_of
 from ioi_eval.integrations.open_r1_codeforces import score_submission
-from ioi_eval.model.errors import InputError
+from ioi_eval.integrations.open_r1_rewards import binary_code_reward, code_reward, get_code_format_reward
+from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
+from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Verdict
 from ioi_eval.rules.extraction import Repairs, repair
 from ioi_eval.rules.verdicts import classic_outcome, classic_result, worst
+
+if TYPE_CHECKING:
+    from ioi_eval.benchmarks import Loaded
 
 __all__ = [
     "ClassicClient",
     "ClusterClient",
     "EngineClient",
+    "PistonClient",
+    "PistonError",
     "Sandbox",
     "SandboxClient",
     "SandboxJob",
     "SubtaskResult",
     "TestResult",
     "add_includes",
+    "binary_code_reward",
+    "code_reward",
+    "get_code_format_reward",
+    "get_morph_client_from_env",
     "get_piston_client_from_env",
     "get_slurm_piston_endpoints",
     "load_ioi_tests",
+    "load_ioi_tests_for_year",
     "patch_code",
     "run_submission",
     "score_single_test_case",
@@ -55,6 +67,8 @@ __all__ = [
     "score_subtask",
     "score_subtasks",
 ]
+
+PistonError = JudgeFailure  # who catches theirs catches what our clients raise
 
 _MORE_TIME = 3  # seconds that the contract adds for the job
 
@@ -268,6 +282,23 @@ def _stays_first(statement: ast.stmt) -> bool:
 # --- clusters and published tests --------------------------------------------------------------------
 
 
+class PistonClient(ClusterClient):
+    """A client for these servers. `session` is not needed and passed over."""
+
+    def __init__(
+        self,
+        base_endpoint: str | Sequence[str],
+        session: object = None,
+        max_requests_per_endpoint: int = 1,
+    ) -> None:
+        urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
+        if not urls:
+            raise InputError("no address of a server in it", where="base_endpoint")
+        token = Secret(os.environ.get(TOKEN, "").strip())
+        servers = Servers(text=",".join(urls), per_endpoint=max_requests_per_endpoint, token=token)
+        super().__init__(servers.engine)
+
+
 def get_piston_client_from_env(session: object = None) -> ClusterClient:
     """A client for the servers of PISTON_ENDPOINTS (a list, `slurm`, `k8s:SERVICE`, `@FILE`).
 
@@ -282,6 +313,14 @@ def get_piston_client_from_env(session: object = None) -> ClusterClient:
     return ClusterClient(one.engine)
 
 
+def get_morph_client_from_env(session: object = None) -> NoReturn:
+    """Raises: Morph's service is not spoken to."""
+    remedy = "Use get_piston_client_from_env, EngineClient, or SandboxClient with a function that asks it"
+    raise InputError(
+        "there is no client for MorphCloud here", where="get_morph_client_from_env", remedy=remedy
+    )
+
+
 def get_slurm_piston_endpoints() -> list[str]:
     """The addresses of the running jobs named piston-worker-PORT, as `http://HOST:PORT/api/v2`."""
     from ioi_eval.engines.piston.discovery import Slurm
@@ -293,10 +332,22 @@ def get_slurm_piston_endpoints() -> list[str]:
 
 def load_ioi_tests(year: int, problem_id: str) -> Mapping[str, tuple[str, str]]:
     """Input and output of every test of a problem, by name, from the published set."""
+    return _texts(_published(year, frozenset({problem_id})).find(problem_id, int(year)))
+
+
+def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]]]:
+    """The same of every problem of a year, by its id. They are all read at once."""
+    return {problem.id: _texts(problem) for problem in _published(year).values()}
+
+
+def _published(year: int, problems: frozenset[str] = frozenset()) -> Loaded:
     from ioi_eval.benchmarks import BenchmarkOptions, find_benchmark, load
 
-    options = BenchmarkOptions(years=frozenset({int(year)}), problems=frozenset({problem_id}))
-    problem = load(find_benchmark("ioi"), options, cache=cache_folder()).find(problem_id, int(year))
+    options = BenchmarkOptions(years=frozenset({int(year)}), problems=problems)
+    return load(find_benchmark("ioi"), options, cache=cache_folder())
+
+
+def _texts(problem: Problem) -> Mapping[str, tuple[str, str]]:
     return {
         test.name: (test.input.read().decode(), test.answer.read().decode() if test.answer else "")
         for test in problem.tests

@@ -23,6 +23,7 @@ from support.datasets import CasesError, Problems
 from ioi_eval import Store
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
+from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import Mode, RewardOptions
 from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward, reward
@@ -104,6 +105,15 @@ def test_tests_in_a_list_may_call_a_function() -> None:
     assert rewards(Mode.PARTIAL, [twice], tests=[json.dumps(named)]) == [1]
     assert rewards(Mode.PARTIAL, [twice], tests=[[call]]) == [None], "nobody knows what to call"
     assert rewards(Mode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
+
+
+def test_rewards_of_open_r1() -> None:
+    tests = [{"input": f"{n}\n", "output": str(2 * n), "type": "stdin_stdout"} for n in (2, 9)]
+    infos = [{"language": "python", "test_cases": tests}] * 5 + [{"language": "python", "test_cases": []}]
+    given = [[{"role": "assistant", "content": text}] for text in (*EVERYTHING, RIGHT)]
+    options = {"num_parallel": 2, "provider_type": "e2b"}
+    assert code_reward(given, verification_info=infos, **options) == [1, 0.5, 0, 0, 0, None]
+    assert binary_code_reward(given, verification_info=infos) == [1, 0, 0, 0, 0, None]
 
 
 def test_nobody_can_say_what_broken_tests_are_worth() -> None:

@@ -1,0 +1,131 @@
+"""The names of today's pipelines: all of theirs are there, and what those do that judge nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.datasets import Problems
+from support.engines import fake_profile
+
+from ioi_eval.errors import InputError
+from ioi_eval.integrations import open_r1
+from ioi_eval.integrations.environment import Servers
+from ioi_eval.integrations.open_r1 import score_single_test_case
+from ioi_eval.model.secret import Secret
+from ioi_eval.models import Blob, Problem, Test
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+PROBLEM = {"id": "Sum", "grader_files": [], "time_limit": 1.5, "memory_limit": 1 << 28}
+
+
+class Refusing:
+    async def send_execute(self, data: dict[str, Any], language: str = "cms_ioi") -> dict[str, Any]:
+        return {"message": "overloaded"}
+
+
+# What `open_r1.utils.competitive_programming` exports in huggingface/open-r1 at commit 83cb6e23a91c, what its
+# modules piston_client and ioi_utils have besides, and the rewards for code of `open_r1.rewards`.
+THEIRS = {
+    "PistonClient",
+    "PistonError",
+    "SubtaskResult",
+    "add_includes",
+    "binary_code_reward",
+    "code_reward",
+    "get_code_format_reward",
+    "get_morph_client_from_env",
+    "get_piston_client_from_env",
+    "get_slurm_piston_endpoints",
+    "load_ioi_tests",
+    "load_ioi_tests_for_year",
+    "patch_code",
+    "score_submission",
+    "score_subtask",
+    "score_subtasks",
+}
+
+
+def test_every_name_of_theirs_is_one_of_ours() -> None:
+    assert set(open_r1.__all__) >= THEIRS
+    assert all(callable(getattr(open_r1, name)) for name in open_r1.__all__)
+
+
+def test_a_service_that_is_not_spoken_to_says_what_to_use() -> None:
+    with pytest.raises(InputError, match=r"MorphCloud.*get_piston_client_from_env"):
+        open_r1.get_morph_client_from_env()
+
+
+def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Servers] = []
+
+    def engine(servers: Servers) -> FakeEngine:
+        asked.append(servers)
+        return FakeEngine(profile=fake_profile())
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("IOI_EVAL_TOKEN", "word")
+    monkeypatch.setattr(Servers, "engine", engine)
+
+    async def use() -> None:
+        async with open_r1.PistonClient(["http://a:1/api/v2", "http://b:2"], None, 3):
+            pass
+
+    asyncio.run(use())
+    token = Secret("word")
+    assert asked == [Servers(text="http://a:1/api/v2,http://b:2", per_endpoint=3, token=token)]
+    with pytest.raises(InputError, match="no address"):
+        open_r1.PistonClient([])
+
+
+async def test_who_catches_their_error_catches_ours() -> None:
+    with pytest.raises(open_r1.PistonError):
+        await score_single_test_case(Refusing(), PROBLEM, "a", "1", "x", "code")
+
+
+def test_the_tests_of_a_year_are_those_of_its_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ioi_eval import benchmarks
+
+    def load(benchmark: Any, options: Any, *, cache: Path) -> Problems:
+        assert options.years == {2024}
+        test = Test(name="1-01", input=Blob.of("1"), answer=Blob.of("x"))
+        return Problems([Problem(id=name, year=2024, tests=(test,)) for name in ("nile", "tree")])
+
+    monkeypatch.setattr(benchmarks, "load", load)
+    expected = {"1-01": ("1", "x")}
+    assert open_r1.load_ioi_tests_for_year(2024) == {"nile": expected, "tree": expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "reward"),
+    [
+        ("<think>\na\n</think>\n<answer>\n```python\nx\n```\n</answer>", "python", 1),
+        ("<think>\na\n</think>\n<answer>\n```c++\nx\n``` so\n</answer>\nmore", "c++", 1),
+        ("<think>\na\n</think>\n<answer>\n```cpp\nx\n```\n</answer>", "python", 0),
+        ("<think>\na\n</think>\n<answer>\n```python\nx\n</answer>", "python", 0),
+        ("<think>\na\n</think>\n<answer>\n```python\nx\n```\n</answer> more", "python", 0),
+        (" <think>\na\n</think>\n<answer>\n```python\nx\n```\n</answer>", "python", 0),
+        ("```python\nx\n```", "python", 0),
+    ],
+)
+def test_the_format_of_an_answer(text: str, language: str, reward: float) -> None:
+    completions = [[{"role": "assistant", "content": text}]]
+    assert open_r1.get_code_format_reward(language)(completions) == [reward]
+    assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
+
+
+def test_the_judge_is_not_loaded_for_who_brings_a_client() -> None:
+    """A client of one's own needs no sandbox, no server and no trainer."""
+    code = "import sys, ioi_eval.integrations.open_r1; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"aiohttp", "torch", "datasets", "pyarrow", "pandas", "numpy", "trl", "verl", "eval_protocol"}
+    others = {
+        f"ioi_eval.integrations.{name}" for name in ("trl", "verl", "eval_protocol", "runtime", "rewards")
+    }
+    assert not (heavy | others) & set(done.stdout.split())
