@@ -21,7 +21,6 @@ from sieges import sieges
 from support.servers import Server, ServerOptions
 
 from ioi_eval import (
-    BuildOptions,
     EmbeddedEngine,
     JudgeOptions,
     PistonEngine,
@@ -30,7 +29,7 @@ from ioi_eval import (
     Transport,
     discovery,
 )
-from ioi_eval.models import BuildLimits, CheckerLimits, TaskType
+from ioi_eval.models import BuildLimits, BuildOptions, CheckerLimits, TaskType
 
 ENGINES = ("embedded", "worker")
 MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}

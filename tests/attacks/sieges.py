@@ -60,12 +60,12 @@ def _without_bounds() -> Iterator[None]:
     def as_it_came(self: jobs.Jobs, result: JobResult) -> JobResult:
         return result
 
-    def taken(self: jobs.Admission, size: int, own: int) -> None:
-        self.brought += size
+    def taken(self: jobs.Visit, size: int) -> None:
+        pass
 
     with (
         mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
-        mock.patch.object(jobs.Admission, "bring", taken),
+        mock.patch.object(jobs.Visit, "bring", taken),
         mock.patch.object(Store, "largest", math.inf),
     ):
         yield
@@ -85,7 +85,7 @@ def _reserved_by_sockets() -> Iterator[None]:
         self._held.callback(name.close)
         return True
 
-    with mock.patch.object(Uids, "_hold", naive):
+    with mock.patch.object(Uids, "_holds", naive):
         yield
 
 

@@ -12,6 +12,7 @@ from building import SOURCES, build_proctor, built_once, of_these_sources
 from catalogue import ATTACKS
 from harness import EVERYTHING, Bench
 from mutation import OF_JUDGE, TEST_BUILD, Trial, trials
+from sieges import REPLACED
 
 # Between them they have nearly every layer, and none of them takes long.
 SAMPLE = (
@@ -66,6 +67,13 @@ def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) 
 def _told(trial: Trial, bench: Bench) -> str:
     fault = trial.fault(bench)
     return f"without {trial.away}, success being {trial.succeeds}: {fault}" if fault else ""
+
+
+@pytest.mark.parametrize("layer", REPLACED)
+def test_what_stands_in_for_a_layer_finds_it(layer: str) -> None:
+    """Most of these attacks are tried in the long run alone, and names move."""
+    with REPLACED[layer]():
+        pass
 
 
 def test_every_layer_stops_something() -> None:
