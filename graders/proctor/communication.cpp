@@ -103,11 +103,11 @@ class Communication : public Task {
   // The manager's own words, unless the plan has a checker, which then judges what the manager wrote.
   void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, int said) const {
     if (checker_.is_program()) {
-      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty()) opinion::read("cms", statement);
+      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty()) heard("cms", statement);
       check(verdict, test, said);
       return;
     }
-    const opinion::Opinion opinion = opinion::read(plan_.manager.kind, statement);
+    const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
     verdict.score = opinion.score;
     verdict.feedback = opinion.feedback;
   }

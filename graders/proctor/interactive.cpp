@@ -96,7 +96,7 @@ class Interactive : public Task {
   void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left, int transcript) const {
     const bool failed = verdict.end != verdict::End::ok;
     if (failed && !was_left && room_.layers.on("blame")) return;
-    const opinion::Opinion opinion = opinion::read(plan_.manager.kind, statement);
+    const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
     if (failed && opinion.score > 0) return;
     verdict.end = verdict::End::ok;
     verdict.score = opinion.score;

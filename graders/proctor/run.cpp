@@ -118,7 +118,7 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
       lines.judged(test.index, verdict);
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {
-      lines.failed(test.index, failure.text);
+      lines.failed(test.index, failure);
     }
   }
 }

@@ -54,9 +54,10 @@ inline std::string reason(const std::string& what) { return what + ": " + std::s
 // Something that only the judge can be blamed for; ends the command with a message.
 struct Failure {
   std::string text;
+  bool provoked = false;  // a submission may have chosen it
 };
 
-[[noreturn]] inline void fail(std::string text) { throw Failure{std::move(text)}; }
-[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what)}; }
+[[noreturn]] inline void fail(std::string text) { throw Failure{std::move(text), false}; }
+[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what), false}; }
 
 }  // namespace sys

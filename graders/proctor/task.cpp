@@ -45,6 +45,15 @@ const process::Limits& Task::judged_limits() const {
   return room_.layers.on("accounting") ? plan_.limits : none;
 }
 
+opinion::Opinion Task::heard(const std::string& kind, const opinion::Statement& statement) const {
+  try {
+    return opinion::read(kind, statement);
+  } catch (sys::Failure& failure) {
+    failure.provoked = room_.layers.on("blame") && opinion::may_be_provoked(kind, statement);
+    throw;
+  }
+}
+
 int Task::rewound(const std::string& input) const {
   const int fd = opened_.of(input);
   if (lseek(fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");

@@ -66,6 +66,10 @@ class Task {
   // The answer of a test, or an empty file.
   int answer_of(const plan::Test& test) const;
 
+  // What a manager or an interactor said. One that fails may have broken on what the submission said to it: the failure tells, and
+  // who asked for the test decides with an honest program in the submission's place.
+  opinion::Opinion heard(const std::string& kind, const opinion::Statement& statement) const;
+
   // Lets the checker judge an output that a submission completed.
   void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const;
 

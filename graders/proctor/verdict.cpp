@@ -47,7 +47,9 @@ void Lines::line(const std::string& fields) {
 
 void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
 void Lines::start(const std::string& confinement) { line(",\"start\":{\"confinement\":" + confinement + "}"); }
-void Lines::failed(int64_t test, const std::string& reason) { line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(reason)); }
+void Lines::failed(int64_t test, const sys::Failure& failure) {
+  line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(failure.text) + (failure.provoked ? ",\"provoked\":true" : ""));
+}
 void Lines::skipped(int64_t test) { line(",\"test\":" + std::to_string(test) + ",\"skipped\":true"); }
 void Lines::done() { line(",\"done\":true"); }
 void Lines::fatal(const std::string& reason) { line(",\"fatal\":" + words(reason)); }

@@ -29,7 +29,7 @@ class Lines {
   int descriptor() const { return out_.get(); }
   void start(const std::string& confinement);
   void judged(int64_t test, const Verdict& verdict);
-  void failed(int64_t test, const std::string& reason);
+  void failed(int64_t test, const sys::Failure& failure);
   void skipped(int64_t test);
   void done();
   void fatal(const std::string& reason);

@@ -17,6 +17,7 @@ from ioi_eval.engines.transport.engine import engine_of
 from ioi_eval.engines.values import Answers, Batch, Built, Program, Rejected
 from ioi_eval.judge.classic import is_classic, judge_one_by_one
 from ioi_eval.judge.grading import grades
+from ioi_eval.judge.honest import Partner, tried
 from ioi_eval.judge.programs import Artifacts, Compiled, checker_name, is_empty, program, runs_code
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JudgeFailure
 from ioi_eval.model.languages import find
@@ -82,13 +83,18 @@ class Judge:
         compiled = Compiled(language=find(submission.language), artifact=built.artifact)
         limited = msgspec.structs.replace(problem, limits=compiled.language.limits(problem.limits))
         taking_part = program(limited, submission, compiled, ours, options=self._options)
-        results, confinement = await self._run(limited, taking_part, {})
+        partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None
+        results, confinement = await self._run(limited, taking_part, {}, partner)
         graded = await grades(self._engine, limited, results, ours, self._options)
         confinement = _with_build(confinement, built)
         return submission_result(limited, submission, results, confinement=confinement, graded=graded, **told)
 
     async def _run(
-        self, problem: Problem, taking_part: Program, known: Mapping[str, TestResult]
+        self,
+        problem: Problem,
+        taking_part: Program,
+        known: Mapping[str, TestResult],
+        partner: Partner | None = None,
     ) -> tuple[dict[str, TestResult], Mapping[str, Any]]:
         """Ask for what can still change a score, until nothing can. Every answer is final."""
         results: dict[str, TestResult] = dict(known)
@@ -96,16 +102,16 @@ class Judge:
         as_run = stretched(problem, self._options.borderline)
         while todo := live(problem, results, all_tests=self._options.all_tests):
             batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options)
-            answers = await self._engine.judge(batch)
+            answers = await tried(self._engine, batch, await self._engine.judge(batch), partner)
             found = results_of(batch, answers)
             if as_run is not problem:
-                found = await self._measured_again(batch, problem, found)
+                found = await self._measured_again(batch, problem, found, partner)
             results |= found
             confinement = answers.confinement or confinement
         return results, confinement
 
     async def _measured_again(
-        self, batch: Batch, problem: Problem, found: Mapping[str, TestResult]
+        self, batch: Batch, problem: Problem, found: Mapping[str, TestResult], partner: Partner | None
     ) -> dict[str, TestResult]:
         """What was over the limit by a little runs again, alone."""
         results: dict[str, TestResult] = {}
@@ -113,7 +119,8 @@ class Judge:
             name, runs = planned.test.name, [found[planned.test.name]]
             while is_open(min(runs, key=lambda run: run.cpu_time or 0.0), problem) and len(runs) <= RUNS:
                 again = msgspec.structs.replace(batch, tests=(planned,), alone=True)
-                runs.append(results_of(again, await self._engine.judge(again))[name])
+                answers = await tried(self._engine, again, await self._engine.judge(again), partner)
+                runs.append(results_of(again, answers)[name])
             results |= share(planned, settled(runs, problem))
         return results
 

@@ -121,6 +121,7 @@ class Line(Message):
     skipped: bool = False
     output: str = ""
     failure: str | None = None
+    provoked: bool = False  # the failure may come of what the submission said
     done: bool = False
     fatal: str | None = None
 

@@ -132,6 +132,13 @@ def test_a_manager_that_leaves_early(bench: Bench) -> None:
 def test_a_manager_that_breaks_is_no_verdict(bench: Bench) -> None:
     line = talk(bench, "int main(){}", manager='#include <cstdio>\nint main(){puts("maybe");}').tests[0]
     assert line.failure is not None and line.failure.startswith("the manager printed no score")
+    assert line.provoked
+
+
+def test_a_failure_that_a_manager_calls_its_own_is_not_provoked(bench: Bench) -> None:
+    source = '#include <cstdio>\nint main(){fputs("FAIL no input", stderr); return 3;}'
+    line = talk(bench, "int main(){}", manager=source).tests[0]
+    assert line.failure is not None and not line.provoked
 
 
 def test_a_managers_own_arguments_come_last(bench: Bench) -> None:
