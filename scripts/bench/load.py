@@ -139,7 +139,7 @@ def sample(source: Path, given: argparse.Namespace) -> list[str]:
         return [word for name in given.problem for word in ("--problem", name)]
     problems = load_problems(source, only=set(given.problem))
     every = ((problem.id, one) for problem in problems.values() for one in problem.solutions)
-    keys = [f"{label}/{one.expected}/{one.name}" for label, one in every]
+    keys = ["/".join(filter(None, (label, one.expected, one.name))) for label, one in every]
     return [word for key in keys[:: given.every] for word in ("--only", key)]
 
 
