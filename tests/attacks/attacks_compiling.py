@@ -76,7 +76,7 @@ COMPILING = (
     replace(_stealing("include-users", "landlock namespaces", '#include "/etc/passwd"\nint main() {{}}'), sign="root:x:0:"),
     replace(_stealing("include-standard-input", "build streams", '#include "/dev/stdin"\nint main() {{}}', CE, WA), whole=True),
     _bomb("data-of-gigabytes", "rlimit-fsize", 'asm(".data\\n.fill 300000000, 1, 7");\nint main() {{}}'),
-    _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE.replace("{depth}", "16")),
+    _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE.replace("{depth}", "17")),
     _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 18\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
     replace(_strange("brackets-in-python", "status", "(" * 100000 + ")" * 100000, language="python"), heading="stopping"),
     replace(_strange("brackets-in-cpp", "status", "int x = " + "(" * 200000 + "1" + ")" * 200000 + ";"), heading="stopping"),
