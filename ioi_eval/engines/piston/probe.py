@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import msgspec
 
 from ioi_eval.engines.conditions import Condition, answered
-from ioi_eval.engines.piston.reports import CODEFORCES, TOO_SLOW, EndpointReport, findings
+from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.engines.transport import decode_reply, decode_runtimes, encode_request, limit_in
+from ioi_eval.engines.transport import ForeignReply, decode_reply, decode_runtimes, encode_request, limit_in
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
@@ -114,6 +114,7 @@ def _number(word: str | None) -> int | None:
 
 _TIME = 60.0  # seconds for any answer
 _TIMES = (_TIME, 120.0, 240.0)  # for the answer of a script, until it ends by itself
+_LIST = f"{API}/runtimes"
 _RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)  # the best first
 _SHELLS = _RUNTIMES[:2]
 # More than any limit, and less than what makes a timer of the server's overflow.
@@ -136,8 +137,10 @@ _FEWER_STEPS = 7
 async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
     """No more than that a server is there and which runtimes it has."""
     try:
-        answer = await wire.get(url, f"{API}/runtimes", time)
+        answer = await wire.get(url, _LIST, time)
         runtimes = decode_runtimes(answer.status, answer.body)
+    except ForeignReply as error:
+        return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
     except EngineError as error:
         return EndpointReport(url=url, reachable=False, reason=_with_address(url, error))
     return EndpointReport(url=url, runtimes=tuple(dict.fromkeys(n for r in runtimes for n in r.names)))

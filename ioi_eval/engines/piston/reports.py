@@ -10,8 +10,9 @@ from ioi_eval.model.values import Toolchain, Value
 CODEFORCES = "cf_python3"
 """The package `codeforces` provides no language of its own name. This one shows that it is there."""
 
+NO_PISTON = "is no Piston server"
 TOO_SLOW = "is too slow to be asked"
-"""Begins the reason why a server is left alone of which nobody knows what it lacks, if anything."""
+"""Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
 _OURS = "ioi-eval worker"  # as server/routes.py says it
 
@@ -134,6 +135,8 @@ def _unreachable(reason: str) -> Condition:
         remedy = ""  # a worker says itself what to do
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN
+    elif NO_PISTON in reason:
+        remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
     elif TOO_SLOW in reason:
         remedy = "Ask again when it has less to do, or set PISTON_RUN_TIMEOUT=600000 on the server"
     return Condition(name="reachable", ok=False, detail=reason, remedy=remedy)

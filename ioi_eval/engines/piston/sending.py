@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.engines.transport import decode_reply, encode_request
+from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
 from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Job, JobResult, Value
@@ -199,6 +199,8 @@ class Wire:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:
             raise LateAnswer(f"{_server(address)} gave no answer in {time:.3g} s") from error
+        except aiohttp.ClientResponseError:
+            raise ForeignReply(f"{_server(address)} does not speak HTTP") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             said = self._token.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(

@@ -1,6 +1,7 @@
 """Piston's HTTP API v2 as bytes to values and back, for clients and for servers. Pure."""
 
 from ioi_eval.engines.transport.replies import (
+    ForeignReply,
     Refused,
     bounded,
     check_content_type,
@@ -25,6 +26,7 @@ from ioi_eval.engines.transport.requests import (
 
 __all__ = [
     "LIMITS",
+    "ForeignReply",
     "Refused",
     "Runtime",
     "bounded",

@@ -36,6 +36,10 @@ class Refused(JobRejected):
         super().__init__(message)
 
 
+class ForeignReply(BrokenReply):
+    """An answer that no Piston gives. The message says what came."""
+
+
 def broken_json(detail: str) -> Refused:
     """Piston hands out its stack here; where it happened in ours is nobody's business."""
     return Refused(f"not JSON: {detail}", body={"stack": f"SyntaxError: {detail}"})

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.transport.replies import Refused, broken_json, error_of, refused_above
+from ioi_eval.engines.transport.replies import ForeignReply, Refused, broken_json, error_of, refused_above
 from ioi_eval.engines.values import check_names
-from ioi_eval.model.errors import BrokenReply, JobRejected
+from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Job, JobFile, Value
 
@@ -188,13 +188,20 @@ class Runtime(Value):
 _RUNTIMES = msgspec.json.Decoder(tuple[Runtime, ...])
 
 
+# What others say of a path that they do not have. Other refusals may come from a gateway before a Piston.
+_FOREIGN = frozenset({400, 404, 405, 410, 501})
+
+
 def decode_runtimes(status: int, body: bytes) -> tuple[Runtime, ...]:
+    """Raise ForeignReply for the answer of something that is no Piston."""
+    if 300 <= status < 400 or status in _FOREIGN:
+        raise ForeignReply(f"GET /api/v2/runtimes: HTTP {status}")
     if status != 200:
         raise error_of(status, body)
     try:
         return _RUNTIMES.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BrokenReply(f"not a list of runtimes: {error}") from error
+        raise ForeignReply("GET /api/v2/runtimes: not a list of runtimes") from error
 
 
 def encode_runtimes(runtimes: Iterable[Runtime]) -> bytes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.request import urlopen
 
@@ -234,3 +236,40 @@ def test_a_run_without_servers_says_so_before_it_begins(cli: CommandLine, proble
     assert "no server can be used" in done.stderr
     assert not (cli.folder / "run" / "results.jsonl").exists()
     assert "Ray is not there yet" in cli("validate", problems, "--engine", "ray").stderr
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
+
+
+class _Website(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def website() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Website) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_what_is_no_piston_is_called_that(cli: CommandLine, problems: Path, website: str) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
+    commands: list[tuple[str | Path, ...]] = [
+        ("doctor",),
+        ("score", dump, "--problems", problems, "--out", "score"),
+        ("validate", EXAMPLES, "--out", "validate"),
+        ("run", "-b", problems, "--base-url", f"{website}/v1", "-m", "nobody", "--out", "run"),
+    ]
+    for words in commands:
+        done = cli(*words, "--engine", website)
+        told = " ".join((done.stdout + done.stderr).split())
+        assert done.returncode == 2, (words, told)
+        assert told.count(f"{website} is no Piston server (GET /api/v2/runtimes: HTTP 404)") == 1
+        assert "Name the address of a Piston server" in told and "<!DOCTYPE" not in told

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ioi_eval.engines.transport import (
     LIMITS,
+    ForeignReply,
     Refused,
     Runtime,
     check_content_type,
@@ -377,13 +378,25 @@ def test_recorded_runtimes() -> None:
 
 
 def test_a_route_that_is_not_there() -> None:
-    with pytest.raises(EngineUnavailable, match="HTTP 404: Not Found"):
+    with pytest.raises(ForeignReply, match=r"HTTP 404$"):
         decode_runtimes(*reply("no_such_route"))
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 405, 410, 501])
+def test_answers_of_servers_without_that_path(status: int) -> None:
+    with pytest.raises(ForeignReply, match=f"HTTP {status}$"):
+        decode_runtimes(status, b"<!DOCTYPE HTML>")
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 502, 503])
+def test_refusals_and_faults_may_be_those_of_a_gateway(status: int) -> None:
+    with pytest.raises((EngineUnavailable, EngineOverloaded), match=f"HTTP {status}"):
+        decode_runtimes(status, b"<!DOCTYPE HTML>")
+
+
 def test_listings_that_are_none() -> None:
-    for body in (b"", b"{}", b'[{"language": "x"}]'):
-        with pytest.raises(BrokenReply):
+    for body in (b"", b"{}", b'[{"language": "x"}]', b"<html>"):
+        with pytest.raises(ForeignReply, match="not a list of runtimes"):
             decode_runtimes(200, body)
 
 

@@ -239,6 +239,20 @@ async def test_nobody_there_and_a_token_that_is_not_taken() -> None:
         assert "wrong" not in json.dumps([line.detail for line in report.findings])
 
 
+async def test_one_that_speaks_no_http() -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        report = await probed(url)
+    assert not report.reachable and report.reason == f"{url} is no Piston server ({url} does not speak HTTP)"
+
+
 async def test_a_probe_that_is_cancelled() -> None:
     async with Loopback(silence) as server, Wire() as wire:
         task = asyncio.create_task(Prober(wire).probe(server.url))
