@@ -184,10 +184,9 @@ def load_problems(
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
         problems = [_sound(_read(folder, where)) for folder, where in wanted]
         for missing in sorted(set(only) - {problem.id for problem in problems}):
+            known = tuple(filter(None, (_id(*found) for found in folders)))
             raise InputError(
-                f"no problem {missing!r} in it",
-                where=str(source),
-                remedy=f"List them with `ioi-eval problems {source}`",
+                f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, known)
             )
         return Problems(problems, kept=kept.pop_all())
 
