@@ -21,6 +21,7 @@ from ioi_eval.model.errors import InputError, IoiEvalError
 # What each does, as the first line of its own help.
 COMMANDS = {
     "score": "Score a dump of generations.",
+    "judge": "Judge one program, and show a table of its tests.",
     "run": "Ask a model for programs and score them as they come.",
     "validate": "Judge solutions of known worth, and say where judge and authors differ.",
     "calibrate": "Propose a time factor for this hardware, by SOURCE's own solutions.",
@@ -108,6 +109,7 @@ def _options(
       ioi-eval doctor                                        what works on this machine
       ioi-eval examples mine                                 example problems and a dump to try
       ioi-eval score mine/generations.jsonl --problems mine/problems
+      ioi-eval judge sol.cpp --problem lanterns --problems mine/problems
       ioi-eval validate mine/problems                        do the solutions get what they should?
       ioi-eval run --help                                    no dump yet: ask a model or an agent
       ioi-eval score --help                                  all about scoring

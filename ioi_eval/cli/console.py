@@ -91,13 +91,13 @@ def as_typed(error: InputError) -> str:
 # --- lines and tables --------------------------------------------------------------------------------
 
 
-def show_wrapped(text: str, first: str = "", later: str = "") -> None:
+def show_wrapped(text: str, first: str = "", later: str = "", *, width: int = WIDTH) -> None:
     """A sentence on as many lines as it takes; long words stay whole."""
     from ioi_eval.reports.document import visible
 
     lines = textwrap.wrap(
         visible(text),
-        WIDTH,
+        width,
         initial_indent=first,
         subsequent_indent=later,
         break_on_hyphens=False,
@@ -112,7 +112,11 @@ def terminal_width() -> int:
 
 
 def show_table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = frozenset()
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Collection[str] = frozenset(),
+    width: int | None = None,
 ) -> None:
     """A table without a frame, so that it survives being pasted into a mail. An empty row is an empty line.
 
@@ -120,13 +124,14 @@ def show_table(
     """
     table = [list(heads), *map(list, rows)]
     widths = [max((_width(row[n]) for row in table if row), default=0) for n in range(len(heads))]
-    room = (min(terminal_width(), WIDTH) if sys.stdout.isatty() else WIDTH) - len(_GAP) * (len(heads) - 1)
+    most = width or WIDTH
+    room = (min(terminal_width(), most) if sys.stdout.isatty() else most) - len(_GAP) * (len(heads) - 1)
     texts = [n for n, head in enumerate(heads) if head not in right]
     for n in sorted(texts, key=lambda n: (n == 0, -widths[n])):
         least = max(_LEAST if n else _LEAST_FIRST, _width(heads[n]))
         widths[n] -= max(0, min(sum(widths) - room, widths[n] - least))
     for row in table:
-        cells = [_folded(cell, width) for cell, width in zip(row, widths, strict=False)]
+        cells = [_folded(cell, wide) for cell, wide in zip(row, widths, strict=False)]
         for k in range(max(map(len, cells), default=1)):
             pieces = [cell[k] if k < len(cell) else "" for cell in cells]
             padded = (

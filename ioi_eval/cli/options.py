@@ -82,6 +82,14 @@ def _taken(group: Any, given: dict[str, Any]) -> dict[str, Any]:
 SOURCE_HELP = "A benchmark's name, a folder or a zip of problem packages, or a file of a benchmark's rows."
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]
+AllTests = Annotated[
+    bool,
+    typer.Option(
+        "--all-tests",
+        help="Run also the tests that can no longer change a score.",
+        rich_help_panel="Judging",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
 Unconfined = Annotated[
     bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")

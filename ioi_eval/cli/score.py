@@ -15,6 +15,7 @@ from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.exports import ExportOptions
 from ioi_eval.cli.options import (
     SOURCE_HELP,
+    AllTests,
     EngineOptions,
     OutputOptions,
     ProblemOptions,
@@ -53,14 +54,6 @@ _Dumps = Annotated[
 _Source = Annotated[
     str, typer.Option("--problems", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems")
 ]
-_AllTests = Annotated[
-    bool,
-    typer.Option(
-        "--all-tests",
-        help="Run also the tests that can no longer change a score.",
-        rich_help_panel="Judging",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -93,7 +86,7 @@ def score(
     engine: EngineOptions,
     output: OutputOptions,
     export: ExportOptions,
-    all_tests: _AllTests = False,
+    all_tests: AllTests = False,
 ) -> None:
     """Score a dump of generations. The same command again goes on where the last one stopped.
 

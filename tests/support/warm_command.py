@@ -18,9 +18,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
-_COMMANDS = ("calibrate", "doctor", "examples", "problems", "report", "run", "score", "validate", "worker")
+_COMMANDS = "calibrate doctor examples judge problems report run score validate worker"
 _LOADED = (
-    *(f"ioi_eval.cli.{name}" for name in _COMMANDS),
+    *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
     "ioi_eval.engines.piston",
     "jinja2",
     "pydantic",

@@ -17,6 +17,7 @@ from ioi_eval.store import resources
 
 COMMANDS = (
     "score",
+    "judge",
     "run",
     "validate",
     "report",

@@ -1,0 +1,299 @@
+"""`ioi-eval judge PROGRAM --problem ID --problems SOURCE`: one program, and a table of its tests."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ioi_eval import Scorer
+from ioi_eval.cli import console
+from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.options import (
+    SOURCE_HELP,
+    AllTests,
+    EngineOptions,
+    ProblemOptions,
+    TimingOptions,
+    command,
+)
+from ioi_eval.cli.progress import Signals
+from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
+from ioi_eval.model.languages import find, of_suffix
+from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.values import (
+    Blob,
+    Problem,
+    Submission,
+    SubmissionResult,
+    TaskType,
+    TestResult,
+    Verdict,
+)
+from ioi_eval.problems import Problems
+from ioi_eval.problems.fields import nearest
+from ioi_eval.reports.document import visible
+from ioi_eval.rules.expectations import max_points
+from ioi_eval.rules.scoring import submission_status
+from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
+from ioi_eval.runs.events import EngineStarting, EngineStopped, OnEvent
+from ioi_eval.runs.sources import opened
+from ioi_eval.runs.time_limits import TimeLimits
+from ioi_eval.runs.work import Timing
+from ioi_eval.store import Store
+from ioi_eval.store.rows import bounded
+
+_EXAMPLES = """
+  ioi-eval judge sol.cpp --problem lanterns --problems examples/problems
+  ioi-eval judge sol.py --problems packages/aplusb.zip --all-tests
+  ioi-eval judge sol.cpp --problem nile --year 2024 --problems ioi
+  cat sol.txt | ioi-eval judge - --language c++ --problems packages/aplusb.zip
+"""
+_NOT_FULL = 1
+_STDIN = "-"
+_WIDTH = 80  # columns of all that is shown
+_ECHO = 1000  # bytes of an input, an output and an expected answer of which the beginning is shown
+_LINES = 8  # of each of these
+_COMPILER_LINES = 40
+_INDENT = "    "
+_SUBTASK_NUMBERS = ("points", "of")
+_TEST_NUMBERS = ("score", "CPU time", "memory")
+
+_Program = Annotated[
+    str, typer.Argument(metavar="PROGRAM", help=f"The program's source; {_STDIN}: standard input.")
+]
+_Source = Annotated[
+    str, typer.Option("--problems", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems")
+]
+_Language = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The program's language.",
+        show_default="by the file's extension",
+        rich_help_panel="Input",
+    ),
+]
+
+
+@command(_EXAMPLES)
+def judge(
+    program: _Program,
+    source: _Source,
+    problems: ProblemOptions,
+    timing: TimingOptions,
+    engine: EngineOptions,
+    language: _Language = None,
+    all_tests: AllTests = False,
+) -> None:
+    """Judge one program, and show a table of its tests.
+
+    Behind it come the first test that is not right, with the beginning of its input, output and expected
+    answer, or the compiler's message. Nothing is written but the cache. A source of one problem needs no
+    --problem.
+
+    Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
+    """
+    spoken, code = _language(program, language), _code(program)
+    store, chosen, measured = open_store(), engine.choice(), timing.timing()
+    options = JudgeOptions(
+        job=chosen.job,
+        all_tests=all_tests,
+        allow_unconfined=chosen.allow_unconfined,
+        borderline=measured.borderline,
+        echo=_ECHO,
+    )
+    with opened(source, problems.choice(), store) as found:
+        problem = _only(found, problems, source)
+        submission = Submission(key=program, problem_id=problem.id, code=code, language=spoken)
+        try:
+            with Signals() as signals:
+                result = asyncio.run(_judged(problem, submission, chosen, options, measured, store, signals))
+        except JudgeFailure as failure:
+            console.complain(f"not judged: {failure}")
+            raise typer.Exit(console.UNSCORED) from None
+        _show(problem, result, spoken)
+    if not _is_full(result):
+        raise typer.Exit(_NOT_FULL)
+
+
+# --- what was asked for ------------------------------------------------------------------------------
+
+
+def _language(program: str, asked: str | None) -> str:
+    if asked is not None:
+        find(asked, field="--language")
+        return asked
+    known = None if program == _STDIN else of_suffix(Path(program).suffix)
+    if known is None:
+        where = "standard input" if program == _STDIN else program
+        remedy = "Say it: --language c++"
+        raise InputError("the language is not known", where=where, field="--language", remedy=remedy)
+    return known.name
+
+
+def _code(program: str) -> str:
+    where = "standard input" if program == _STDIN else program
+    try:
+        code = (sys.stdin.buffer.read() if program == _STDIN else Path(program).read_bytes()).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"no UTF-8 at byte {error.start}", where=where, remedy="Convert it") from error
+    except OSError as error:
+        remedy = "Name a file with a program"
+        raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
+    if not code.strip():
+        raise InputError("there is no program in it", where=where)
+    return code
+
+
+def _only(found: Problems, asked: ProblemOptions, source: str) -> Problem:
+    """The one problem that was asked for, or that the source has."""
+    if len(found) == 1:
+        (problem,) = found.values()
+    elif len(asked.problem or ()) == 1 and not found:
+        problem = found.find((asked.problem or [""])[0])  # says why it is left out
+    else:
+        raise InputError(
+            f"{len(found)} problems, and a program is judged for one",
+            where=source,
+            field="--problem",
+            remedy=f"Name one, with its --year where several have that name. {nearest('', tuple(found))}",
+        )
+    if problem.task_type is TaskType.OUTPUT_ONLY:
+        raise InputError(f"{problem.id} asks for files, not for a program", where=source, field="--problem")
+    return problem
+
+
+# --- judging -----------------------------------------------------------------------------------------
+
+
+async def _judged(
+    problem: Problem,
+    submission: Submission,
+    chosen: EngineChoice,
+    options: JudgeOptions,
+    timing: Timing,
+    store: Store,
+    tell: OnEvent,
+) -> SubmissionResult:
+    engine, trusted = open_engine(chosen, store)
+    tell(EngineStarting(engine=chosen.text))
+    try:
+        async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
+            servers_found(engine)  # refuses servers that cannot judge
+            try:
+                limited = await TimeLimits(scorer.judge, factor=timing.factor).limited(problem)
+                return await scorer.score(limited, submission)
+            except EngineError as error:
+                raise JudgeFailure(str(error), phase="judging") from error
+    finally:
+        tell(EngineStopped())
+
+
+def _is_full(result: SubmissionResult) -> bool:
+    """Whether everything that is worth points has all of them."""
+    if not result.subtasks:
+        return result.compiles and all(test.score >= 1 for test in result.tests)
+    counting = [subtask for subtask in result.subtasks if subtask.points] or result.subtasks
+    return result.compiles and all(subtask.exact_score >= 1 for subtask in counting)
+
+
+# --- what is shown -----------------------------------------------------------------------------------
+
+
+def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
+    compiler = f" ({result.compiler})" if result.compiler else ""
+    worth = f"{submission_status(result)}, {result.points:g} of {max_points(problem):g} points"
+    console.show_wrapped(f"{problem.id}, {language}{compiler}: {worth}", width=_WIDTH)
+    if not result.compiles:
+        console.show("\nThe compiler says:")
+        lines = (textwrap.wrap(line, _WIDTH - len(_INDENT)) for line in _printable(result.compile_output))
+        _show_lines([piece for line in lines for piece in line], _COMPILER_LINES)
+        return
+    _show_subtasks(result)
+    _show_tests(problem, result)
+    wrong = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+    if (first := next(wrong, None)) is not None:
+        _show_test(problem, first)
+
+
+def _show_subtasks(result: SubmissionResult) -> None:
+    if not result.subtasks:
+        return
+    console.show("")
+    rows = [
+        (visible(one.subtask), one.status.value, f"{one.weighted_score:g}", f"{one.points:g}")
+        for one in result.subtasks
+    ]
+    heads = ("subtask", "verdict", *_SUBTASK_NUMBERS)
+    console.show_table(heads, rows, right=_SUBTASK_NUMBERS, width=_WIDTH)
+
+
+def _show_tests(problem: Problem, result: SubmissionResult) -> None:
+    """Each test once, with the subtasks that it is in."""
+    heads: tuple[str, ...] = ("test", "verdict", *_TEST_NUMBERS)
+    rows = [_cells(test) for test in result.tests]
+    if problem.subtasks:
+        heads += ("subtasks",)
+        rows = [
+            (*row, ", ".join(visible(one.name) for one in problem.subtasks if test.test_name in one.tests))
+            for row, test in zip(rows, result.tests, strict=True)
+        ]
+    console.show("")
+    console.show_table(heads, rows, right=_TEST_NUMBERS, width=_WIDTH)
+
+
+def _cells(test: TestResult) -> tuple[str, ...]:
+    return (
+        visible(test.test_name),
+        test.status.value,
+        "" if test.status is Verdict.SKIPPED else f"{test.score:.4g}",
+        "" if test.cpu_time is None else f"{test.cpu_time:.3f} s",
+        "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
+    )
+
+
+def _show_test(problem: Problem, result: TestResult) -> None:
+    test = next(test for test in problem.tests if test.name == result.test_name)
+    says = f": {result.feedback}" if result.feedback else ""
+    console.show("")
+    console.show_wrapped(f"First test that is not right: {test.name}, {result.status}{says}", width=_WIDTH)
+    expected = "" if test.answer is None else _beginning(test.answer)
+    for what, text in (
+        ("input", _beginning(test.input)),
+        ("output", result.output),
+        ("expected", expected),
+    ):
+        console.show(f"  {what}:" if text else f"  {what}: nothing to show")
+        _show_lines([_cut(line) for line in _printable(text)], _LINES)
+
+
+def _beginning(content: Blob) -> str:
+    """Return enough for the first lines: a test may be larger than what one wants in memory."""
+    if content.path is None:
+        return content.read()[:_ECHO].decode(errors="replace")
+    with Path(content.path).open("rb") as stream:
+        return stream.read(_ECHO).decode(errors="replace")
+
+
+def _printable(text: str) -> list[str]:
+    """Lines with their blanks as they are, and nothing that a terminal would obey."""
+    lines = text.expandtabs().splitlines()
+    return ["".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines]
+
+
+def _cut(line: str) -> str:
+    room = _WIDTH - len(_INDENT)
+    return bounded(line, room if line.isascii() else room // 2)  # a character may take two columns
+
+
+def _show_lines(lines: Sequence[str], most: int) -> None:
+    for line in lines[:most]:
+        console.show(_INDENT + line)
+    if len(lines) > most:
+        console.show(_INDENT + "…")

@@ -1,0 +1,146 @@
+"""`ioi-eval judge`: one program, its tests on the terminal, and what its exit code says."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.command_line import (
+    BROKEN,
+    PYTHON,
+    RIGHT,
+    SMALL,
+    TESTS,
+    WRONG,
+    CommandLine,
+    contents,
+    write_package,
+)
+
+
+def program(cli: CommandLine, code: str, name: str = "sol.cpp") -> Path:
+    path = cli.folder / name
+    path.write_text(code)
+    return path
+
+
+def shown(cli: CommandLine, code: int, *arguments: str | Path) -> list[str]:
+    """Call, expect this exit code, and return the lines: narrow, and nothing but them."""
+    before = contents(cli.folder)
+    done = cli("judge", *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert contents(cli.folder) == before
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def refused(cli: CommandLine, *arguments: str | Path) -> str:
+    done = cli("judge", *arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def row_of(lines: list[str], name: str) -> list[str]:
+    (found,) = (line.split() for line in lines if line.split()[:1] == [name])
+    return found
+
+
+def test_full_marks(cli: CommandLine, problems: Path) -> None:
+    lines = shown(cli, 0, program(cli, RIGHT), "--problem", "add", "--problems", problems)
+    assert lines[0].startswith("add, c++ (g++ ") and lines[0].endswith("): AC, 100 of 100 points")
+    assert row_of(lines, "01-small") == ["01-small", "AC", "40", "40"]
+    name, verdict, score, _time, seconds, _memory, unit, *subtasks = row_of(lines, "1-1")
+    assert (name, verdict, score, seconds, unit) == ("1-1", "AC", "1", "s", "MiB")
+    assert subtasks == ["01-small,", "02-large"]
+    assert not any(line.startswith("First test") for line in lines)
+
+
+def test_a_wrong_answer(cli: CommandLine, problems: Path) -> None:
+    """The first test that is not right comes with its contents."""
+    lines = shown(cli, 1, program(cli, SMALL), "--problems", problems)
+    assert lines[0].endswith(": WA, 40 of 100 points")
+    assert row_of(lines, "02-large") == ["02-large", "WA", "0", "60"]
+    assert [row_of(lines, name)[1] for name in TESTS] == ["AC", "AC", "WA", "AC"]
+    first = next(
+        n for n, line in enumerate(lines) if line.startswith("First test that is not right: 2-1, WA")
+    )
+    contents_shown = [line.strip() for line in lines[first + 1 :]]
+    assert contents_shown[:2] == ["input:", "10000000000 1"]
+    assert contents_shown[2] == "output:" and contents_shown[3] not in ("", "10000000001")
+    assert contents_shown[4:] == ["expected:", "10000000001"]
+
+
+def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path) -> None:
+    arguments = (program(cli, WRONG), "--problems", problems)
+    few, every = shown(cli, 1, *arguments), shown(cli, 1, *arguments, "--all-tests")
+    assert {row_of(few, name)[1] for name in TESTS} == {"WA", "SKIPPED"}
+    assert {row_of(every, name)[1] for name in TESTS} == {"WA"}
+
+
+def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> None:
+    lines = shown(cli, 1, program(cli, BROKEN), "--problems", problems)
+    assert lines[0].endswith(": CE, 0 of 100 points")
+    assert lines[2] == "The compiler says:"
+    assert any("error:" in line for line in lines[3:])
+
+
+def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) -> None:
+    """Neither by what they hold nor by their length."""
+    answer = problems / "add" / "tests" / "1-1.out"
+    answer.write_text("\x1b[2J" + "0" * 200 + "\n" + "7" * 200 + "\n" + "x\n" * 9)
+    code = "#include <cstdio>\n" r'int main() { printf("\033[3J%0200d\n", 8); }'
+    lines = shown(cli, 1, program(cli, code), "--problems", problems)
+    assert not any("\x1b" in line for line in lines)
+    expected = lines[lines.index("  expected:") + 1 :]
+    assert expected[0] == "    \ufffd[2J" + "0" * 33 + "…"
+    assert expected[1] == "    " + "7" * 75 + "…"
+    assert expected[2:] == ["    x"] * 6 + ["    …"]
+    output = lines[lines.index("  output:") + 1]
+    assert "[3J000" in output and output.endswith("0…")
+
+
+def from_stdin(cli: CommandLine, code: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        cli.argv("judge", "-", *arguments),
+        input=code,
+        cwd=cli.folder,
+        env=cli.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.once
+def test_standard_input(cli: CommandLine, problems: Path) -> None:
+    done = from_stdin(cli, PYTHON, "--language", "python", "--problems", problems)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("add, python (") and "): AC, 100 of 100 points\n" in done.stdout
+    unsaid = from_stdin(cli, PYTHON, "--problems", problems)
+    assert unsaid.returncode == 2
+    assert "standard input, --language: the language is not known" in unsaid.stderr
+
+
+def test_a_judge_that_fails_is_no_verdict(cli: CommandLine) -> None:
+    write_package(cli.folder / "problems" / "add", checker="int main() { return 7; }")
+    done = cli("judge", program(cli, RIGHT), "--problems", "problems")
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert done.stderr.startswith("error: not judged: ")
+
+
+@pytest.mark.once
+def test_bad_input(cli: CommandLine, problems: Path) -> None:
+    write_package(problems / "other")
+    source, base = program(cli, RIGHT), ("--problems", problems)
+    assert "no problem 'ad' in it. Did you mean 'add'" in refused(cli, source, "--problem", "ad", *base)
+    assert "2 problems" in refused(cli, source, *base) and "add, other" in refused(cli, source, *base)
+    assert "'Cobol'" in refused(cli, source, "--language", "Cobol", "--problem", "add", *base)
+    unknown = refused(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
+    assert "sol.txt, --language: the language is not known" in unknown
+    assert "none.cpp: cannot be read" in refused(cli, "none.cpp", "--problem", "add", *base)
+    empty = program(cli, " \n", "empty.cpp")
+    assert "there is no program in it" in refused(cli, empty, "--problem", "add", *base)
