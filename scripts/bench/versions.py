@@ -16,8 +16,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 TESTS, JOBS = 400, 40
+BARE = "bare"
 MEASURES = {
-    "bare": f"a bare loop over {TESTS} tests",
+    BARE: f"a bare loop over {TESTS} tests",
     "tests": f"{TESTS} tests of a program that is built already",
     "normal": "the submission of scripts/bench/hostile, 5 times",
     "hostile": f"{JOBS} hostile jobs",
@@ -84,7 +85,7 @@ class Version:
 
 @contextmanager
 def started(checkout: Path) -> Iterator[Version]:
-    rooms = ("tests/attacks", "tests/proctor", "scripts/bench")
+    rooms = ("tests", "tests/attacks", "tests/proctor", "scripts/bench")
     workshop = Path(tempfile.mkdtemp(prefix="ioi-eval-versions-", dir="/dev/shm"))
     workshop.chmod(0o711)
     (workshop / "bench").mkdir()
@@ -120,6 +121,8 @@ def compare(other: Path, rounds: int) -> None:
         for turn in range(rounds + 1):
             for name in MEASURES:
                 for version in versions if turn % 2 else versions[::-1]:
+                    if name == BARE and version is versions[0]:
+                        continue  # the same program: once is enough
                     version.say(name)
                     seconds = float(version.hear())
                     if turn:  # the first builds
@@ -129,12 +132,16 @@ def compare(other: Path, rounds: int) -> None:
 
 def _print(then: Version, now: Version, *, rounds: int) -> None:
     print(f"{then.checkout} and {now.checkout}, medians of {rounds} rounds, seconds of CPU time")
+    bare = now.median(BARE)
+    print(f"  {MEASURES[BARE]:<50}         {bare:7.3f}")
     for name, title in MEASURES.items():
+        if name == BARE:
+            continue
         ratios = [b / a for a, b in zip(then.taken[name], now.taken[name], strict=True)]
         low, *_, high = statistics.quantiles(ratios, n=10)
         medians = f"{then.median(name):7.3f} {now.median(name):7.3f}  {statistics.median(ratios):.3f}"
         print(f"  {title:<50} {medians} (of ten rounds eight: {low:.3f} to {high:.3f})")
-    added = [1000 * (each.median("tests") - each.median("bare")) / TESTS for each in (then, now)]
+    added = [1000 * (each.median("tests") - bare) / TESTS for each in (then, now)]
     print(f"  added for a test, ms {'':<29} {added[0]:7.3f} {added[1]:7.3f}  {added[1] / added[0]:.3f}")
 
 

@@ -265,7 +265,6 @@ def test_what_is_no_piston_is_called_that(cli: CommandLine, problems: Path, webs
         ("doctor",),
         ("score", dump, "--problems", problems, "--out", "score"),
         ("validate", EXAMPLES, "--out", "validate"),
-        ("run", "-b", problems, "--base-url", f"{website}/v1", "-m", "nobody", "--out", "run"),
     ]
     for words in commands:
         done = cli(*words, "--engine", website)
