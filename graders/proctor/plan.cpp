@@ -155,6 +155,7 @@ Plan parse(const std::string& source) {
   plan.layers = room::Layers::of(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   plan.echo = read_echo(value.at("echo"));
+  plan.readable = value.at("read").texts("read");
   return plan;
 }
 

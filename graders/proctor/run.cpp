@@ -174,7 +174,7 @@ void judge_plan(const std::string& path, verdict::Lines& lines) {
   Waiting waiting(plan);
   task::Opened opened = open_all(plan, checker.is_program() || manager);
   room::drop_privileges(uid, plan.layers);
-  const room::Room room = room::enter(".", {}, plan.layers, plan.allow_unconfined);
+  const room::Room room = room::enter(".", plan.readable, plan.layers, plan.allow_unconfined);
   room::close_to_others(plan.layers);
   if (opened.program.valid() && !room.mount && room.layers.on("copies")) opened.program = files::nameless_program(opened.program);
   checker.settle(room);

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
+from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import EngineOptions, Json, ProblemOptions, Quiet, Source, command
+from ioi_eval.cli.options import Json, ProblemOptions, Quiet, Source, command
 from ioi_eval.cli.progress import Signals
 from ioi_eval.rules.expectations import Calibration, Distance
 from ioi_eval.runs.events import DistanceMeasured, Event

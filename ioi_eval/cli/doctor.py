@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from ioi_eval.cli import console
+from ioi_eval.cli.engines import EngineOptions, EngineText, PythonText, TokenFile
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import EngineOptions, EngineText, Json, TokenFile, command
+from ioi_eval.cli.options import Json, command
 from ioi_eval.engines.conditions import Condition, conditions
-from ioi_eval.engines.embedded.toolchains import find_compiler, proctor_binary
+from ioi_eval.engines.embedded.proctor import proctor_binary
+from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Value
@@ -41,20 +44,22 @@ class _Answer(Value):
 
 
 @command(_EXAMPLES)
-def doctor(engine: EngineText = None, token_file: TokenFile = None, as_json: Json = False) -> None:
+def doctor(
+    engine: EngineText = None, token_file: TokenFile = None, python: PythonText = "", as_json: Json = False
+) -> None:
     """Say what works on this machine or on servers, what does not, and what to do.
 
     Exit code 0: submissions can be judged there; 2: something is missing.
     """
-    choice = EngineOptions(engine=engine, token_file=token_file).choice()
-    good = _servers(choice, as_json) if choice.remote else _here(as_json)
+    choice = EngineOptions(engine=engine, token_file=token_file, python=python).choice()
+    good = _servers(choice, as_json) if choice.remote else _here(choice.python, as_json)
     if not good:
         raise typer.Exit(console.BAD_INPUT)
 
 
-def _here(as_json: bool) -> bool:
+def _here(python: str, as_json: bool) -> bool:
     store = open_store()
-    found = asyncio.run(conditions(store))
+    found = asyncio.run(conditions(store, python=python, folders=os.get_exec_path()))
     found.append(Condition(name="cache", ok=True, detail=str(store.root)))
     good = all(condition.ok is not False for condition in found)
     if as_json:

@@ -13,11 +13,11 @@ import typer
 
 from ioi_eval import Scorer
 from ioi_eval.cli import console
+from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.options import (
     SOURCE_HELP,
     AllTests,
-    EngineOptions,
     ProblemOptions,
     TimingOptions,
     command,
@@ -105,6 +105,7 @@ def judge(
         job=chosen.job,
         all_tests=all_tests,
         allow_unconfined=chosen.allow_unconfined,
+        missing_modules=chosen.missing_modules,
         borderline=measured.borderline,
         echo=_ECHO,
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,16 +21,11 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli.console import hush
-from ioi_eval.cli.environment import read_token
-from ioi_eval.engines.registry import EMBEDDED, find
-from ioi_eval.integrations.environment import ENDPOINTS, servers_of
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
-from ioi_eval.model.options import Borderline, JobShape
-from ioi_eval.model.secret import Secret
+from ioi_eval.model.options import Borderline
 from ioi_eval.rules.extraction import Repairs
 from ioi_eval.rules.limits import read_borderline
-from ioi_eval.runs.engine import EngineChoice
 from ioi_eval.runs.references import MOST
 from ioi_eval.runs.references import ReferenceOptions as References
 from ioi_eval.runs.sources import language_of
@@ -91,24 +85,6 @@ AllTests = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
-Unconfined = Annotated[
-    bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
-]
-EngineText = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ENGINE",
-        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE, or"
-        " the NAME of an installed engine.",
-        show_default=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
-    ),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", exists=True, dir_okay=False, help="Token for the servers. Default: $IOI_EVAL_TOKEN."
-    ),
-]
 
 
 def _known(language: str | None) -> str | None:
@@ -304,60 +280,6 @@ class TimingOptions:
     def timing(self) -> Timing:
         """Raise InputError for a band that means nothing."""
         return Timing(factor=self.time_factor, borderline=read_borderline(self.borderline))
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Where jobs run: by `--engine`, else by the environment, else here."""
-
-    title: ClassVar = "Engine"
-    engine: EngineText = None
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core here"),
-    ] = None
-    per_endpoint: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Jobs at a time on each server.", show_default="what it says, else 1"
-        ),
-    ] = None
-    same_compiler: Annotated[
-        bool, typer.Option("--same-compiler", help="Refuse servers whose compilers differ.")
-    ] = False
-    job: Annotated[
-        JobShape,
-        typer.Option(help="batched: many tests a job; classic: one; auto: what the servers can."),
-    ] = "auto"
-    token_file: TokenFile = None
-    allow_unconfined: Unconfined = False
-
-    def choice(self, of_file: str = "") -> EngineChoice:
-        """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
-        said = self.engine if self.engine is not None or not of_file else of_file
-        text, most = (said.strip(), None) if said is not None else from_environment(os.environ)
-        field = ENDPOINTS if said is None else "--engine" if self.engine is not None else "engine"
-        try:
-            find(text)
-        except InputError as error:
-            raise error.but(field=field) from None
-        if text == EMBEDDED and self.per_endpoint is not None:
-            raise InputError("only servers can be given so many jobs each", field="--per-endpoint")
-        return EngineChoice(
-            text=text,
-            slots=self.workers,
-            per_endpoint=self.per_endpoint or most,
-            same_compiler=self.same_compiler,
-            job=self.job,
-            token=Secret() if text == EMBEDDED else read_token(self.token_file),
-            allow_unconfined=self.allow_unconfined,
-        )
-
-
-def from_environment(variables: Mapping[str, str]) -> tuple[str, int | None]:
-    """Engine and jobs per server, for who does not say on the command line."""
-    servers = servers_of(variables)
-    return (EMBEDDED, None) if servers is None else (servers.text, servers.per_endpoint)
 
 
 # --- output ------------------------------------------------------------------------------------------

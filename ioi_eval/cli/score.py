@@ -11,12 +11,12 @@ import typer
 from ioi_eval.benchmarks import Selection
 from ioi_eval.benchmarks.standard_input import received
 from ioi_eval.cli import console
+from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.exports import ExportOptions
 from ioi_eval.cli.options import (
     SOURCE_HELP,
     AllTests,
-    EngineOptions,
     OutputOptions,
     ProblemOptions,
     ReferenceOptions,

@@ -15,16 +15,13 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, why_not_in_memory
-from ioi_eval.engines.embedded.toolchains import (
-    INSTALL_COMPILER,
-    STAGE_PATH,
-    find_compiler,
-    find_python,
-    proctor_binary,
-    toolchains,
-)
+from ioi_eval.engines.embedded.commands import STAGE_PATH
+from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
+from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary
+from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.model.modules import MAIN
 from ioi_eval.model.values import Toolchain, Value
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
@@ -47,14 +44,16 @@ class Condition(Value):
     remedy: str = ""
 
 
-async def conditions(store: Store, *, boxes: Path | None = None) -> list[Condition]:
+async def conditions(
+    store: Store, *, boxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
+) -> list[Condition]:
     """All of them, what others depend on first. The proctor is built where it is not yet."""
     found = await asyncio.to_thread(find_compiler)
     ask: list[Callable[[], list[Condition]]] = [
         lambda: compiler(found),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
-        interpreter,
+        lambda: pythons(python, folders),
         lambda: other_languages(toolchains()),
         lambda: boxes_folder(boxes),
         machine,
@@ -107,14 +106,33 @@ def static_libraries(found: Toolchain | None) -> list[Condition]:
     ]
 
 
-def interpreter() -> list[Condition]:
-    """The one for submissions; the one that runs us may be another."""
-    found = find_python()
-    if found is not None:
-        detail = f"python {found.version} ({found.path})"
-        return [Condition(name="Python for submissions", ok=True, detail=detail)]
+def pythons(wanted: str = "", folders: Sequence[str] = ()) -> list[Condition]:
+    """The one for submissions, which may not be the one that runs us, and those that could take its place."""
+    name, chosen = "Python for submissions", find_python(wanted)
+    others = [
+        Condition(name="another Python", ok=True, detail=_told(found))
+        for found in interpreters(folders)
+        if chosen is None or found.path != chosen.path
+    ]
+    if chosen is not None:
+        detail = f"python {chosen.version} ({chosen.path}) {_brings(chosen.modules or ())}"
+        return [Condition(name=name, ok=True, detail=detail), *others]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
-    return [Condition(name="Python for submissions", ok=None, detail=detail, remedy=_INSTALL_PYTHON)]
+    remedy = f"{_INSTALL_PYTHON}, or choose another one with --python" if others else _INSTALL_PYTHON
+    return [Condition(name=name, ok=None, detail=detail, remedy=remedy), *others]
+
+
+def _told(found: Interpreter) -> str:
+    how = f"cannot: {found.why_not}" if found.why_not else f"--python {found.path}"
+    return f"python {found.version} ({found.path}) {_brings(found.modules)}; {how}"
+
+
+def _brings(modules: Sequence[str]) -> str:
+    has = [module for module in MAIN if module in modules]
+    lacks = [module for module in MAIN if module not in modules]
+    if not has:
+        return f"has none of {', '.join(lacks)}"
+    return f"has {', '.join(has)}" + (f", lacks {', '.join(lacks)}" if lacks else "")
 
 
 def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:

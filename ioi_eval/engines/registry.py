@@ -30,6 +30,7 @@ class EngineSetup(Value):
     same_compiler: bool = False
     token: Secret = Secret()
     allow_unconfined: bool = False
+    python: str = ""  # here: the path or version of the interpreter for submissions
 
 
 Factory = Callable[[EngineSetup], Engine | Transport]
@@ -59,7 +60,12 @@ def find(text: str) -> Factory:
 def _embedded(setup: EngineSetup) -> Transport:
     from ioi_eval.engines.embedded import EmbeddedEngine
 
-    return EmbeddedEngine(store=setup.store, slots=setup.slots, allow_unconfined=setup.allow_unconfined)
+    return EmbeddedEngine(
+        store=setup.store,
+        slots=setup.slots,
+        allow_unconfined=setup.allow_unconfined,
+        python=setup.python,
+    )
 
 
 def _servers(setup: EngineSetup) -> Transport:

@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from ioi_eval.engines.piston.pool import Discovery
 
 ENDPOINTS, _PER_ENDPOINT, TOKEN = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"
-_CACHE = "IOI_EVAL_CACHE"
+_CACHE, _PYTHON = "IOI_EVAL_CACHE", "IOI_EVAL_PYTHON"
 Default = TypeVar("Default", int, None)
 
 
 def cache_folder() -> Path:
     return default_root(os.environ.get(_CACHE))
+
+
+def python_of(variables: Mapping[str, str], wanted: str = "") -> str:
+    """The path or version of the interpreter for submissions; empty: the judge chooses."""
+    return wanted or variables.get(_PYTHON, "").strip()
 
 
 class Servers(Value):

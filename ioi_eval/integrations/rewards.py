@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ import msgspec
 
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.model.languages import find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import (
@@ -88,6 +89,9 @@ class Rewards(Value):
             return None
         try:
             return await self.of_one(completion, row, problem, own)
+        except ModuleMissing as failure:
+            warnings.warn(f"no reward: {failure}", stacklevel=2)
+            return None
         except JudgeFailure:
             return None
 

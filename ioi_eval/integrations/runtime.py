@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.integrations.environment import cache_folder, servers_of, share_of_cores
+from ioi_eval.integrations.environment import cache_folder, python_of, servers_of, share_of_cores
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
@@ -34,6 +34,9 @@ class Setup(Value):
     engine: Callable[[Store], Transport] | None = None  # None: PISTON_ENDPOINTS where it is set, else here
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
+    python: str = (
+        ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's newest
+    )
 
 
 class Runtime:
@@ -116,7 +119,8 @@ def _engines(setup: Setup, store: Store) -> tuple[Transport, Transport | None]:
     if setup.engine is not None:
         return setup.engine(store), None
     cores = share_of_cores(os.environ, len(os.sched_getaffinity(0)))
-    here = EmbeddedEngine(store=store, slots=setup.slots or cores)
+    python = python_of(os.environ, setup.python)
+    here = EmbeddedEngine(store=store, slots=setup.slots or cores, python=python)
     servers = servers_of(os.environ)
     return (here, None) if servers is None else (servers.engine(), here)
 

@@ -18,6 +18,7 @@ from ioi_eval.engines.values import Answers, Batch, Built, Program, Rejected
 from ioi_eval.judge.classic import is_classic, judge_one_by_one
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.honest import Partner, tried
+from ioi_eval.judge.missing import refuse_missing
 from ioi_eval.judge.programs import Artifacts, Compiled, checker_name, is_empty, program, runs_code
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JudgeFailure
 from ioi_eval.model.languages import find
@@ -85,6 +86,7 @@ class Judge:
         taking_part = program(limited, submission, compiled, ours, options=self._options)
         partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None
         results, confinement = await self._run(limited, taking_part, {}, partner)
+        await refuse_missing(self._artifacts, problem, submission, results.values(), self._options)
         graded = await grades(self._engine, limited, results, ours, self._options)
         confinement = _with_build(confinement, built)
         return submission_result(limited, submission, results, confinement=confinement, graded=graded, **told)

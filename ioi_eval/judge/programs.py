@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 import msgspec
 
 from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded.toolchains import proctor_sources
+from ioi_eval.engines.embedded.proctor import proctor_sources
 from ioi_eval.engines.transport.jobs import toolchain
-from ioi_eval.engines.values import Built, Program, Rejected
+from ioi_eval.engines.values import Built, Program, Recipe, Rejected
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
 from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
 from ioi_eval.model.languages import Language, find
@@ -165,11 +165,14 @@ class Artifacts:
         return Trusted(file=JobFile(name=kind, content=built.artifact, executable=True), argv=(kind,))
 
     async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
+        return await self.engine.build(await self.submission_recipe(problem, submission))
+
+    async def submission_recipe(self, problem: Problem, submission: Submission) -> Recipe:
         helpers = _helpers(find(submission.language, where=problem.source or problem.id))
         recipe = submission_recipe(problem, submission, self._limits, helpers)
         if not (await self.engine.profile()).confines:
             recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
-        return await self.engine.build(recipe)
+        return recipe
 
     async def _for_trusted(self) -> Engine:
         if self._other is None:

@@ -56,6 +56,14 @@ class JudgeFailure(IoiEvalError):
         super().__init__(f"{text}. {remedy}" if remedy else text)
 
 
+class ModuleMissing(JudgeFailure):
+    """The judge lacks Python packages that a program imports. `modules` are the names in its imports."""
+
+    def __init__(self, modules: tuple[str, ...], reason: str, *, remedy: str) -> None:
+        self.modules = modules
+        super().__init__(reason, phase="running", remedy=remedy)
+
+
 class EngineError(IoiEvalError):
     """An engine could not execute a job."""
 

@@ -11,6 +11,7 @@ from ioi_eval.model.values import Value
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 
 JobShape = Literal["auto", "batched", "classic"]
+MissingModules = Literal["failure", "re"]
 
 
 class CheckerLimits(Value):
@@ -57,6 +58,7 @@ class JudgeOptions(Value):
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
     borderline: Borderline | None = None  # None: what is over the limit is not measured again
+    missing_modules: MissingModules = "failure"  # of the judge, or RE of the program that imports them
     echo: int = 0  # bytes of a wrong output that its result repeats
     layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests
 

@@ -96,6 +96,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None: all
     allow_unconfined: bool = False
     echo: int = 0  # bytes of a wrong output that its line repeats
+    read: tuple[str, ...] = ()  # what programs may look into, beyond the system's folders
 
 
 class Start(Message):

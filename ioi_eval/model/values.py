@@ -388,3 +388,5 @@ class Toolchain(Value):
     path: str
     version: str
     identity: str  # changes when a build with it could differ: part of every artifact's key
+    read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
+    modules: tuple[str, ...] | None = None  # of a Python, which of model/modules.py it has; None: unknown

@@ -11,7 +11,7 @@ from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.registry import EMBEDDED, EngineSetup, find
 from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.options import JobShape
+from ioi_eval.model.options import JobShape, MissingModules
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs.events import ServersFound
@@ -31,6 +31,8 @@ class EngineChoice(Value):
     job: JobShape = "auto"
     token: Secret = Secret()
     allow_unconfined: bool = False
+    python: str = ""  # here: the path or version of the interpreter for submissions
+    missing_modules: MissingModules = "failure"
 
     @property
     def remote(self) -> bool:
@@ -56,7 +58,8 @@ class Opening(NamedTuple):
 def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Opening:
     if not isinstance(choice, EngineChoice):
         return Opening(choice)
-    here = EngineSetup(text=EMBEDDED, store=store, allow_unconfined=choice.allow_unconfined)
+    own = "" if choice.remote else choice.python
+    here = EngineSetup(text=EMBEDDED, store=store, allow_unconfined=choice.allow_unconfined, python=own)
     engine = find(choice.text)(
         msgspec.structs.replace(
             here,

@@ -179,7 +179,12 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
     engine, trusted = open_engine(chosen, setup.store)
     how, name = JudgeOptions(all_tests=all_tests, borderline=borderline), type(engine).__name__
     if isinstance(chosen, EngineChoice):
-        how = msgspec.structs.replace(how, job=chosen.job, allow_unconfined=chosen.allow_unconfined)
+        how = msgspec.structs.replace(
+            how,
+            job=chosen.job,
+            allow_unconfined=chosen.allow_unconfined,
+            missing_modules=chosen.missing_modules,
+        )
         name = chosen.text
     setup.tell(EngineStarting(engine=name))
     try:

@@ -15,8 +15,8 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
+from ioi_eval.engines.embedded.commands import everybody_may_enter
 from ioi_eval.engines.embedded.placing import remove_tree
-from ioi_eval.engines.embedded.toolchains import everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
 

@@ -20,7 +20,8 @@ from ioi_eval.engines.embedded.box import Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import BUILT_IN, ENDPOINT, Ground, JobPlan, Room, drop, plan_of, run_job
 from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
-from ioi_eval.engines.embedded.toolchains import proctor_binary, toolchains, waiting_library
+from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
+from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
@@ -67,10 +68,12 @@ class EmbeddedEngine:
         max_names: int = 100_000,
         packages: Iterable[Path] = (),
         waiting: bool = True,
+        python: str = "",
     ) -> None:
         """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
         `packages`: folders of packages in Piston's layout; those of the first folder win. `waiting`: whether
-        Python waits and forks a process for each test; where not, each test starts it.
+        Python waits and forks a process for each test; where not, each test starts it. `python`: the path or
+        the version of the interpreter; by default the newest of the system's.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
@@ -80,7 +83,7 @@ class EmbeddedEngine:
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
         self._room = Room(disk=max_disk, names=max_names)
-        self._packages, self._waiting = tuple(packages), waiting
+        self._packages, self._waiting, self._python = tuple(packages), waiting, python
         self._held = AsyncExitStack()
         self._running: _Running | None = None
 
@@ -141,7 +144,7 @@ class EmbeddedEngine:
         boxes, uids = Boxes(self._boxes), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
-        tools = await to_its_end(toolchains)
+        tools = await to_its_end(partial(toolchains, self._python))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
         proctor.write_bytes(
@@ -155,7 +158,9 @@ class EmbeddedEngine:
             free.put_nowait(uid)
         threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
-        ground = Ground(boxes, proctor, self._caps, self._room, Lock(), self._layers, self._allow_unconfined)
+        read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
+        how = self._layers, self._allow_unconfined
+        ground = Ground(boxes, proctor, self._caps, self._room, Lock(), *how, read)
         profile = Profile(
             name=ENDPOINT,
             architecture=platform.machine(),

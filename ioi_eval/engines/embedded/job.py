@@ -12,9 +12,9 @@ import msgspec
 
 from ioi_eval.engines.embedded.box import BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
-from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.values import Job, JobFile, JobResult, Stage, StageStatus, Value
@@ -154,6 +154,7 @@ class Ground(msgspec.Struct, frozen=True):
     starting: Lock  # held while a process is started or a program is written, see placing.fill
     layers: tuple[str, ...] | None
     allow_unconfined: bool
+    read: tuple[str, ...] = ()  # what all jobs may look into, for their interpreter
 
 
 def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
@@ -187,7 +188,7 @@ def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], 
         env={**_ENVIRONMENT, **plan.environment},
         dir=os.fspath(box),
         files=files,
-        read=plan.read,
+        read=(*plan.read, *ground.read),
         profile="",
         uid=msgspec.UNSET if uid is None else uid,
         report_fd=0,

@@ -46,7 +46,7 @@ class Chosen(Value):
 
 def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
     problem, program = batch.problem, _located(waiting(batch.program, profile), profile)
-    plan = Blob.of(encode_plan(_plan(batch, program, chosen)))
+    plan = Blob.of(encode_plan(_plan(batch, program, chosen, _to_read(batch.program, profile))))
     script = _RUN_SCRIPT
     if not profile.takes_paths:
         taking_part = (program.submission, program.checker, program.manager)
@@ -92,7 +92,14 @@ def _located(program: Program, profile: Profile) -> Program:
     )
 
 
-def _plan(batch: Batch, program: Program, chosen: Chosen) -> Plan:
+def _to_read(program: Program, profile: Profile) -> tuple[str, ...]:
+    """What the interpreters of those who take part need."""
+    parts = (part for part in (program.submission, program.checker, program.manager) if part is not None)
+    tools = (profile.toolchains.get(part.argv[0]) for part in parts if part.argv)
+    return tuple(dict.fromkeys(place for tool in tools if tool is not None for place in tool.read))
+
+
+def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...]) -> Plan:
     problem, options = batch.problem, batch.options
     return Plan(
         nonce=chosen.nonce,
@@ -115,6 +122,7 @@ def _plan(batch: Batch, program: Program, chosen: Chosen) -> Plan:
         layers=options.layers,
         allow_unconfined=options.allow_unconfined,
         echo=options.echo,
+        read=read,
     )
 
 

@@ -29,7 +29,7 @@ from support.servers import Condition, EndpointReport
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.doctor import summed_up
-from ioi_eval.cli.options import EngineOptions, from_environment
+from ioi_eval.cli.engines import EngineOptions, from_environment
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found

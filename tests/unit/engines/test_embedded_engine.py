@@ -12,7 +12,7 @@ import pytest
 from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays, until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.toolchains import everybody_may_start
+from ioi_eval.engines.embedded.commands import everybody_may_start
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Job, Stage
 

@@ -7,7 +7,8 @@ import pytest
 from engine_helpers import alive, mark, until
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.toolchains import find_compiler, proctor_binary, proctor_key
+from ioi_eval.engines.embedded.proctor import proctor_binary, proctor_key
+from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
 

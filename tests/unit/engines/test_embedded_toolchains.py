@@ -6,14 +6,9 @@ import pytest
 from support.engines import LANGUAGES
 
 from ioi_eval.engines.embedded import toolchains
-from ioi_eval.engines.embedded.toolchains import (
-    everybody_may_start,
-    find_command,
-    find_compiler,
-    find_java,
-    find_python,
-    find_rust,
-)
+from ioi_eval.engines.embedded.commands import everybody_may_start, find_command, seen_in_a_box
+from ioi_eval.engines.embedded.interpreters import find_python
+from ioi_eval.engines.embedded.toolchains import find_compiler, find_java, find_rust
 
 
 def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
@@ -38,8 +33,8 @@ def test_finds_what_this_machine_has() -> None:
 
 def test_what_does_not_lie_where_boxes_have_the_system_is_not_seen(base: Path) -> None:
     (base / "link").symlink_to("/usr/bin/env")
-    assert toolchains.seen_in_a_box(base / "link")
-    assert not toolchains.seen_in_a_box(program(base / "usr" / "tool"))
+    assert seen_in_a_box(base / "link")
+    assert not seen_in_a_box(program(base / "usr" / "tool"))
 
 
 def test_a_java_that_cannot_compile_is_none(on_path: Path) -> None:

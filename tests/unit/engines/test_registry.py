@@ -10,7 +10,7 @@ import pytest
 from support.places import examples
 
 from ioi_eval import Engine, InputError, Scorer, Store, Submission, load_problems
-from ioi_eval.cli.options import EngineOptions
+from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.engines.registry import find
 from ioi_eval.runs.engine import EngineChoice, open_engine
 

@@ -1,0 +1,114 @@
+"""The options that say where jobs run, and with what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from ioi_eval.cli.environment import read_token
+from ioi_eval.engines.registry import EMBEDDED, find
+from ioi_eval.integrations.environment import ENDPOINTS, python_of, servers_of
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import JobShape, MissingModules
+from ioi_eval.model.secret import Secret
+from ioi_eval.runs.engine import EngineChoice
+
+Unconfined = Annotated[
+    bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
+]
+EngineText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE",
+        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE, or"
+        " the NAME of an installed engine.",
+        show_default=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
+    ),
+]
+PythonText = Annotated[
+    str,
+    typer.Option(
+        metavar="PATH|VERSION",
+        help="The Python for submissions, here.",
+        show_default="$IOI_EVAL_PYTHON, else the system's newest",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", exists=True, dir_okay=False, help="Token for the servers. Default: $IOI_EVAL_TOKEN."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where jobs run: by `--engine`, else by the environment, else here."""
+
+    title: ClassVar = "Engine"
+    engine: EngineText = None
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core here"),
+    ] = None
+    per_endpoint: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Jobs at a time on each server.", show_default="what it says, else 1"
+        ),
+    ] = None
+    same_compiler: Annotated[
+        bool, typer.Option("--same-compiler", help="Refuse servers whose compilers differ.")
+    ] = False
+    job: Annotated[
+        JobShape,
+        typer.Option(help="batched: many tests a job; classic: one; auto: what the servers can."),
+    ] = "auto"
+    token_file: TokenFile = None
+    allow_unconfined: Unconfined = False
+    python: PythonText = ""
+    missing_modules: Annotated[
+        MissingModules,
+        typer.Option(
+            help="A Python package that the judge lacks: failure of the judge, or re of the program."
+        ),
+    ] = "failure"
+
+    def choice(self, of_file: str = "") -> EngineChoice:
+        """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
+        said = self.engine if self.engine is not None or not of_file else of_file
+        text, most = (said.strip(), None) if said is not None else from_environment(os.environ)
+        field = ENDPOINTS if said is None else "--engine" if self.engine is not None else "engine"
+        try:
+            find(text)
+        except InputError as error:
+            raise error.but(field=field) from None
+        if text == EMBEDDED and self.per_endpoint is not None:
+            raise InputError("only servers can be given so many jobs each", field="--per-endpoint")
+        return EngineChoice(
+            text=text,
+            slots=self.workers,
+            per_endpoint=self.per_endpoint or most,
+            same_compiler=self.same_compiler,
+            job=self.job,
+            token=Secret() if text == EMBEDDED else read_token(self.token_file),
+            allow_unconfined=self.allow_unconfined,
+            python=self._python(text),
+            missing_modules=self.missing_modules,
+        )
+
+    def _python(self, engine: str) -> str:
+        if self.python and engine != EMBEDDED:
+            raise InputError("servers judge with their own interpreter", field="--python")
+        return python_of(os.environ, self.python) if engine == EMBEDDED else ""
+
+
+def from_environment(variables: Mapping[str, str]) -> tuple[str, int | None]:
+    """Engine and jobs per server, for who does not say on the command line."""
+    servers = servers_of(variables)
+    return (EMBEDDED, None) if servers is None else (servers.text, servers.per_endpoint)

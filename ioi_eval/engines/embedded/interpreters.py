@@ -1,0 +1,197 @@
+"""The Pythons of this machine: which one runs submissions, what it brings, and what of it a box must see."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from pwd import getpwall
+
+from ioi_eval.engines.embedded.commands import (
+    STAGE_PATH,
+    SYSTEM_FOLDERS,
+    ask,
+    everybody_may_enter,
+    everybody_may_start,
+    find_command,
+)
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.modules import MODULES
+from ioi_eval.model.values import Toolchain, Value
+
+_NAME = re.compile(r"python3(?:\.\d+)?")
+_VERSION = re.compile(r"\d+(?:\.\d+){0,2}")
+_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix: what lies beside them is nobody's business
+_COVERED = ("/tmp", "/box", "/job", "/proc", "/dev/fd")  # a box has its own there
+# -I: neither the environment nor the folder of the caller changes what it answers.
+_QUESTION = """
+import importlib.util, sys
+print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
+print(sys.version.replace("\\n", " "))
+print(sys.executable, sys.prefix, sys.base_prefix, sep="\\n")
+print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name)))
+"""
+
+
+class Interpreter(Value):
+    """A Python that answers. `why_not` says why submissions cannot have it; empty where they can."""
+
+    path: str
+    version: str
+    prefix: str
+    identity: str
+    modules: tuple[str, ...]  # of those that programs often import and that do not come with Python
+    read: tuple[str, ...] = ()  # what a box must be shown of it
+    why_not: str = ""
+
+    @property
+    def number(self) -> tuple[int, ...]:
+        return tuple(int(part) for part in re.findall(r"\d+", self.version)[:3])
+
+    def toolchain(self, command: str = "python3") -> Toolchain:
+        return Toolchain(
+            command=command,
+            path=self.path,
+            version=self.version,
+            identity=f"{command} {self.identity}",
+            read=self.read,
+            modules=self.modules,
+        )
+
+
+def find_python(wanted: str = "") -> Toolchain | None:
+    """The one that is wanted, by its path or its version; else the newest that everybody may start.
+
+    Raises InputError where that cannot be used.
+    """
+    if wanted:
+        return choose(wanted).toolchain()
+    good = [found for found in _asked(_of_the_system()) if not found.why_not]
+    return max(good, key=lambda found: found.number).toolchain() if good else None
+
+
+def find_pypy() -> Toolchain | None:
+    path = find_command("pypy3")
+    found = None if path is None else examine(path)
+    return None if found is None or found.why_not else found.toolchain("pypy3")
+
+
+def choose(wanted: str) -> Interpreter:
+    """Raises InputError where nothing of that path or version can run submissions."""
+    if _VERSION.fullmatch(wanted):
+        fitting = [found for found in interpreters() if f"{found.version}.".startswith(f"{wanted}.")]
+        found = next((one for one in fitting if not one.why_not), fitting[0] if fitting else None)
+        missing = f"no Python {wanted} was found"
+    else:
+        path = Path.cwd() / Path(wanted).expanduser()  # a link stays one: environments are found by it
+        found = examine(Path(os.path.normpath(path)))
+        missing = f"{wanted} is no Python that answers" if path.exists() else f"there is no {wanted}"
+    if found is None or found.why_not:
+        problem = missing if found is None else f"{found.path} cannot run submissions: {found.why_not}"
+        remedy = (
+            "Give the path of an interpreter, or a version; `ioi-eval doctor` lists those of this machine"
+        )
+        raise InputError(
+            problem, where="the Python for submissions (--python, IOI_EVAL_PYTHON)", remedy=remedy
+        )
+    return found
+
+
+def interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
+    """The system's, those in further folders, and the one that runs us."""
+    return _asked([*_of_the_system(), *_pythons_in(folders), Path(sys.executable)])
+
+
+def _of_the_system() -> list[Path]:
+    return [path for path in _pythons_in(STAGE_PATH.split(":")) if everybody_may_start(path)]
+
+
+def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
+    for folder in map(Path, folders):
+        try:
+            yield from sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+        except OSError:
+            continue
+
+
+def _asked(paths: Iterable[Path]) -> list[Interpreter]:
+    """Each once, whatever names it has. A virtual environment is another one than what it was made of."""
+    places = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
+    with ThreadPoolExecutor(8) as threads:
+        answers = [found for found in threads.map(examine, reversed(places.values())) if found is not None]
+    return [*{(found.prefix, found.version): found for found in reversed(answers)}.values()][::-1]
+
+
+def _environment_of(path: Path) -> Path | None:
+    folder = path.parent.parent
+    return folder if (folder / "pyvenv.cfg").exists() else None
+
+
+def examine(path: Path) -> Interpreter | None:
+    """None for what does not answer as a Python does."""
+    lines = ask([str(path), "-I", "-c", _QUESTION, *MODULES]).splitlines()
+    if len(lines) != 6 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
+        return None
+    (version, kind), words, (said, prefix, base) = lines[0].split(), lines[1], lines[2:5]
+    # A script in between starts another one than its own name says.
+    path = path if os.path.realpath(path) == os.path.realpath(said) else Path(said)
+    read = _to_read(path, (prefix, base))
+    return Interpreter(
+        path=str(path),
+        version=version,
+        prefix=prefix,
+        identity=" ".join([words, os.path.realpath(path), *([prefix] if read else [])]),
+        modules=tuple(lines[5].split()),
+        read=read,
+        why_not=_why_not(path, kind, read),
+    )
+
+
+def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Of its prefixes what programs need, and the links that lead to it; of the system's folders nothing."""
+    hops = [path]
+    while hops[-1].is_symlink() and len(hops) < 40:
+        hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
+    roots = dict.fromkeys([*map(Path, prefixes), hops[-1].resolve().parent.parent])
+    parts = [root / part for root in roots for part in _PARTS]
+    shown = [part for part in parts if part.exists() and not _of_system(part)]
+    seen = (*shown, *map(Path, SYSTEM_FOLDERS))
+    links = [hop for hop in hops if not any(hop.is_relative_to(one) for one in seen)]
+    return tuple(dict.fromkeys(str(one) for one in (*shown, *links)))
+
+
+def _of_system(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
+
+
+def _why_not(path: Path, kind: str, read: Iterable[str]) -> str:
+    if kind not in ("cpython", "pypy"):
+        return f"{kind} is neither CPython nor PyPy"
+    homes = _homes()
+    for place in (Path(one) for one in read):
+        if place.name in _PARTS and place.parent in homes:
+            return f"its folder {place.parent} is a home, and would be shown to submissions"
+        if any(place.is_relative_to(folder) or place.resolve().is_relative_to(folder) for folder in _COVERED):
+            return f"{place} cannot be shown to a box, which has a folder of its own there: keep it elsewhere"
+        if os.geteuid() == 0 and not everybody_may_enter(place.parent):
+            return (
+                f"started as root, programs run as another user, who may not enter {place.parent}: keep it in"
+                " a folder that everybody may enter, such as /opt"
+            )
+    return "" if os.geteuid() != 0 or everybody_may_start(path) else f"not everybody may start {path}"
+
+
+def _homes() -> frozenset[Path]:
+    """The folders of users, and all above them."""
+    named = [
+        entry.pw_dir for entry in getpwall() if entry.pw_uid in (0, os.geteuid()) or entry.pw_uid >= 1000
+    ]
+    homes = {Path(home) for home in named if home.startswith("/")}
+    with contextlib.suppress(RuntimeError):  # a user without a name and without HOME
+        homes.add(Path.home())
+    homes -= {Path("/nonexistent"), Path("/")}
+    return frozenset({Path("/"), *homes, *(above for home in homes for above in home.parents)})

@@ -1,0 +1,74 @@
+"""The proctor's binary and the library that an interpreter waits with, built once per compiler."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+from ioi_eval.engines.embedded.commands import STAGE_PATH
+from ioi_eval.engines.threads import run_command
+from ioi_eval.engines.values import artifact_key
+from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.values import Blob, NamedBlob, Toolchain
+from ioi_eval.store import Store
+from ioi_eval.store.resources import WAITING, proctor_arguments, waiting_arguments
+
+_WORDS = 4000  # bytes of a compiler's complaints that a message repeats
+INSTALL_COMPILER = "apt-get install g++"
+
+
+async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> bytes:
+    """The static binary. `folder` is a private one of the caller's, where a build may leave things."""
+    if compiler is None:
+        raise EngineUnavailable(f"no C++ compiler was found in {STAGE_PATH}. Install one: {INSTALL_COMPILER}")
+    output = folder / "proctor-built"
+    arguments = proctor_arguments(_units(sources), str(output))
+    return await _built_once(proctor_key(compiler, sources), compiler, arguments, output, sources, store)
+
+
+async def waiting_library(compiler: Toolchain, sources: Path, store: Store, folder: Path) -> bytes:
+    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`."""
+    files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
+    command = (compiler.command, *waiting_arguments(WAITING))
+    key = artifact_key("waiting", platform.machine(), compiler, command, files)
+    output = folder / WAITING
+    return await _built_once(key, compiler, waiting_arguments(str(output)), output, sources, store)
+
+
+async def _built_once(
+    key: str, compiler: Toolchain, arguments: tuple[str, ...], output: Path, sources: Path, store: Store
+) -> bytes:
+    with store.pin(key):
+        found = store.get(key)
+        if found is None:
+            await _build(compiler, arguments, sources, output.parent)
+            found = store.put(key, output, executable=True)
+        return found.read_bytes()
+
+
+def proctor_key(compiler: Toolchain, sources: Path) -> str:
+    command = (compiler.command, *proctor_arguments(_units(sources), "proctor"))
+    return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources))
+
+
+def proctor_sources(folder: Path) -> list[NamedBlob]:
+    files = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
+    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in files]
+
+
+def _units(sources: Path) -> list[str]:
+    return [path.name for path in sources.glob("*.cpp")]
+
+
+async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path, folder: Path) -> None:
+    """The one program that is started outside a box: there is nothing yet to make a box with."""
+    done = await run_command(
+        [compiler.path, *arguments],
+        cwd=sources,
+        stderr=subprocess.STDOUT,
+        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
+    )
+    if done.returncode != 0:
+        text = done.stdout[:_WORDS].decode(errors="replace")
+        raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{text}")

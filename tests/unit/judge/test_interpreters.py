@@ -1,0 +1,236 @@
+"""The Python that is chosen for submissions, and what is said where it lacks a package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from judge_samples import problem, submission
+
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
+from ioi_eval.engines.conditions import pythons
+from ioi_eval.engines.embedded.interpreters import choose, examine, find_python
+from ioi_eval.engines.embedded.placing import remove_tree
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.integrations.rewards import Columns, Mode, RewardOptions, Rewards
+from ioi_eval.integrations.runtime import Runtime, Setup
+from ioi_eval.model.errors import ModuleMissing
+from ioi_eval.models import Limits, Problem, Verdict
+
+COUNTED = problem(2, limits=Limits.contest(2.0, 256 << 20))
+ECHO = "print('out', input().split()[1])\n"
+
+
+def environment(folder: Path) -> Path:
+    """A virtual environment with one of the packages that programs import, and something beside it."""
+    system = find_python()
+    assert system is not None
+    subprocess.run([system.path, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    (packages / "networkx.py").write_text("WORD = 'out'\n")
+    (folder / "answers.txt").write_text("secret")
+    subprocess.run(["chmod", "-R", "a+rX", str(folder)], check=True)
+    return folder / "bin" / "python3"
+
+
+@pytest.fixture(scope="session")
+def outside() -> Iterator[Path]:
+    """A folder that boxes may be shown: neither a system's folder nor /tmp, of which they have their own."""
+    folder = Path(tempfile.mkdtemp(prefix="ioi-eval-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    remove_tree(folder)
+
+
+@pytest.fixture(scope="session")
+def python(outside: Path) -> Path:
+    return environment(outside / "environment")
+
+
+@pytest.fixture
+async def scorer(store: Store, python: Path) -> AsyncIterator[Scorer]:
+    async with Scorer(EmbeddedEngine(store=store, slots=1, python=str(python)), store=store) as opened:
+        yield opened
+
+
+async def verdicts(scorer: Scorer, code: str, of: Problem = COUNTED) -> set[Verdict]:
+    result = await scorer.score(of, submission(code, language="python"))
+    return {test.status for test in result.tests} - {Verdict.SKIPPED}
+
+
+async def test_a_program_has_the_packages_of_the_chosen_interpreter(scorer: Scorer) -> None:
+    code = "import networkx\nprint(networkx.WORD, input().split()[1])\n"
+    result = await scorer.score(COUNTED, submission(code, language="python"))
+    assert {test.status for test in result.tests} == {Verdict.AC}, result
+
+
+async def test_a_program_sees_the_interpreter_and_nothing_beside_it(scorer: Scorer, python: Path) -> None:
+    prefix = python.parent.parent
+    reading = f"open({str(prefix / 'answers.txt')!r}).read()\n"
+    assert await verdicts(scorer, reading + ECHO) == {Verdict.RE}
+    assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n" + ECHO) == {Verdict.AC}
+    (packages,) = prefix.glob("lib/python3*/site-packages")
+    assert await verdicts(scorer, f"open({str(packages / 'sympy.py')!r}, 'w')\n" + ECHO) == {Verdict.RE}
+    assert not (packages / "sympy.py").exists()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import numpy as np, sys\nprint(np)\n",
+        "import sys, sympy.abc\n",
+        "from scipy.sparse import csr_matrix\n",
+        "def main():\n    import sortedcontainers\nmain()\n",
+        "class Solution:\n    def solve(self):\n        from atcoder.dsu import DSU\nSolution().solve()\n",
+        "if __name__ == '__main__':\n    import numpy\n",
+    ],
+)
+async def test_what_the_judge_lacks_is_its_failure(scorer: Scorer, python: Path, code: str) -> None:
+    with pytest.raises(ModuleMissing) as caught:
+        await verdicts(scorer, code)
+    (module,) = caught.value.modules
+    assert module in code and str(python) in str(caught.value)
+    assert all(word in caught.value.remedy for word in ("--python", "--missing-modules=re", "doctor"))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import numpyy\n",
+        "import turbo_solver_of_everything\n",
+        "import sys\nsys.exit('ModuleNotFoundError: No module named numpy')\n",
+        "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n",
+        "__import__('numpy')\n",
+        "'''\nimport numpy\n'''\n1 / 0\n",
+        "# import numpy\n1 / 0\n",
+        "if False:\n    import numpy\n1 / 0\n",
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n1 / 0\n",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import numpy\n1 / 0\n",
+        "import networkx\n1 / 0\n",
+        "from . import numpy\n",
+        "import sys\nsys.modules['numpy'] = None\nimport sys as numpy\n1 / 0\n",
+    ],
+)
+async def test_what_is_not_missing_stays_an_error_of_the_program(scorer: Scorer, code: str) -> None:
+    assert await verdicts(scorer, code) == {Verdict.RE}
+
+
+async def test_a_program_that_does_something_without_the_package_is_scored(scorer: Scorer) -> None:
+    guarded = "try:\n    import numpy\nexcept ImportError:\n    pass\n"
+    assert await verdicts(scorer, guarded + ECHO) == {Verdict.AC}
+    # It answers the first test, so the import is not why it fails on the second.
+    late = "def never():\n    import numpy\nif '1' in (line := input()):\n    1 / 0\nprint('out', line[-1])\n"
+    assert await verdicts(scorer, late) == {Verdict.AC, Verdict.RE}
+
+
+async def test_the_contest_s_answer_can_be_had(store: Store, python: Path) -> None:
+    engine, options = EmbeddedEngine(store=store, python=str(python)), JudgeOptions(missing_modules="re")
+    async with Scorer(engine, store=store, options=options) as scorer:
+        assert await verdicts(scorer, "import numpy\n") == {Verdict.RE}
+
+
+@pytest.fixture
+def own(python: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """As a trainer has it that says nothing but the variable."""
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
+    monkeypatch.delenv("PISTON_ENDPOINTS", raising=False)
+    monkeypatch.setenv("IOI_EVAL_PYTHON", str(python))
+    made = Runtime(Setup())
+    yield made
+    made.close()
+
+
+def test_a_reward_says_what_is_missing(own: Runtime) -> None:
+    row = Columns(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
+    codes = ["import networkx\nprint(networkx.WORD)", "import numpy"]
+    completions = [f"```python\n{code}\n```" for code in codes]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = own.call(
+            Rewards(options=RewardOptions(mode=Mode.PASS_FAIL)).of_all(completions, [row] * 2, own)
+        )
+    assert found == [1.0, None]
+    assert ["Install numpy" in str(one.message) for one in told] == [True]
+
+
+# --- which one ---------------------------------------------------------------------------------------
+
+
+def test_by_default_it_is_one_of_the_system_s() -> None:
+    found = find_python()
+    assert found is not None and found.read == () and found.modules is not None
+    newest = choose(found.version)
+    assert (newest.path, newest.version) == (found.path, found.version)
+
+
+def test_what_must_be_seen_of_it(python: Path) -> None:
+    found, prefix = examine(python), python.parent.parent
+    assert found is not None and found.why_not == "" and found.modules == ("networkx",)
+    assert {Path(place) for place in found.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}
+    assert str(prefix) not in found.read
+
+
+def test_an_environment_in_the_folder_of_a_link(python: Path, outside: Path) -> None:
+    (outside / "bin").mkdir()
+    link = outside / "bin" / "python3"
+    link.symlink_to(python)
+    found = examine(link)
+    assert found is not None and str(outside / "bin") not in found.read
+
+
+def test_a_home_is_shown_to_nobody(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(python.parent.parent))
+    with pytest.raises(InputError, match="is a home"):
+        choose(str(python))
+
+
+def test_what_boxes_cannot_be_shown_is_refused(tmp_path: Path) -> None:
+    assert tmp_path.is_relative_to("/tmp")
+    with pytest.raises(InputError, match="cannot be shown to a box"):
+        choose(str(environment(tmp_path / "environment")))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run programs as themselves")
+def test_root_s_own_is_refused(python: Path, outside: Path) -> None:
+    outside.chmod(0o700)
+    try:
+        with pytest.raises(InputError, match="started as root"):
+            choose(str(python))
+    finally:
+        outside.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("/nowhere/python3", "there is no /nowhere/python3"),
+        ("/bin/true", "/bin/true is no Python that answers"),
+        ("3.2", "no Python 3.2 was found"),
+        ("3.1", "no Python 3.1 was found"),  # not 3.11
+    ],
+)
+async def test_what_cannot_be_used_is_bad_input(store: Store, wanted: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        async with EmbeddedEngine(store=store, python=wanted):
+            pass
+    assert "ioi-eval doctor" in str(caught.value)
+
+
+def test_the_doctor_lists_what_each_has(python: Path) -> None:
+    chosen, *others = pythons(folders=[str(python.parent), "/nowhere"])
+    assert chosen.name == "Python for submissions" and chosen.ok
+    [mine] = [line.detail for line in others if str(python.parent) in line.detail]
+    assert "has networkx, lacks numpy, scipy, sympy, sortedcontainers" in mine
+    assert f"--python {python.parent}" in mine
+    [taken, *_] = pythons(str(python))
+    assert str(python) in taken.detail
+
+
+async def test_failures_of_the_judge_are_what_callers_know(scorer: Scorer) -> None:
+    with pytest.raises(JudgeFailure, match="numpy"):
+        await verdicts(scorer, "import numpy\n")
