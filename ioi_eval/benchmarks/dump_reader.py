@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,35 +17,46 @@ from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.extraction import Repairs
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
+ABSENT = object()  # nothing there, not even null
 _ANSWERS = "assistant"  # the role of messages that hold code
 
 
 class Columns:
     """One row. Accessors raise InputErrors; `wrong` makes one for what callers find out themselves."""
 
-    def __init__(self, row: Row, where: str) -> None:
-        self.line, self.values, self.where = row.line, row.columns, where
+    def __init__(self, row: Row, where: str, named: Mapping[str, str]) -> None:
+        """`named`: which column, or path into one, holds what is else in the column of that name."""
+        self.line, self.values, self.where, self._named = row.line, row.columns, where, named
+        for path in named.values():
+            if value_at(self.values, path) is ABSENT:
+                raise self.missing(f"`{path}`")
 
     def wrong(self, problem: str, column: str, remedy: str) -> InputError:
-        return InputError(problem, where=self.where, row=self.line, field=column, remedy=remedy)
+        field = self._named.get(column, column)
+        return InputError(problem, where=self.where, row=self.line, field=field, remedy=remedy)
 
     def missing(self, column: str) -> InputError:
         there = ", ".join(map(str, self.values)) or "none"
         return self.wrong(f"missing column {column}", "", f"The columns are: {there}")
 
     def has(self, column: str) -> bool:
-        return column in self.values
+        return column in self._named or column in self.values
+
+    def value(self, column: str) -> Any:
+        """What is in a column; None where there is none."""
+        found = value_at(self.values, self._named.get(column, column))
+        return None if found is ABSENT else plain(found)
 
     def text(self, column: str) -> str | None:
         """A text with anything in it but white space; None where there is none."""
-        value = plain(self.values.get(column))
+        value = self.value(column)
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
         raise self.wrong(f"{_shown(value)} is not a text", column, "Expected a text or null")
 
     def generation(self, column: str) -> str | None:
         """What the model wrote: a text, or the last answer in a list of chat messages."""
-        value = plain(self.values.get(column))
+        value = self.value(column)
         if not isinstance(value, list):
             return self.text(column)
         answers = [self._content(message, column) for message in value]
@@ -64,9 +75,9 @@ class Columns:
 
     def name(self, column: str) -> str:
         """A name or a number that must be there."""
-        if column not in self.values:
+        if not self.has(column):
             raise self.missing(f"`{column}`")
-        value = plain(self.values[column])
+        value = self.value(column)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if isinstance(value, str) and value.strip():
@@ -74,7 +85,7 @@ class Columns:
         raise self.wrong(f"{_shown(value)} is not a name", column, "Expected a text or a whole number")
 
     def year(self) -> int | None:
-        value = plain(self.values.get("year"))
+        value = self.value("year")
         if value is None or value == "":
             return None
         digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))  # tables with gaps make floats of years
@@ -99,6 +110,41 @@ class Columns:
         return wanted if wanted in names else fitting[0]
 
 
+def value_at(columns: Mapping[str, Any], path: str) -> Any:
+    """The value of a column, or of a path into one such as `meta.task.id`; else ABSENT."""
+    if path in columns:
+        return columns[path]
+    head, dot, rest = path.partition(".")
+    within = columns.get(head) if dot else None
+    if isinstance(within, list):  # `choices.0.text`
+        within = {str(index): each for index, each in enumerate(within)}
+    return value_at(within, rest) if isinstance(within, dict) else ABSENT
+
+
+def unrolled(row: Row, where: str) -> Iterator[tuple[str, Row]]:
+    """A row of several answers as a row for each, and what is added to its key; others as they are."""
+    lists = {
+        what: (column, value)
+        for what, columns in _LISTS.items()
+        for column in columns
+        if isinstance(value := plain(row.columns.get(column)), list)
+    }
+    if not lists or "code" in row.columns:
+        yield "", row
+        return
+    lengths = {len(value) for _, value in lists.values()}
+    if len(lengths) > 1 or lengths == {0}:
+        problem = "an empty list" if lengths == {0} else "lists of different lengths"
+        names = ", ".join(column for column, _ in lists.values())
+        raise InputError(
+            problem, where=where, row=row.line, field=names, remedy="Expected one or more answers"
+        )
+    others = {name: value for name, value in row.columns.items() if name not in _IN_LISTS}
+    for place in range(lengths.pop()):
+        own = {what: value[place] for what, (_, value) in lists.items()}
+        yield f"/{place}", Row(row.line, {**others, **own})
+
+
 def _is_row(value: Any) -> bool:
     return isinstance(value, dict)
 
@@ -109,7 +155,11 @@ def _shown(value: Any) -> str:
 
 
 _ID_COLUMNS = ("uuid", "id")
-_GENERATIONS = ("generation", "messages")
+PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "name")  # the first that a row has
+# Columns with a list of answers, each a submission.
+_LISTS = {"code": ("code_list",), "generation": ("generations", "completions", "output_list")}
+_IN_LISTS = frozenset(column for columns in _LISTS.values() for column in columns)
+_GENERATIONS = ("generation", "messages", "completion", "solution", "response", "output")
 _NO_COLUMN = ""  # as id_column: rows are known by the file's content and their place
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
@@ -132,6 +182,26 @@ class DumpOptions(Value):
     language: str = "c++"  # of rows that do not say
     always_extract: bool = False  # from `generation`, where there is a `code` too
     repairs: Repairs = Repairs()
+    # Columns, or paths into them. None, as in runs that do not know of them: the usual ones.
+    code_column: str | None = None
+    problem_column: str | None = None
+    language_column: str | None = None
+    model_column: str | None = None
+    year_column: str | None = None
+    subtask_column: str | None = None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that were named, by what they hold."""
+        every = {
+            "code": self.code_column,
+            "problem_id": self.problem_column,
+            "language": self.language_column,
+            MODEL_COLUMNS[0]: self.model_column,
+            "year": self.year_column,
+            "subtask": self.subtask_column,
+        }
+        return {what: path for what, path in every.items() if path is not None}
 
 
 class Selection(Value):
@@ -175,12 +245,15 @@ class Reader:
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
     def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
-        for index, row in enumerate(read_rows(place.path)):
-            if place.model and not model_of(row.columns):
-                row.columns[MODEL_COLUMNS[0]] = place.model
-            columns = Columns(row, place.label)
-            key = columns.name(id_column) if id_column else f"{content[:16]}-{index}"
-            yield self._entry(columns, key)
+        for index, whole in enumerate(read_rows(place.path)):
+            for part, row in unrolled(whole, place.label):
+                columns = Columns(row, place.label, self._options.named)
+                if self._options.model_column is not None:
+                    row.columns[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
+                if place.model and not model_of(row.columns):
+                    row.columns[MODEL_COLUMNS[0]] = place.model
+                key = columns.name(id_column) if id_column else f"{content[:16]}-{index}"
+                yield self._entry(columns, f"{key}{part}")
 
     def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
         return (entry for entry in self.entries(place, content, id_column) if self.take(entry))
@@ -213,7 +286,8 @@ class Reader:
             )
 
     def _entry(self, columns: Columns, key: str) -> Entry:
-        problem_id, year = columns.name("problem_id"), columns.year()
+        usual = next(filter(columns.has, PROBLEM_COLUMNS), PROBLEM_COLUMNS[0])
+        problem_id, year = columns.name(usual), columns.year()
         problem, left_out = self._problem(columns, problem_id, year)
         code, generation = self._texts(columns)
         language = columns.text("language") or self._options.language
@@ -244,6 +318,9 @@ class Reader:
 
     def _texts(self, columns: Columns) -> tuple[str | None, str | None]:
         """`code` and what the model wrote, of which one must be there."""
+        if self._options.code_column is not None:
+            extracted = self._options.always_extract
+            return (None, columns.generation("code")) if extracted else (columns.text("code"), None)
         written = next((name for name in _GENERATIONS if columns.has(name)), None)
         if self._options.always_extract and written is None:
             raise columns.missing("`generation` or `messages`")

@@ -13,9 +13,18 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ioi_eval.benchmarks.dump_reader import DumpOptions, Entry, Finder, Reader, Selection
+from ioi_eval.benchmarks.dump_reader import (
+    ABSENT,
+    PROBLEM_COLUMNS,
+    DumpOptions,
+    Entry,
+    Finder,
+    Reader,
+    Selection,
+    value_at,
+)
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
-from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_column, scan
+from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_columns, scan
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Submission, Value
@@ -122,13 +131,17 @@ def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
     return found
 
 
-def mentioned(paths: Sequence[str | Path | Place]) -> frozenset[str]:
+def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> frozenset[str]:
     """The ids of the problems that a dump has rows of; what is wrong with it is said by `open_dump`."""
+    names = PROBLEM_COLUMNS if column is None else (column,)
+    heads = {part for name in names for part in (name, name.partition(".")[0])}
     found: set[str] = set()
     for place in find_dumps(paths):
         with _labelled(place):
-            column = read_column(place.path, "problem_id")
-            found.update(str(value).strip() for value in column if value is not None)
+            for row in read_columns(place.path, heads):
+                values = (value_at(row, name) for name in names)
+                value = next((value for value in values if value is not ABSENT), None)
+                found.update([] if value is None else [str(value).strip()])
     return frozenset(found)
 
 

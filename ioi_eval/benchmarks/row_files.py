@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
@@ -159,16 +159,16 @@ def read_rows(path: Path) -> Iterator[Row]:
     return _READERS[_kind(path)](path)
 
 
-def read_column(path: Path, name: str) -> Iterator[Any]:
-    """One column of a file that was not looked through yet: of a table nothing else is read."""
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        rows = _parquet_rows(path, [name])
+def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Rows of a file that was not looked through yet: of a table only these columns, where it has them."""
+    kind = _kind(path)
+    if kind == ".parquet":
+        rows = _parquet_rows(path, list(names))
     else:
-        if suffix not in _TABLES:
+        if kind not in _TABLES:
             scan(path)
         rows = read_rows(path)
-    return (row.columns.get(name) for row in rows)
+    return (row.columns for row in rows)
 
 
 def column_names(path: Path) -> tuple[str, ...]:

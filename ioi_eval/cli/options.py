@@ -219,8 +219,38 @@ class RowOptions:
         ),
     ] = None
 
+    code_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The column with the program; with --always-extract, the reply it is in; `a.b` is b in a.",
+        ),
+    ] = None
+    problem_column: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The column with the problem.")
+    ] = None
+    language_column: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The column with the language.")
+    ] = None
+    model_column: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The column with who wrote it.")
+    ] = None
+    year_column: Annotated[str | None, typer.Option(metavar="PATH", help="The column with the year.")] = None
+    subtask_column: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The column with the subtask aimed at.")
+    ] = None
+
     def reading(self, source: str | None) -> DumpOptions:
-        return DumpOptions(id_column=self.id_column, language=self.language or language_of(source))
+        return DumpOptions(
+            id_column=self.id_column,
+            language=self.language or language_of(source),
+            code_column=self.code_column,
+            problem_column=self.problem_column,
+            language_column=self.language_column,
+            model_column=self.model_column,
+            year_column=self.year_column,
+            subtask_column=self.subtask_column,
+        )
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ class Rows(NamedTuple):
 
     def mentioned(self) -> Collection[str] | None:
         """What problems of theirs are called; None where they do not say."""
-        return mentioned(self.places)
+        return mentioned(self.places, self.reading.problem_column)
 
     def open(self, problems: Problems) -> Dump:
         dump = open_dump(self.places, problems=problems, options=self.reading, selection=self.selection)

@@ -1,0 +1,146 @@
+"""Columns of dumps under other names: the usual ones are known, others are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_rows import CODE, PROBLEMS, write_jsonl, write_parquet
+from support.datasets import open_dump
+
+from ioi_eval.benchmarks import DumpOptions, mentioned
+from ioi_eval.errors import InputError
+from ioi_eval.models import Submission
+from ioi_eval.store.folder import Fingerprint, changes
+
+pytestmark = pytest.mark.once
+
+ANSWER = f"Here:\n```cpp\n{CODE}```\n"
+NESTED = {
+    "meta": {"task": {"id": "old", "year": 2021, "part": "small"}, "by": "m"},
+    "out": {"text": ANSWER, "code": CODE, "lang": "python"},
+}
+NAMED: dict[str, str] = {
+    "code_column": "out.code",
+    "problem_column": "meta.task.id",
+    "language_column": "out.lang",
+    "model_column": "meta.by",
+    "year_column": "meta.task.year",
+    "subtask_column": "meta.task.part",
+}
+
+
+def read(path: Path, **options: Any) -> list[Submission]:
+    return list(open_dump([path], problems=PROBLEMS, options=DumpOptions(**options)))
+
+
+@pytest.mark.parametrize("written", ["completion", "solution", "response", "output", "generation"])
+@pytest.mark.parametrize("problem", ["task_id", "question_id", "name", "problem_id"])
+def test_usual_names_are_known(tmp_path: Path, problem: str, written: str) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{problem: "sum", written: ANSWER}])
+    (submission,) = read(path)
+    assert (submission.problem_id, submission.code) == ("sum", CODE)
+    assert mentioned([path]) == {"sum"}
+
+
+def test_names_of_ours_come_first(tmp_path: Path) -> None:
+    columns = {"name": "Two numbers", "task_id": "tree", "problem_id": "sum", "output": "-", "code": CODE}
+    path = write_jsonl(tmp_path / "x.jsonl", [columns])
+    assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
+    assert mentioned([path]) == {"sum"}
+
+
+@pytest.mark.parametrize(("name", "write"), [("x.jsonl", write_jsonl), ("x.parquet", write_parquet)])
+def test_columns_are_named_by_paths(tmp_path: Path, name: str, write: Any) -> None:
+    path = write(tmp_path / name, [NESTED])
+    (submission,) = read(path, **NAMED)
+    assert (submission.problem_id, submission.year) == ("old@2021", 2021)
+    assert (submission.target_subtask, submission.language) == ("01-small", "python")
+    assert (submission.code, submission.row["model"]) == (CODE, "m")
+    assert mentioned([path], NAMED["problem_column"]) == {"old"}
+
+
+def test_a_column_with_a_dot_in_its_name(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"a.b": "sum", "a": {"b": "tree"}, "code": CODE}])
+    assert [one.problem_id for one in read(path, problem_column="a.b")] == ["sum"]
+
+
+def test_code_is_taken_out_of_a_reply_that_is_named(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [NESTED])
+    named = {name: column for name, column in NAMED.items() if name != "language_column"}
+    (submission,) = read(path, **{**named, "code_column": "out.text"}, always_extract=True)
+    assert submission.code == CODE
+
+
+def test_a_path_leads_into_a_list(tmp_path: Path) -> None:
+    """As the results of OpenAI's batches are."""
+    said = {"body": {"choices": [{"message": {"content": ANSWER}}]}}
+    path = write_jsonl(tmp_path / "x.jsonl", [{"custom_id": "sum", "response": said}])
+    within = "response.body.choices.0.message.content"
+    (submission,) = read(path, problem_column="custom_id", code_column=within, always_extract=True)
+    assert (submission.problem_id, submission.code) == ("sum", CODE)
+
+
+LISTS = {
+    "texts": {"task_id": "sum", "generations": [ANSWER, "none", ANSWER]},
+    "messages": {
+        "task_id": "sum",
+        "completions": [[{"role": "assistant", "content": ANSWER}], "none", ANSWER],
+    },
+    "LiveCodeBench's": {"question_id": "sum", "output_list": ["x", "y", "z"], "code_list": [CODE, "", CODE]},
+}
+
+
+@pytest.mark.parametrize("row", LISTS.values(), ids=[*LISTS])
+def test_each_of_a_list_is_a_submission(tmp_path: Path, row: dict[str, Any]) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"id": "a", **row}, {"id": "b", "name": "sum", "code": CODE}])
+    found = read(path)
+    assert [one.key for one in found] == ["a/0", "a/1", "a/2", "b"]
+    assert [one.code for one in found] == [CODE, None, CODE, CODE]
+    assert not any(isinstance(value, list) and len(value) == 3 for one in found for value in one.row.values())
+
+
+def test_lists_in_a_table(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
+    found = read(path)
+    assert [one.code for one in found] == [CODE, CODE]
+    assert [one.key[-4:] for one in found] == ["-0/0", "-0/1"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "words"),
+    [
+        ({"generations": []}, "field 'generations': an empty list"),
+        ({"code_list": [CODE], "output_list": ["a", "b"]}, "lists of different lengths"),
+    ],
+)
+def test_lists_that_hold_no_answers(tmp_path: Path, lists: dict[str, Any], words: str) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"name": "sum", **lists}])
+    with pytest.raises(InputError, match=f"line 1.*{words}"):
+        read(path)
+
+
+@pytest.mark.parametrize("option", NAMED)
+def test_a_named_column_must_be_there(tmp_path: Path, option: str) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [NESTED])
+    with pytest.raises(InputError, match=r"line 1: missing column `meta\.no`\. The columns are: meta, out"):
+        read(path, **{**NAMED, option: "meta.no"})
+
+
+def test_mistakes_name_the_path(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [NESTED])
+    with pytest.raises(InputError, match=r"field 'meta\.by': 'm' is not a year"):
+        read(path, **{**NAMED, "year_column": "meta.by"})
+
+
+def test_runs_that_know_of_no_columns_go_on() -> None:
+    older = {name: value for name, value in fields().items() if not name.endswith("_column")}
+    old, new = (Fingerprint(dump="d", options=options) for options in (older, fields()))
+    assert changes(old, new) == ()
+    assert len(changes(old, Fingerprint(dump="d", options=fields(code_column="x")))) == 1
+
+
+def fields(**options: Any) -> dict[str, Any]:
+    named = DumpOptions(**options)
+    return {name: getattr(named, name) for name in DumpOptions.__struct_fields__ if name != "repairs"}
