@@ -54,7 +54,7 @@ async def conditions(
         lambda: newest_standard(found),
         lambda: static_libraries(found),
         lambda: pythons(python, folders),
-        lambda: other_languages(toolchains()),
+        lambda: others(toolchains()),
         lambda: boxes_folder(boxes),
         machine,
     ]
@@ -133,6 +133,24 @@ def _brings(modules: Sequence[str]) -> str:
     if not has:
         return f"has none of {', '.join(lacks)}"
     return f"has {', '.join(has)}" + (f", lacks {', '.join(lacks)}" if lacks else "")
+
+
+def others(found: Mapping[str, Toolchain]) -> list[Condition]:
+    java = found.get("java")
+    return [*other_languages(found), *([] if java is None else class_data(java))]
+
+
+def class_data(java: Toolchain) -> list[Condition]:
+    """Whether its starts share an archive of classes. Most JDKs bring one, some have it made."""
+    done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
+    if done.returncode == 0:
+        return [Condition(name="Java's class data", ok=True, detail="in an archive that starts share")]
+    detail = f"{java.path} has no archive that starts share: each takes half as much CPU time again"
+    return [
+        Condition(
+            name="Java's class data", ok=None, detail=detail, remedy=f"{java.path} -Xshare:dump, as root"
+        )
+    ]
 
 
 def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from missing import lacks
+from support.engines import toolchains
 
 from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
@@ -44,6 +46,24 @@ def test_other_languages_and_how_to_get_them() -> None:
     assert some.ok is True and some.detail.startswith("gcc 12.2.0; not here: pypy (apt-get install pypy3), ")
     [none] = doctor.other_languages({})
     assert none.ok is True and none.detail.startswith("none; not here: c (")
+
+
+@pytest.mark.parametrize(("code", "ok"), [(0, True), (1, None)])
+def test_a_java_without_class_data(tmp_path: Path, code: int, ok: bool | None) -> None:
+    path = tmp_path / "java"
+    path.write_text(f'#!/bin/sh\n[ "$1" = -Xshare:on ] && exit {code}\nexit 9\n')
+    path.chmod(0o755)
+    [found] = doctor.class_data(Toolchain(command="java", path=str(path), version="17", identity=""))
+    assert found.ok is ok
+    assert found.remedy == ("" if ok else f"{path} -Xshare:dump, as root")
+
+
+def test_this_machine_s_java_shares_its_classes() -> None:
+    java = toolchains().get("java")
+    if java is None:
+        lacks("java")
+    [found] = doctor.class_data(java)
+    assert found.ok
 
 
 def compiler(tmp_path: Path, text: str) -> Toolchain:
