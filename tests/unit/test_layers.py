@@ -204,6 +204,7 @@ INSIDE = {
     "kept.py": "requests to a worker without an engine",
     "scale.py": "servers that are none",
     "shipping.py": "files that are sent each time",
+    "java.py": "the options of starts that are no judged ones",
     "report.py": "rows of runs that nobody judged",
     "kernels_guest.py": "layers of confinement that are taken away",
 }
