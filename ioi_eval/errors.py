@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
+    BadRows,
     BrokenReply,
     CheckerBroken,
     EngineError,
@@ -20,6 +21,7 @@ from ioi_eval.model.errors import (
 
 __all__ = [
     "AttemptsUsedUp",
+    "BadRows",
     "BrokenReply",
     "CheckerBroken",
     "EngineError",

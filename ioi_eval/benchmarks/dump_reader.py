@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.loaded import LeftOut
-from ioi_eval.benchmarks.row_files import Row, read_rows
+from ioi_eval.benchmarks.row_files import Row, rows_or_faults
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Value
@@ -182,6 +182,7 @@ class DumpOptions(Value):
     language: str = "c++"  # of rows that do not say
     always_extract: bool = False  # from `generation`, where there is a `code` too
     repairs: Repairs = Repairs()
+    skip_bad_rows: bool = False
     # Columns, or paths into them. None, as in runs that do not know of them: the usual ones.
     code_column: str | None = None
     problem_column: str | None = None
@@ -240,23 +241,41 @@ class Reader:
         """The column that the rows of a file are known by, judged by the first row; empty: none."""
         if self._options.id_column is not None:
             return self._options.id_column
-        first = next(read_rows(path), None)
+        rows = (row for row in rows_or_faults(path) if not isinstance(row, InputError))
+        first = next(rows, None)
         columns = first.columns if first else {}
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
-    def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
-        for index, whole in enumerate(read_rows(place.path)):
-            for part, row in unrolled(whole, place.label):
-                columns = Columns(row, place.label, self._options.named)
-                if self._options.model_column is not None:
-                    row.columns[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
-                if place.model and not model_of(row.columns):
-                    row.columns[MODEL_COLUMNS[0]] = place.model
-                key = columns.name(id_column) if id_column else f"{content[:16]}-{index}"
-                yield self._entry(columns, f"{key}{part}")
+    def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry | InputError]:
+        """In the place of a row that cannot be used, what is wrong with it."""
+        for index, row in enumerate(rows_or_faults(place.path)):
+            if isinstance(row, InputError):
+                yield row.but(where=place.label)
+                continue
+            usual = f"{content[:16]}-{index}"
+            try:
+                for part, each in unrolled(row, place.label):
+                    yield self._entry_of(each, place, id_column, usual, part)
+            except InputError as error:
+                yield error
+
+    def _entry_of(self, row: Row, place: Place, id_column: str, usual: str, part: str) -> Entry:
+        columns = Columns(row, place.label, self._options.named)
+        if self._options.model_column is not None:
+            row.columns[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
+        if place.model and not model_of(row.columns):
+            row.columns[MODEL_COLUMNS[0]] = place.model
+        key = columns.name(id_column) if id_column else usual
+        return self._entry(columns, f"{key}{part}")
 
     def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
-        return (entry for entry in self.entries(place, content, id_column) if self.take(entry))
+        """Those of a dump that was looked through: what cannot be used was told then, or is new."""
+        for entry in self.entries(place, content, id_column):
+            if not isinstance(entry, InputError):
+                if self.take(entry):
+                    yield entry
+            elif not self._options.skip_bad_rows:
+                raise entry
 
     def take(self, entry: Entry) -> bool:
         """Whether an entry is selected. Counts: to be asked once for each, in order."""

@@ -25,7 +25,7 @@ from ioi_eval.benchmarks.dump_reader import (
 )
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
 from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_columns, scan
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.rules.extraction import extract, repair
@@ -50,6 +50,7 @@ class DumpInfo(Value):
     keys: tuple[str, ...]  # of the rows that were selected, in order
     sha256: str  # of the contents of all files, in whatever order they were named
     left_out: Mapping[str, int] = {}  # how many other rows, by reason
+    rejected: int = 0  # rows that cannot be used
     noted: Mapping[str, int] = {}  # how many of the rows that were selected, by what is odd about them
 
 
@@ -64,8 +65,15 @@ class Located(NamedTuple):
 class Dump(Collection[Submission]):
     """A dump that was looked through. Each iteration reads it anew."""
 
-    def __init__(self, info: DumpInfo, problems: Finder, options: DumpOptions, selection: Selection) -> None:
-        self.info = info
+    def __init__(
+        self,
+        info: DumpInfo,
+        problems: Finder,
+        options: DumpOptions,
+        selection: Selection,
+        rejected: Sequence[InputError] = (),
+    ) -> None:
+        self.info, self.rejected = info, rejected
         self._problems, self._options, self._selection = problems, options, selection
 
     def __len__(self) -> int:
@@ -111,11 +119,15 @@ def open_dump(
     options: DumpOptions | None = None,
     selection: Selection | None = None,
 ) -> Dump:
-    """Looks through all rows of files (as `find_dumps` finds them), folders and datasets on the hub."""
+    """Looks through all rows of files (as `find_dumps` finds them), folders and datasets on the hub.
+
+    Raises BadRows for those that cannot be used, unless `options` has them skipped.
+    """
     options, selection = options or DumpOptions(), selection or Selection()
     find_language(options.language)
-    info = _FirstPass(Reader(problems, options, selection)).look_through(find_dumps(paths))
-    return Dump(info, problems, options, selection)
+    first = _FirstPass(Reader(problems, options, selection))
+    info = first.look_through(find_dumps(paths), skip_bad=options.skip_bad_rows)
+    return Dump(info, problems, options, selection, first.bad)
 
 
 def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
@@ -164,9 +176,12 @@ class _FirstPass:
         self._reader = reader
         self._keys: dict[str, bytes] = {}  # of all rows with an id column; a hash of each
         self._contents: dict[str, str] = {}
+        self.bad: list[InputError] = []
 
-    def look_through(self, places: Sequence[Place]) -> DumpInfo:
+    def look_through(self, places: Sequence[Place], *, skip_bad: bool) -> DumpInfo:
         files = tuple(self._labelled_file(place) for place in places)
+        if self.bad and not skip_bad:
+            raise BadRows(self.bad)
         rows = sum(file.rows for file in files)
         if not rows:
             where = ", ".join(place.label for place in places)
@@ -179,6 +194,7 @@ class _FirstPass:
             keys=tuple(self._reader.taken),
             left_out=dict(self._reader.left_out),
             noted=dict(self._reader.noted),
+            rejected=len(self.bad),
             sha256=hashlib.sha256(contents.encode()).hexdigest(),
         )
 
@@ -196,8 +212,11 @@ class _FirstPass:
         id_column, rows = self._reader.id_column(path), 0
         for entry in self._reader.entries(place, content, id_column):
             rows += 1
-            self._check_key(entry, label, id_column)
-            self._reader.take(entry)
+            fault = entry if isinstance(entry, InputError) else self._fault_of_key(entry, label, id_column)
+            if fault is not None:
+                self.bad.append(fault)
+            elif not isinstance(entry, InputError):
+                self._reader.take(entry)
         if rows:
             self._contents[content] = label
         return DumpFile(
@@ -210,19 +229,20 @@ class _FirstPass:
             stamp=stamp,
         )
 
-    def _check_key(self, entry: Entry, label: str, id_column: str) -> None:
+    def _fault_of_key(self, entry: Entry, label: str, id_column: str) -> InputError | None:
         """A row may be there again, word for word; two that differ cannot have one id."""
         if not id_column:  # distinct, because contents are
-            return
+            return None
         content = hashlib.blake2b(repr(entry.columns).encode(errors="surrogatepass"), digest_size=16).digest()
         if self._keys.setdefault(entry.key, content) != content:
-            raise InputError(
+            return InputError(
                 f"the id {entry.key!r} is there twice, and the rows are not the same",
                 where=label,
                 row=entry.line,
                 field=id_column,
                 remedy="Name a column of distinct ids (--id-column NAME), or none (--id-column '')",
             )
+        return None
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -155,20 +155,29 @@ class _TextCheck:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file that `scan` was content with."""
+    """The rows of a file that `scan` was content with. Raises InputError at the first that is none."""
+    for row in rows_or_faults(path):
+        if isinstance(row, InputError):
+            raise row
+        yield row
+
+
+def rows_or_faults(path: Path) -> Iterator[Row | InputError]:
+    """The rows of such a file, and in the place of one that cannot be read what is wrong with it."""
     return _READERS[_kind(path)](path)
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
     """Rows of a file that was not looked through yet: of a table only these columns, where it has them."""
     kind = _kind(path)
+    rows: Iterator[Row | InputError]
     if kind == ".parquet":
         rows = _parquet_rows(path, list(names))
     else:
         if kind not in _TABLES:
             scan(path)
-        rows = read_rows(path)
-    return (row.columns for row in rows)
+        rows = rows_or_faults(path)
+    return (row.columns for row in rows if not isinstance(row, InputError))
 
 
 def column_names(path: Path) -> tuple[str, ...]:
@@ -186,12 +195,19 @@ def column_names(path: Path) -> tuple[str, ...]:
     return tuple(first.columns) if first else ()
 
 
-def _jsonl_rows(path: Path) -> Iterator[Row]:
+def _jsonl_rows(path: Path) -> Iterator[Row | InputError]:
     with _opened(path) as stream:
         for number, line in enumerate(stream, 1):
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             if text.strip():
-                yield Row(number, _object(_parsed(text, path, number), path, number))
+                yield _row(text, path, number)
+
+
+def _row(text: str, path: Path, line: int) -> Row | InputError:
+    try:
+        return _object(_parsed(text, path, line), path, line)
+    except InputError as error:
+        return error
 
 
 def _parsed(text: str, path: Path, line: int) -> Any:
@@ -209,10 +225,10 @@ def _parsed(text: str, path: Path, line: int) -> Any:
     )
 
 
-def _object(value: Any, path: Path, line: int) -> dict[str, Any]:
+def _object(value: Any, path: Path, line: int) -> Row | InputError:
     if isinstance(value, dict):
-        return value
-    raise InputError(
+        return Row(line, value)
+    return InputError(
         f"a row is an object of columns, not {type(value).__name__}",
         where=str(path),
         row=line,
@@ -220,14 +236,14 @@ def _object(value: Any, path: Path, line: int) -> dict[str, Any]:
     )
 
 
-def _json_rows(path: Path) -> Iterator[Row]:
+def _json_rows(path: Path) -> Iterator[Row | InputError]:
     """A list of objects. Some tools write one object per line under this suffix too."""
     if _first_character(path) == "{":
         yield from _jsonl_rows(path)
         return
     with _opened_text(path) as stream:
         for line, value in elements(stream, str(path)):
-            yield Row(line, _object(value, path, line))
+            yield _object(value, path, line)
 
 
 def _first_character(path: Path) -> str:
@@ -238,7 +254,7 @@ def _first_character(path: Path) -> str:
     return ""
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
+def _csv_rows(path: Path) -> Iterator[Row | InputError]:
     with _opened_text(path) as stream:
         reader = csv.reader(stream, strict=True)
         try:
@@ -246,7 +262,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
             line = reader.line_num + 1
             while (values := _next_fields(reader)) is not None:
                 if values:  # not a blank line
-                    yield Row(line, _fields(header, values, path, line))
+                    yield _fields(header, values, path, line)
                 line = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
@@ -273,15 +289,15 @@ def _distinct(header: list[str], path: Path) -> list[str]:
     return header
 
 
-def _fields(header: list[str], values: list[str], path: Path, line: int) -> dict[str, Any]:
+def _fields(header: list[str], values: list[str], path: Path, line: int) -> Row | InputError:
     if len(values) != len(header):
-        raise InputError(
+        return InputError(
             f"{len(values)} fields where the header has {len(header)}",
             where=str(path),
             row=line,
             remedy="Is a quote or a comma missing?",
         )
-    return dict(zip(header, values, strict=True))
+    return Row(line, dict(zip(header, values, strict=True)))
 
 
 def _not_parquet(path: Path, error: Exception) -> InputError:
@@ -335,7 +351,7 @@ def _arrow_rows(path: Path) -> Iterator[Row]:
 _TABLES = frozenset({".parquet", ".arrow"})  # their bytes are no text
 _PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names of them
 
-_READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
+_READERS: Mapping[str, Callable[[Path], Iterator[Row | InputError]]] = {
     ".jsonl": _jsonl_rows,
     ".json": _json_rows,
     ".csv": _csv_rows,

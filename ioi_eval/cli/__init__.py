@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ioi_eval.cli import console
-from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 
 # What each does, as the first line of its own help.
 COMMANDS = {
@@ -136,6 +136,8 @@ def main() -> NoReturn:
     console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")
+    except BadRows as error:
+        console.complain_of_rows(error)
     except InputError as error:
         console.complain(console.as_typed(error))
     except IoiEvalError as error:

@@ -10,8 +10,9 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import BadRows, InputError
 
+_SHOWN_ROWS = 20  # of those that cannot be used
 WIDTH = 100  # columns, at most
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # between two columns of a table
@@ -76,6 +77,15 @@ def complain(text: str) -> None:
     from ioi_eval.reports.document import visible  # not for help
 
     tell("error: " + visible(text))
+
+
+def complain_of_rows(error: BadRows) -> None:
+    """The first of them, a line each, and where all of them are."""
+    for one in error.errors[:_SHOWN_ROWS]:
+        complain(as_typed(one))
+    if len(error.errors) > 1:
+        listed = f" All are in {error.listed}." if error.listed else ""
+        tell(f"{len(error.errors):,} rows cannot be used.{listed} --skip-bad-rows leaves them out.")
 
 
 def as_typed(error: InputError) -> str:

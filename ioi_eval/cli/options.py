@@ -240,6 +240,10 @@ class RowOptions:
         str | None, typer.Option(metavar="PATH", help="The column with the subtask aimed at.")
     ] = None
 
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be used, and list them.")
+    ] = False
+
     def reading(self, source: str | None) -> DumpOptions:
         return DumpOptions(
             id_column=self.id_column,
@@ -250,6 +254,7 @@ class RowOptions:
             model_column=self.model_column,
             year_column=self.year_column,
             subtask_column=self.subtask_column,
+            skip_bad_rows=self.skip_bad_rows,
         )
 
 

@@ -91,7 +91,7 @@ def score(
     """Score a dump of generations. The same command again goes on where the last one stopped.
 
     Exit code 0: everything is scored; 2: bad input; 3: some submissions could not be judged, and a second
-    call retries only them; 130: interrupted.
+    call retries only them, or bad rows were skipped; 130: interrupted.
     """
     asked = references.asked()
     with received(dumps, sys.stdin.buffer) as named:
@@ -113,7 +113,7 @@ def score(
         )
     _show(scored, asked, seconds, output)
     export(scored.out, output)
-    if scored.failures:
+    if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)
 
 

@@ -6,6 +6,8 @@ A verdict is never an error and an error is never a verdict: what a submission d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class IoiEvalError(Exception):
     """The root of all errors raised on purpose."""
@@ -44,6 +46,16 @@ class InputError(IoiEvalError):
             field=self.field if field is None else field,
             remedy=self.remedy if remedy is None else remedy,
         )
+
+
+class BadRows(InputError):
+    """Rows of a dump cannot be used. `errors`: one for each, in order; `listed`: where all of them stand."""
+
+    def __init__(self, errors: Sequence[InputError], listed: str = "") -> None:
+        self.errors, self.listed = tuple(errors), listed
+        first, more = self.errors[0], len(self.errors) - 1
+        remedy = f"{first.remedy}. {more} more rows cannot be used" if more else first.remedy
+        super().__init__(first.problem, where=first.where, row=first.row, field=first.field, remedy=remedy)
 
 
 class JudgeFailure(IoiEvalError):

@@ -22,7 +22,7 @@ from ioi_eval.benchmarks import (
 )
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Summary, write_reports
@@ -39,6 +39,7 @@ from ioi_eval.runs.references import (
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
 from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, synchronous
 from ioi_eval.store import Store
+from ioi_eval.store.folder import write_rejected
 
 
 class ScoredDump(Value):
@@ -54,7 +55,7 @@ class ScoredDump(Value):
     def as_json(self) -> dict[str, Any]:
         whole = msgspec.to_builtins(self.summary)
         del whole["settings"]  # in summary.json
-        rows = {"left_out": self.dump.left_out, "noted": self.dump.noted}
+        rows = {"left_out": self.dump.left_out, "rejected": self.dump.rejected, "noted": self.dump.noted}
         said = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
         references = {} if self.references is None else {"references": self.references}
         return {**said, **references, **whole}
@@ -88,7 +89,7 @@ async def score_dump(
     setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
     rows = Rows.of(named, reading, selection, problems)
     with opened(problems, choice, setup.store, rows.mentioned) as every:
-        dump = rows.open(every)  # what is wrong with it is said before anything is judged
+        dump = _looked_through(rows, every, setup.folder)
         usable, found = await check_references(every, references, setup)
         if usable is not every:
             dump = rows.open(usable)
@@ -99,10 +100,21 @@ async def score_dump(
             **_remarks(dump, found, references),
         }
         call = await judge_work(rows.work(dump, usable, matter, settings), setup)
+        write_rejected(setup.folder, dump.rejected)
     return _scored(setup, call, dump.info, found)
 
 
 score_dump_sync = synchronous(score_dump)
+
+
+def _looked_through(rows: Rows, problems: Problems, folder: Path) -> Dump:
+    """What is wrong with it is said before anything is judged; where that is much, a file has all of it."""
+    try:
+        return rows.open(problems)
+    except BadRows as error:
+        if len(error.errors) == 1:
+            raise
+        raise BadRows(error.errors, str(write_rejected(folder, error.errors))) from error
 
 
 def _remarks(dump: Dump, found: References | None, references: ReferenceOptions | None) -> dict[str, Any]:
@@ -129,6 +141,8 @@ def rows_left_out(info: DumpInfo) -> list[str]:
     """Rows not judged, and rows understood in one of several ways. What the user asked for is no news."""
     news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
     left = [f"Left out {counted(number, 'row')}: {reason}" for reason, number in sorted(news.items())]
+    if info.rejected:
+        left.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: rejected.jsonl says why")
     return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
 
 
@@ -174,6 +188,7 @@ class Rows(NamedTuple):
         """`matter`: what else than how rows are read can change results."""
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
         reading |= reading.pop("repairs")  # flat, as a fingerprint names it
+        del reading["skip_bad_rows"]  # changes no result
         made_of = fingerprint_of(dump.info.sha256, fingerprint(problems), {**reading, **matter})
         keys = dump.info.keys
         return Work(problems=problems, submissions=dump, keys=keys, made_of=made_of, settings=settings)

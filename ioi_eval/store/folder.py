@@ -6,7 +6,7 @@ Reading works also while another process writes. Writing rows is the journal's (
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Limits, Problem, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.files import lines, refused, replace
+from ioi_eval.store.files import lines, make_folder, refused, replace
 from ioi_eval.store.rows import plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
@@ -61,7 +61,8 @@ def read_info(folder: Path) -> RunInfo | None:
 
 
 # What may be in a folder before its run is begun: what a model wrote, and what agents did.
-_BEFORE = frozenset({"agents", "generations.json", "generations.jsonl", "instances.jsonl"})
+REJECTED = "rejected.jsonl"
+_BEFORE = frozenset({"agents", "generations.json", "generations.jsonl", "instances.jsonl", REJECTED})
 _NAMED = 3
 
 
@@ -81,6 +82,28 @@ def check_folder(folder: Path) -> None:
             where=str(folder),
             remedy="Give --out a new folder, an empty one, or that of a run",
         )
+
+
+def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
+    """Lists the rows of a dump that cannot be used; without any, an older list goes."""
+    path = folder / REJECTED
+    if not errors:
+        path.unlink(missing_ok=True)
+        return path
+    check_folder(folder)
+    make_folder(folder)
+    rows = (
+        {
+            "file": one.where,
+            "line": one.row,
+            "column": one.field,
+            "problem": one.problem,
+            "remedy": one.remedy,
+        }
+        for one in errors
+    )
+    replace(path, (msgspec.json.encode(row) + b"\n" for row in rows))
+    return path
 
 
 def read_rows(folder: Path) -> Iterator[dict[str, Any]]:

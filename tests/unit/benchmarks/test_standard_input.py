@@ -69,10 +69,12 @@ def test_mistakes_name_standard_input(content: bytes, words: str) -> None:
 
 def test_the_problems_are_asked_for_first() -> None:
     with (
-        received(["-"], io.BytesIO(b"{")) as dumps,
+        received(["-"], io.BytesIO(b"\xff")) as dumps,
         pytest.raises(InputError, match="standard input, line 1"),
     ):
         mentioned(dumps)
+    with received(["-"], io.BytesIO(b"{\n" + LINES)) as dumps:
+        assert mentioned(dumps) == {"sum"}  # the first line is told with the other ones, when all are read
 
 
 def test_it_is_named_once() -> None:

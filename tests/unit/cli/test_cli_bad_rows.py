@@ -1,0 +1,57 @@
+"""Rows of a dump that cannot be used, at the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command_line import RIGHT, CommandLine, results, row, write_dump
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def dump(cli: CommandLine) -> Path:
+    bad = [row(f"bad-{number}", RIGHT, year="soon") for number in range(25)]
+    return write_dump(cli.folder / "d.jsonl", [row("good", RIGHT), *bad])
+
+
+def listed(cli: CommandLine) -> list[int]:
+    return [json.loads(line)["line"] for line in (cli.folder / "run/rejected.jsonl").read_text().splitlines()]
+
+
+def test_the_first_are_shown_and_all_are_listed(cli: CommandLine, problems: Path, dump: Path) -> None:
+    done = cli("score", dump, "--problems", problems, "--out", "run")
+    assert done.returncode == 2, done
+    told = done.stderr.splitlines()
+    assert len([line for line in told if line.startswith("error: ")]) == 20
+    assert f"error: {dump}, line 2, field 'year': 'soon' is not a year" in told[0]
+    assert (
+        told[-1] == "25 rows cannot be used. All are in run/rejected.jsonl. --skip-bad-rows leaves them out."
+    )
+    assert listed(cli) == [*range(2, 27)]
+    assert [path.name for path in (cli.folder / "run").iterdir()] == ["rejected.jsonl"]
+
+
+def test_the_rest_is_scored_where_that_is_asked_for(cli: CommandLine, problems: Path, dump: Path) -> None:
+    command = ("score", dump, "--problems", problems, "--out", "run")
+    assert cli(*command).returncode == 2
+    done = cli(*command, "--skip-bad-rows")
+    assert done.returncode == 3, done
+    assert "Left out 25 rows that cannot be used: rejected.jsonl says why" in done.stdout
+    assert [*results(cli.folder / "run")] == ["good"]
+    assert listed(cli) == [*range(2, 27)]
+    # The same run goes on when they are mended: nothing is judged that was.
+    write_dump(dump, [row("good", RIGHT)])
+    again = cli(*command, "--fresh")
+    assert again.returncode == 0, again
+    assert not (cli.folder / "run/rejected.jsonl").exists()
+
+
+def test_a_folder_of_somebody_else_gets_no_list(cli: CommandLine, problems: Path, dump: Path) -> None:
+    (cli.folder / "other").mkdir()
+    (cli.folder / "other/thesis.tex").write_text("x")
+    done = cli("score", dump, "--problems", problems, "--out", "other")
+    assert done.returncode == 2 and "not a run's" in done.stderr, done
+    assert [path.name for path in (cli.folder / "other").iterdir()] == ["thesis.tex"]
