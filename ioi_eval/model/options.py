@@ -38,7 +38,7 @@ class Borderline(Value):
 
     Programs are ended at its upper end. A test that took as long as the limit and is within the band runs
     again alone; the least time counts, against the limit itself. Below the limit nothing hangs on a second
-    measurement, and from the lower end on a verdict is told to be near.
+    measurement, so the lower end, by which people write such a band, changes no verdict.
     """
 
     low: float = 0.9

@@ -165,11 +165,6 @@ def settled(runs: Sequence[TestResult], problem: Problem) -> TestResult:
     return msgspec.structs.replace(best, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
-def is_near(result: TestResult, limit: float, band: Borderline) -> bool:
-    """Whether a verdict hung on a little time."""
-    return result.cpu_time is not None and band.low * limit <= result.cpu_time <= band.high * limit
-
-
 def _over(cpu_time: float | None, problem: Problem) -> bool:
     limit = problem.limits.cpu_time
     return limit is not None and cpu_time is not None and cpu_time >= limit
