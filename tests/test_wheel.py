@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import site
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
+from missing import lacks
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 6  # submissions; that all of them score is shown elsewhere
@@ -28,6 +31,7 @@ def call(*argv: str | Path, cwd: Path) -> str:
 
 
 def build_wheel(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
     call(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -61,6 +65,37 @@ def test_strict_type_checkers_take_programs_that_use_the_wheel(tmp_path: Path) -
     (project / "uses_it.py").write_text("from ioi_eval import Limits\n\nLimits.contest(1.0, '256 MB')\n")
     with pytest.raises(pytest.fail.Exception, match="incompatible type"):
         call(*checker, "uses_it.py", cwd=project)
+
+
+SCORED_WITHOUT_A_COMPILER = """
+import ioi_eval.engines.embedded.toolchains as toolchains
+toolchains.find_compiler = lambda name="g++": None
+from ioi_eval import score_sync
+from ioi_eval.models import Blob, Problem, Submission, Test
+problem = Problem(id="p", tests=(Test(name="1", input=Blob.of("1\\n"), answer=Blob.of("1\\n")),))
+result = score_sync(problem, Submission(key="1", problem_id="p", code="print(input())", language="python"))
+print(result.tests[0].status.value, result.confinement["interpreter"])
+"""
+
+
+@pytest.mark.long
+@pytest.mark.once
+def test_a_wheel_brings_what_its_sources_give(tmp_path: Path) -> None:
+    """For both machines, byte for byte; and with it Python needs no compiler."""
+    if shutil.which("aarch64-linux-gnu-g++") is None:
+        lacks("g++-aarch64-linux-gnu")
+    one, other = (build_wheel(tmp_path / name) for name in ("one", "other"))
+    with zipfile.ZipFile(one) as first, zipfile.ZipFile(other) as second:
+        names = [name for name in first.namelist() if "/_data/binaries/" in name]
+        assert len(names) == 5
+        assert [first.read(name) for name in names] == [second.read(name) for name in names]
+        kinds = {name.split("/")[-2]: first.read(name)[18] for name in names if name.endswith("/proctor")}
+    assert kinds == {"x86_64": 62, "aarch64": 183}  # as ELF numbers machines
+
+    tools = empty_environment(tmp_path / "venv")
+    call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", one, cwd=tmp_path)
+    assert call(tools / "python", "-c", SCORED_WITHOUT_A_COMPILER, cwd=tmp_path) == "AC forked\n"
+    assert "came with the package" in call(tools / "ioi-eval", "doctor", cwd=tmp_path)
 
 
 @pytest.mark.long

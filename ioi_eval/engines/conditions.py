@@ -17,7 +17,7 @@ import msgspec
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, why_not_in_memory
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
-from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary
+from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary, shipped_proctor
 from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.languages import LANGUAGES
@@ -48,9 +48,9 @@ async def conditions(
     store: Store, *, boxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[Condition]:
     """All of them, what others depend on first. The proctor is built where it is not yet."""
-    found = await asyncio.to_thread(find_compiler)
+    found, brought = await asyncio.to_thread(find_compiler), await _is_shipped()
     ask: list[Callable[[], list[Condition]]] = [
-        lambda: compiler(found),
+        lambda: compiler(found, brought),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
         lambda: pythons(python, folders),
@@ -59,17 +59,35 @@ async def conditions(
         machine,
     ]
     answers = await asyncio.gather(*(asyncio.to_thread(question) for question in ask))
-    return [*(condition for answer in answers for condition in answer), *await confinement(found, store)]
+    of_proctor = [proctor(found, brought)] if brought or found is not None else []
+    found_out = [condition for answer in answers for condition in answer]
+    return [*found_out, *of_proctor, *await confinement(found, store)]
 
 
-def compiler(found: Toolchain | None) -> list[Condition]:
+async def _is_shipped() -> bool:
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+        return await shipped_proctor(graders() / "proctor", Path(folder)) is not None
+
+
+def proctor(found: Toolchain | None, brought: bool) -> Condition:
+    """Which one is in use: what confines and judges."""
+    by = "" if found is None else f"built here by g++ {found.version} from the package's sources"
+    detail = f"came with the package, for {platform.machine()}" if brought else by
+    return Condition(name="proctor", ok=True, detail=detail)
+
+
+def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
+    """Where the proctor came with the package, only programs in C++ need one."""
     if found is not None:
         return [Condition(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
     elsewhere = shutil.which("g++")
     detail = f"no g++ in {STAGE_PATH}"
     if elsewhere:
         detail += f"; {elsewhere} cannot be seen from inside a box"
-    return [Condition(name="C++ compiler", ok=False, detail=detail, remedy=INSTALL_COMPILER)]
+    if brought:
+        detail += ", so neither submissions nor checkers in C++ can be built"
+    ok = None if brought else False
+    return [Condition(name="C++ compiler", ok=ok, detail=detail, remedy=INSTALL_COMPILER)]
 
 
 def newest_standard(found: Toolchain | None) -> list[Condition]:

@@ -22,7 +22,7 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
-from ioi_eval.store.resources import proctor_arguments
+from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _PROGRAM = ".out"  # packages have a folder called checker

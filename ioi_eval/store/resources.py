@@ -5,12 +5,12 @@ And what other installed packages add to it, by entry points.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.store.compiling import BINARIES, SOURCES
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -30,34 +30,14 @@ def piston() -> Path:
     return _folder("piston", _PACKAGE)
 
 
-def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
-    """What a C++17 compiler is told to build the proctor, given the names of all its .cpp files.
-
-    All are compiled as one: most of the time goes into the library's headers, which are then read once.
-    """
-    ahead, main = [], ""
-    for source in sorted(sources):
-        if source.endswith("main.cpp"):
-            main = source
-        else:
-            ahead += ["-include", source]
-    return ("-std=c++17", "-O2", "-static", "-s", "-o", output, *ahead, main)
-
-
-# What confines a program, without what judges it.
-_CONFINING = ("calls", "child", "elf", "files", "idling", "landlock", "meter", "process", "seccomp")
-WAITING = "waiting.so"
-
-
-def waiting_arguments(output: str) -> tuple[str, ...]:
-    """What a C++17 compiler is told, in the folder `graders`, to build what an interpreter waits with.
-
-    It confines programs by the proctor's own sources.
-    """
-    units = (f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire"))
-    ahead = [word for unit in units for word in ("-include", unit)]
-    flags = ("-std=c++17", "-O2", "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
-    return (*flags, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")
+def shipped(name: str, machine: str, digest: str) -> Path | None:
+    """A binary that came with the package for such machines, if these sources are what it was made of."""
+    folder = _PACKAGE / "_data" / BINARIES
+    made_of = folder / SOURCES
+    if not made_of.is_file() or made_of.read_text().strip() != digest:
+        return None
+    found = folder / machine / name
+    return found if found.is_file() else None
 
 
 def _folder(name: str, package: Path) -> Path:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ioi_eval.store.resources import proctor_arguments
+from ioi_eval.store.compiling import proctor_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 SANITIZERS = (

@@ -24,7 +24,8 @@ from ioi_eval.engines.transport.waiting import waiting
 from ioi_eval.engines.values import Profile, Program
 from ioi_eval.model.protocol import Line, PlanChecker, PlanLimits, PlanSubmission, PlanWarm
 from ioi_eval.model.values import Blob, JobFile
-from ioi_eval.store.resources import graders, waiting_arguments
+from ioi_eval.store.compiling import waiting_arguments
+from ioi_eval.store.resources import graders
 
 LIMITS = PlanLimits(cpu_ms=1000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 ATTACKED = PlanLimits(cpu_ms=1000, wall_ms=2_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)

@@ -27,7 +27,8 @@ from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.values import Blob, Job, JobResult, Toolchain
 from ioi_eval.store import Store
-from ioi_eval.store.resources import WAITING, graders
+from ioi_eval.store.compiling import WAITING
+from ioi_eval.store.resources import graders
 
 
 class _Running(msgspec.Struct, frozen=True):
@@ -180,7 +181,7 @@ class EmbeddedEngine:
             return None
         library = folder / WAITING
         try:
-            library.write_bytes(await waiting_library(tools["g++"], graders(), self._store, folder))
+            library.write_bytes(await waiting_library(tools.get("g++"), graders(), self._store, folder))
         except EngineUnavailable:
             return None
         return Blob.of_file(library)

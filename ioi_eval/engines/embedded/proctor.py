@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import platform
 import subprocess
 from pathlib import Path
@@ -12,7 +14,18 @@ from ioi_eval.engines.values import artifact_key
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Blob, NamedBlob, Toolchain
 from ioi_eval.store import Store
-from ioi_eval.store.resources import WAITING, proctor_arguments, waiting_arguments
+from ioi_eval.store.compiling import (
+    PROCTOR,
+    WAITING,
+    proctor_arguments,
+    sources_digest,
+    waiting_arguments,
+)
+from ioi_eval.store.resources import shipped
+
+_log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
+_TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
+_TRIED = 60.0  # seconds for what takes milliseconds
 
 _WORDS = 4000  # bytes of a compiler's complaints that a message repeats
 INSTALL_COMPILER = "apt-get install g++"
@@ -20,6 +33,8 @@ INSTALL_COMPILER = "apt-get install g++"
 
 async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> bytes:
     """The static binary. `folder` is a private one of the caller's, where a build may leave things."""
+    if (found := await shipped_proctor(sources, folder)) is not None:
+        return found
     if compiler is None:
         raise EngineUnavailable(f"no C++ compiler was found in {STAGE_PATH}. Install one: {INSTALL_COMPILER}")
     output = folder / "proctor-built"
@@ -27,8 +42,33 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
     return await _built_once(proctor_key(compiler, sources), compiler, arguments, output, sources, store)
 
 
-async def waiting_library(compiler: Toolchain, sources: Path, store: Store, folder: Path) -> bytes:
+async def shipped_proctor(sources: Path, folder: Path) -> bytes | None:
+    """The one that came with the package; None where there is none of these sources, or it does not run."""
+    found = _shipped(PROCTOR, sources.parent)
+    if found is None:
+        return None
+    tried, binary = folder / "proctor-shipped", await asyncio.to_thread(found.read_bytes)
+    tried.write_bytes(binary)
+    tried.chmod(0o755)
+    try:
+        done = await run_command([str(tried), "probe"], cwd=folder, seconds=_TRIED, env={})
+    except (OSError, TimeoutError):
+        return None
+    finally:
+        tried.unlink()
+    return binary if done.stdout else None
+
+
+def _shipped(name: str, sources: Path) -> Path | None:
+    return shipped(name, platform.machine(), sources_digest(sources))
+
+
+async def waiting_library(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> bytes:
     """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`."""
+    if (found := _shipped(WAITING, sources)) is not None:
+        return await asyncio.to_thread(found.read_bytes)
+    if compiler is None:
+        raise EngineUnavailable("there is no C++ compiler")
     files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
     command = (compiler.command, *waiting_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
@@ -63,6 +103,9 @@ def _units(sources: Path) -> list[str]:
 
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path, folder: Path) -> None:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
+    what = "what Python waits with" if arguments[arguments.index("-o") + 1].endswith(WAITING) else "the proctor"
+    # Where nobody said how much is to be told, in a trainer for instance, this is: it may take a minute.
+    _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
     done = await run_command(
         [compiler.path, *arguments],
         cwd=sources,

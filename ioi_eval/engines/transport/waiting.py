@@ -14,7 +14,8 @@ import msgspec
 from ioi_eval.engines.values import Profile, Program
 from ioi_eval.model.protocol import PlanWarm
 from ioi_eval.model.values import Blob, JobFile
-from ioi_eval.store.resources import WAITING, graders
+from ioi_eval.store.compiling import WAITING
+from ioi_eval.store.resources import graders
 
 _COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
 _ARCHIVE = b"PK\x03\x04"  # of several sources: one of them may be called like a module

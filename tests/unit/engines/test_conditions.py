@@ -38,6 +38,14 @@ async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert found["C++ compiler"].remedy == "apt-get install g++"
     assert found["confinement"].ok is False
     assert "static linking" not in found
+    [brought] = doctor.compiler(None, brought=True)
+    assert brought.ok is None and "submissions" in brought.detail
+
+
+def test_which_proctor_is_in_use() -> None:
+    gcc = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="")
+    assert doctor.proctor(gcc, brought=False).detail == "built here by g++ 12.2.0 from the package's sources"
+    assert doctor.proctor(None, brought=True).detail.startswith("came with the package, for ")
 
 
 def test_other_languages_and_how_to_get_them() -> None:

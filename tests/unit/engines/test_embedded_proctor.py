@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import platform
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from engine_helpers import alive, mark, until
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.proctor import proctor_binary, proctor_key
+from ioi_eval.engines.embedded.proctor import proctor_binary, proctor_key, waiting_library
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
+from ioi_eval.store import resources
+from ioi_eval.store.compiling import BINARIES, PROCTOR, SOURCES, WAITING, sources_digest
 
 
 @pytest.fixture
@@ -57,6 +62,71 @@ async def test_built_once_per_source_and_compiler(sources: Path, own_store: Stor
     (sources / "x.hpp").write_text("#define X 1\n")
     await proctor_binary(counting, sources, own_store, tmp_path)
     assert (tmp_path / "count").read_text() == "x\nx\n"
+
+
+@pytest.mark.parametrize(("level", "told"), [(logging.NOTSET, "WARNING"), (logging.INFO, "INFO")])
+async def test_a_build_is_told(
+    sources: Path, own_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, level: int, told: str
+) -> None:
+    """Where nobody has said how much is to be told, it is what Python shows without being asked."""
+    quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
+    with caplog.at_level(level, logger="ioi_eval"):
+        for _ in range(2):
+            await proctor_binary(quick, sources, own_store, tmp_path)
+    [record] = caplog.records
+    assert record.message.startswith("building the proctor, once per machine: ")
+    assert record.levelname == told
+
+
+@pytest.fixture
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """What a wheel brings: a proctor that is none, of the sources in `graders`."""
+    graders, package = tmp_path / "graders", tmp_path / "package"
+    (graders / "proctor").mkdir(parents=True)
+    (graders / "proctor" / "main.cpp").write_text("int main() {}\n")
+    place = package / "_data" / BINARIES / platform.machine()
+    place.mkdir(parents=True)
+    (place.parent / SOURCES).write_text(sources_digest(graders) + "\n")
+    (place / PROCTOR).write_text("#!/bin/sh\necho '{}'\n")
+    (place / WAITING).write_text("library")
+    monkeypatch.setattr(resources, "_PACKAGE", package)
+    yield place
+
+
+async def test_what_came_with_the_package_needs_no_compiler(
+    brought: Path, own_store: Store, tmp_path: Path
+) -> None:
+    graders = tmp_path / "graders"
+    assert b"echo" in await proctor_binary(None, graders / "proctor", own_store, tmp_path)
+    assert await waiting_library(None, graders, own_store, tmp_path) == b"library"
+    assert own_store.size() == 0
+
+
+def damaged(place: Path, fault: str) -> None:
+    match fault:
+        case "of another machine":
+            place.rename(place.with_name("vax"))
+        case "does not run":
+            (place / PROCTOR).write_bytes(b"\x7fELF of somebody else")
+        case "says nothing":
+            (place / PROCTOR).write_text("#!/bin/sh\nexit 1\n")
+        case "of other sources":
+            (place.parent / SOURCES).write_text("0" * 64)
+
+
+@pytest.mark.parametrize("fault", ["of other sources", "of another machine", "does not run", "says nothing"])
+async def test_what_came_is_left_where_it_cannot_be_right(
+    brought: Path, own_store: Store, tmp_path: Path, fault: str
+) -> None:
+    damaged(brought, fault)
+    quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
+    assert await proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path) == b"binary\n"
+
+
+def test_a_changed_source_is_another_digest(brought: Path, tmp_path: Path) -> None:
+    before = sources_digest(tmp_path / "graders")
+    (tmp_path / "graders" / "proctor" / "main.cpp").write_text("int main() { return 1; }\n")
+    assert sources_digest(tmp_path / "graders") != before
 
 
 def test_key_tells_sources_and_compilers_apart(sources: Path, tmp_path: Path) -> None:

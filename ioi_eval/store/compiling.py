@@ -1,0 +1,55 @@
+"""How the binaries that confine programs are compiled: for an engine, and for a wheel that brings them.
+
+A wheel is built where the package's dependencies are not installed: nothing but the standard library here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+PROCTOR = "proctor"
+BINARIES, SOURCES = (
+    "binaries",
+    "sources.sha256",
+)  # in a wheel: a folder per machine, and what they are made of
+
+
+def sources_digest(graders: Path) -> str:
+    """Changes with whatever the binaries are made of."""
+    digest = hashlib.sha256(repr((proctor_arguments((), PROCTOR), waiting_arguments(WAITING))).encode())
+    for path in sorted([*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")]):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(graders)} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
+    """What a C++17 compiler is told to build the proctor, given the names of all its .cpp files.
+
+    All are compiled as one: most of the time goes into the library's headers, which are then read once.
+    """
+    ahead, main = [], ""
+    for source in sorted(sources):
+        if source.endswith("main.cpp"):
+            main = source
+        else:
+            ahead += ["-include", source]
+    return ("-std=c++17", "-O2", "-static", "-s", "-o", output, *ahead, main)
+
+
+# What confines a program, without what judges it.
+_CONFINING = ("calls", "child", "elf", "files", "idling", "landlock", "meter", "process", "seccomp")
+WAITING = "waiting.so"
+
+
+def waiting_arguments(output: str) -> tuple[str, ...]:
+    """What a C++17 compiler is told, in the folder `graders`, to build what an interpreter waits with.
+
+    It confines programs by the proctor's own sources.
+    """
+    units = (f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire"))
+    ahead = [word for unit in units for word in ("-include", unit)]
+    flags = ("-std=c++17", "-O2", "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
+    return (*flags, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")
