@@ -58,37 +58,47 @@ class Rewards(Value):
     async def of_all(
         self, completions: Sequence[str], rows: Sequence[Columns], own: Runtime
     ) -> list[float | None]:
-        """A number each; None where the judge cannot say, be it that the tests of a row are broken."""
+        """A number each; None where the judge cannot say, be it that the tests of a row are broken.
+
+        Equal programs for one problem are judged once: samples of one prompt repeat.
+        """
         problems = self._problems(rows)
-        judged = (
-            self._or_none(completion, row, problem, own)
-            for completion, row, problem in zip(completions, rows, problems, strict=True)
-        )
-        return await together(judged)
+        programs = [self._program(completion, row) for completion, row in zip(completions, rows, strict=True)]
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for number, (program, problem) in enumerate(zip(programs, problems, strict=True)):
+            groups.setdefault((id(problem), *_alike(program)), []).append(number)
+        firsts = [numbers[0] for numbers in groups.values()]
+        judged = await together(self._or_none(programs[first], problems[first], own) for first in firsts)
+        found = dict(zip(firsts, judged, strict=True))
+        worth = {number: found[numbers[0]] for numbers in groups.values() for number in numbers}
+        return [worth[number] for number in range(len(programs))]
 
     async def of_one(self, completion: str, row: Columns, problem: Problem, own: Runtime) -> float:
         """Raises JudgeFailure where the judge cannot say."""
+        return await self._of(self._program(completion, row), problem, own)
+
+    def _program(self, completion: str, row: Columns) -> Submission:
         language = find(str(row.values.get("language") or self.options.language))
-        code = extract(completion, language)
-        if code is None:
-            return self.options.no_code
-        submission = Submission(
+        return Submission(
             key=str(row.number),
-            problem_id=problem.id,
-            code=code,
+            problem_id="",
+            code=extract(completion, language),
             language=language.name,
             target_subtask=_target(row),
         )
+
+    async def _of(self, program: Submission, problem: Problem, own: Runtime) -> float:
+        if program.code is None:
+            return self.options.no_code
+        submission = msgspec.structs.replace(program, problem_id=problem.id)
         result = await own.score(problem, submission)
         return self._worth(problem, result, submission.target_subtask)
 
-    async def _or_none(
-        self, completion: str, row: Columns, problem: Problem | None, own: Runtime
-    ) -> float | None:
+    async def _or_none(self, program: Submission, problem: Problem | None, own: Runtime) -> float | None:
         if problem is None:
             return None
         try:
-            return await self.of_one(completion, row, problem, own)
+            return await self._of(program, problem, own)
         except ModuleMissing as failure:
             warnings.warn(f"no reward: {failure}", stacklevel=2)
             return None
@@ -132,6 +142,11 @@ class Rewards(Value):
 
     def runtime(self) -> Runtime:
         return runtime(self.setup)
+
+
+def _alike(program: Submission) -> tuple[str | None, ...]:
+    """What a program's worth depends on, besides the problem."""
+    return program.code, program.language, program.target_subtask
 
 
 def _target(row: Columns) -> str | None:

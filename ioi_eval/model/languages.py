@@ -53,12 +53,18 @@ class Language(Value, frozen=True, kw_only=True):
     header: str = ""  # brings the whole standard library: worth precompiling, and often forgotten by models
     syntax: str = ""  # how extraction tells code from prose: braces, python
     marks: tuple[str, ...] = ()  # a whole program holds one of these
+    more_tags: tuple[str, ...] = ()  # of fenced blocks, besides its own names
 
     @property
     def tags(self) -> frozenset[str]:
         """What a fenced block of this language may be tagged with."""
         return frozenset(
-            [*self.aliases, *(alias for alias, _ in self.dialects), *(suffix[1:] for suffix in self.suffixes)]
+            [
+                *self.aliases,
+                *self.more_tags,
+                *(alias for alias, _ in self.dialects),
+                *(suffix[1:] for suffix in self.suffixes),
+            ]
         )
 
     def build(
@@ -242,6 +248,7 @@ _PYPY = msgspec.structs.replace(
     suffixes=(".pypy",),  # .py is Python's
     command="pypy3",
     remedy="apt-get install pypy3",
+    more_tags=tuple(_PYTHON.tags),
 )
 
 # The artifact is a jar that knows its main class: graders/java/Build.java compiles and packs in one go.

@@ -11,6 +11,7 @@ from support.places import examples
 from ioi_eval.errors import InputError
 from ioi_eval.model.languages import LANGUAGES, Language, find, of_suffix, remedy
 from ioi_eval.models import Limits
+from ioi_eval.rules.extraction import extract
 
 pytestmark = pytest.mark.once
 
@@ -80,7 +81,7 @@ def test_unknown_names_are_bad_input(name: str) -> None:
 
 
 def test_no_name_is_of_two_languages() -> None:
-    names = [name for language in LANGUAGES for name in language.tags]
+    names = [name for language in LANGUAGES for name in language.tags - {*language.more_tags}]
     assert len(names) == len(set(names))
     assert all(find(language.name) is language for language in LANGUAGES)
 
@@ -207,6 +208,10 @@ def test_whatever_can_be_missing_has_a_remedy() -> None:
 def test_an_example_of_every_language() -> None:
     of = {found.name for path in (examples() / "languages").iterdir() if (found := of_suffix(path.suffix))}
     assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"
+
+
+def test_models_tag_programs_for_pypy_as_python() -> None:
+    assert extract("```python\nprint(1)\n```", find("pypy")) == "print(1)\n"
 
 
 def run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:

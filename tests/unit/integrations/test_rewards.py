@@ -138,6 +138,18 @@ def test_a_judge_failure_is_none_and_never_a_number() -> None:
     assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, -1]
 
 
+def test_equal_programs_for_one_problem_are_judged_once() -> None:
+    """Also where the words around them differ. Another problem, language or subtask is another question."""
+    engine = FakeEngine()
+    give = make_reward(RewardOptions(mode=Mode.PARTIAL), setup=Setup(engine=lambda _: engine))
+    other = json.dumps({"inputs": ["7"], "outputs": ["14"]})
+    replies = [RIGHT, f"Surely this:\n{RIGHT}", RIGHT, WRONG, RIGHT, RIGHT]
+    languages = ["python"] * 5 + ["pypy"]
+    columns = [TESTS] * 4 + [other, TESTS]
+    assert give(completions=replies, tests=columns, language=languages) == [1] * 6
+    assert len(engine.runs) == 4  # RIGHT, WRONG, RIGHT for the other problem, RIGHT by another interpreter
+
+
 def problem_with_subtasks() -> Problem:
     tests = tuple(
         Test(name=str(n), input=Blob.of(f"{n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in (1, 2, 50)
