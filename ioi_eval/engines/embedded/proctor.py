@@ -103,7 +103,8 @@ def _units(sources: Path) -> list[str]:
 
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path, folder: Path) -> None:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
-    what = "what Python waits with" if arguments[arguments.index("-o") + 1].endswith(WAITING) else "the proctor"
+    output = arguments[arguments.index("-o") + 1]
+    what = "what Python waits with" if output.endswith(WAITING) else "the proctor"
     # Where nobody said how much is to be told, in a trainer for instance, this is: it may take a minute.
     _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
     done = await run_command(
