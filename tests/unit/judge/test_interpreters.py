@@ -69,13 +69,21 @@ async def test_a_program_has_the_packages_of_the_chosen_interpreter(scorer: Scor
     assert {test.status for test in result.tests} == {Verdict.AC}, result
 
 
-async def test_a_program_sees_the_interpreter_and_nothing_beside_it(scorer: Scorer, python: Path) -> None:
+@pytest.mark.parametrize(
+    "layers", [None, ("namespaces",), ("landlock",)], ids=["all", "namespaces", "landlock"]
+)
+async def test_a_program_sees_the_interpreter_and_nothing_beside_it(
+    store: Store, python: Path, layers: tuple[str, ...] | None
+) -> None:
     prefix = python.parent.parent
-    reading = f"open({str(prefix / 'answers.txt')!r}).read()\n"
-    assert await verdicts(scorer, reading + ECHO) == {Verdict.RE}
-    assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n" + ECHO) == {Verdict.AC}
     (packages,) = prefix.glob("lib/python3*/site-packages")
-    assert await verdicts(scorer, f"open({str(packages / 'sympy.py')!r}, 'w')\n" + ECHO) == {Verdict.RE}
+    engine = EmbeddedEngine(store=store, slots=1, python=str(python), layers=layers)
+    async with Scorer(engine, store=store, options=JudgeOptions(layers=layers)) as scorer:
+        assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n" + ECHO) == {Verdict.AC}
+        assert await verdicts(scorer, f"open({str(prefix / 'answers.txt')!r}).read()\n" + ECHO) == {
+            Verdict.RE
+        }
+        assert await verdicts(scorer, f"open({str(packages / 'sympy.py')!r}, 'w')\n" + ECHO) == {Verdict.RE}
     assert not (packages / "sympy.py").exists()
 
 
