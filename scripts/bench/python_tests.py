@@ -25,7 +25,6 @@ PROGRAMS = {
     "numpy": f"import sys\nimport numpy as np\n{BODY}",
 }
 LIMITS = Limits(cpu_time=10.0, wall_time=120.0, memory=512 << 20)
-PYTHON = "/usr/bin/python3"
 
 
 def cpu() -> float:
@@ -39,14 +38,14 @@ def problem(tests: int) -> Problem:
     return Problem(id="sum", limits=LIMITS, tests=tuple(cases))
 
 
-def plain(folder: Path, code: str, tests: int) -> float:
+def plain(folder: Path, python: str, code: str, tests: int) -> float:
     """Milliseconds per test of `python3 program.py`, with no limits and nothing compared."""
     program = folder / "program.py"
     program.write_text(code)
     before = cpu()
     for number in range(tests):
         given = f"{number} 1\n".encode()
-        done = subprocess.run([PYTHON, program], input=given, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run([python, program], input=given, stdout=subprocess.PIPE, check=True)
         assert int(done.stdout) == number + 1
     return (cpu() - before) / tests * 1000
 
@@ -62,24 +61,24 @@ async def judged(scorer: Scorer, code: str, tests: int) -> tuple[float, float, s
     return spent / tests * 1000, own / tests * 1000, str(result.confinement.get("interpreter", "started"))
 
 
-def installed(code: str) -> bool:
-    return subprocess.run([PYTHON, "-c", code], input=b"1", capture_output=True).returncode == 0
+def installed(python: str, code: str) -> bool:
+    return subprocess.run([python, "-c", code], input=b"1", capture_output=True).returncode == 0
 
 
-async def measure(folder: Path, rounds: int, tests: int) -> None:
+async def measure(folder: Path, python: str, rounds: int, tests: int) -> None:
     store = Store(folder / "store")
     print(f"CPU ms per test, {tests} tests, the least of {rounds} rounds; in brackets the program's own")
     for name, code in PROGRAMS.items():
-        if not await asyncio.to_thread(installed, code):
-            print(f"{name}: not installed for {PYTHON}")
+        if not await asyncio.to_thread(installed, python, code):
+            print(f"{name}: not installed for {python}")
             continue
         loops, ways = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
         for waiting in (False, True):
-            engine = EmbeddedEngine(store=store, slots=1, waiting=waiting)
+            engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
                 await judged(scorer, code, 1)  # what is built once
                 for _ in range(rounds):
-                    loops.append(await asyncio.to_thread(plain, folder, code, tests))
+                    loops.append(await asyncio.to_thread(plain, folder, python, code, tests))
                     ways[waiting].append(await judged(scorer, code, tests))
         report(name, min(loops), min(ways[False]), min(ways[True]))
 
@@ -93,11 +92,12 @@ def report(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default="/usr/bin/python3", help="the path of the interpreter")
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as folder:
-        asyncio.run(measure(Path(folder), options.rounds, options.tests))
+        asyncio.run(measure(Path(folder), options.python, options.rounds, options.tests))
 
 
 if __name__ == "__main__":
