@@ -122,7 +122,7 @@ void fuzz_verdict(const std::string& input) {
   verdict.feedback = piece(input, 0);
   verdict.output = piece(input, 2);
   lines.judged(7, verdict);
-  lines.failed(8, piece(input, 1));
+  lines.failed(8, {piece(input, 1), input.size() % 2 == 0});
   const std::string said = content_of(look.get());
   const size_t end = said.find('\n');
   hold(end != std::string::npos && said.find('\n', end + 1) == said.size() - 1, "a verdict is one line");
