@@ -61,7 +61,7 @@ def _options(group: Any) -> list[inspect.Parameter]:
     for field in fields(group):
         hint, kind = hints[field.name], inspect.Parameter.KEYWORD_ONLY
         option = copy.copy(hint.__metadata__[0])
-        option.rich_help_panel = group.title
+        option.rich_help_panel = option.rich_help_panel or group.title
         annotation: Any = Annotated[hint.__origin__, option]
         found.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
     return found
@@ -332,6 +332,10 @@ class OutputOptions:
         ),
     ] = None
     fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start over.")] = False
+    share: Annotated[
+        bool,
+        typer.Option("--share/--no-share", help="Judge equal submissions once.", rich_help_panel="Judging"),
+    ] = True
     quiet: Quiet = False
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a summary as JSON at the end, and nothing else.")
@@ -349,4 +353,10 @@ class OutputOptions:
         )
 
     def options(self, timing: TimingOptions, *, all_tests: bool = False) -> RunOptions:
-        return RunOptions(timing=timing.timing(), all_tests=all_tests, fresh=self.fresh, command=self.again)
+        return RunOptions(
+            timing=timing.timing(),
+            all_tests=all_tests,
+            fresh=self.fresh,
+            share=self.share,
+            command=self.again,
+        )

@@ -312,6 +312,7 @@ class SubmissionResult(Value):
     checker: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
+    repeats: str = ""  # the key of an equal submission that was judged for this one, too
 
 
 # --- jobs --------------------------------------------------------------------------------------------

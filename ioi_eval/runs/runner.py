@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Set, Sized
 from typing import Any, Protocol
 
@@ -69,6 +69,7 @@ async def judge_all(
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     limited: Callable[[Problem], Awaitable[Problem]] | None = None,
     expected: int | None = None,
+    share: bool = True,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
     """Judge every submission that the journal has no result of.
@@ -77,14 +78,15 @@ async def judge_all(
     that is there twice, or problems none of which `prepare` can build then end the run before it wrote
     anything; one among others costs its own submissions alone. Those that come one by one, from a model that
     is still writing, are judged as they come; `expected` says how many. Cancelled at any moment, the journal
-    holds whole results and the next run continues. `limited` gives a problem its limits.
+    holds whole results and the next run continues. `limited` gives a problem its limits. Equal submissions
+    `share` a result.
     `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
     """
     if isinstance(workers, int) and workers < 1:
         raise InputError(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
-    this = _Run(judge, problems, journal, limited, on_event or (lambda event: None))
+    this = _Run(judge, problems, journal, limited, share, on_event or (lambda event: None))
     needed, source = this.survey(submissions, expected), _Source(submissions)
     try:
         if prepare is not None:
@@ -134,11 +136,11 @@ def _check_new(key: str, seen: set[str]) -> None:
 
 
 class _Claim:
-    """A submission that is being judged, and those that are equal to it and came meanwhile."""
+    """Equal submissions that are not judged yet: one of them at a time is, the others wait for its result."""
 
-    def __init__(self, problem: Problem, identity: str) -> None:
+    def __init__(self, problem: Problem, first: Submission, identity: str) -> None:
         self.problem, self.identity = problem, identity
-        self.waiting: list[Submission] = []
+        self.waiting = deque([first])
         self.over = asyncio.Event()
 
 
@@ -151,10 +153,11 @@ class _Run:
         problems: Mapping[str, Problem],
         journal: Recording,
         limited: Callable[[Problem], Awaitable[Problem]] | None,
+        share: bool,
         tell: Callable[[Event], None],
     ) -> None:
         self._judge, self._problems, self._journal, self._tell = judge, problems, journal, tell
-        self._limited = limited
+        self._limited, self._share = limited, share
         self._claims: dict[str, _Claim] = {}  # by identity
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[Verdict] = Counter()
@@ -206,27 +209,32 @@ class _Run:
                 await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
 
     async def work(self, source: _Source) -> None:
-        """One worker. All take from one source: no more submissions are in memory than are worked on.
-
-        From an answer to the last row that it goes to nothing is awaited: no cancel comes between.
-        """
+        """One worker. All take from one source: no more submissions are in memory than are worked on."""
         while (submission := await source.next()) is not None:
             if (claim := await self._claimed(submission)) is None:
                 continue
-            problem = claim.problem
             try:
-                judged = problem if self._limited is None else await self._limited(problem)
-                result = await self._judge.judge(judged, submission)
-            except (JudgeFailure, EngineError, ProgramBroken) as error:
-                for one in (submission, *claim.waiting):
-                    self._fail(problem, one, error)
-            else:
-                self._record(problem, submission, result)
-                for one in claim.waiting:
-                    self._record(problem, one, result, repeated=True)
+                while claim.waiting:
+                    await self._work_on(claim)
             finally:
-                del self._claims[claim.identity]
+                self._claims.pop(claim.identity, None)
                 claim.over.set()
+
+    async def _work_on(self, claim: _Claim) -> None:
+        """Judge one for all. Where the judge cannot say, the others are tried each for itself.
+
+        From an answer to the last row that it goes to nothing is awaited: no cancel comes between.
+        """
+        submission, problem = claim.waiting.popleft(), claim.problem
+        try:
+            judged = problem if self._limited is None else await self._limited(problem)
+            result = await self._judge.judge(judged, submission)
+        except (JudgeFailure, EngineError, ProgramBroken) as error:
+            self._fail(problem, submission, error)
+            return
+        self._record(problem, submission, result)
+        while claim.waiting:
+            self._record(problem, claim.waiting.popleft(), _repeating(result))
 
     async def _claimed(self, submission: Submission) -> _Claim | None:
         """Return None where nothing is to be judged: it is done, or an equal one is or will be."""
@@ -236,29 +244,30 @@ class _Run:
             return None
         problem = self._problem(submission)
         identity = rows.identity(problem, submission)
+        claim = _Claim(problem, submission, identity)
+        if not self._share:
+            return claim
         while (other := self._claims.get(identity)) is not None:
             if len(other.waiting) < _MAX_WAITING:  # they are held in memory
                 other.waiting.append(submission)
                 return None
             await other.over.wait()
         if (row := self._journal.find(identity)) is not None:
-            self._record(problem, submission, rows.result_of(row), repeated=True)
+            self._record(problem, submission, _repeating(rows.result_of(row)))
             await asyncio.sleep(0)
             return None
-        claim = self._claims[identity] = _Claim(problem, identity)
+        self._claims[identity] = claim
         return claim
 
-    def _record(
-        self, problem: Problem, submission: Submission, result: SubmissionResult, *, repeated: bool = False
-    ) -> None:
+    def _record(self, problem: Problem, submission: Submission, result: SubmissionResult) -> None:
         # Equal code may come from generations that were not equal, by other repairs.
         own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         self._journal.record(rows.result_row(submission, problem, own))
-        event = _judged(own, repeated)
-        self._numbers.update(judged=1, repeated=int(repeated), tests=event.tests)
+        event = _judged(own)
+        self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)
         self._verdicts[event.status] += 1
         self._tell(event)
-        if not repeated and (overloaded := self._crowding.add(result)) is not None:
+        if not event.repeated and (overloaded := self._crowding.add(result)) is not None:
             self._tell(overloaded)
 
     def _fail(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
@@ -296,7 +305,12 @@ class Crowding:
         return Overloaded(waited=self._waited, computed=self._computed)
 
 
-def _judged(result: SubmissionResult, repeated: bool) -> SubmissionJudged:
+def _repeating(result: SubmissionResult) -> SubmissionResult:
+    """Name the row that was judged itself, also where this result was repeated from there."""
+    return msgspec.structs.replace(result, repeats=result.repeats or result.key)
+
+
+def _judged(result: SubmissionResult) -> SubmissionJudged:
     verdicts = Counter(test.status for test in result.tests)
     ran = sum(number for status, number in verdicts.items() if status not in _NOT_RUN)
     return SubmissionJudged(
@@ -305,8 +319,8 @@ def _judged(result: SubmissionResult, repeated: bool) -> SubmissionJudged:
         status=scoring.submission_status(result),
         points=result.points,
         verdicts=verdicts,
-        tests=0 if repeated else ran,
-        repeated=repeated,
+        tests=0 if result.repeats else ran,
+        repeated=bool(result.repeats),
     )
 
 

@@ -60,6 +60,7 @@ class RunOptions(Value):
     timing: Timing = Timing()
     all_tests: bool = False  # run tests that can no longer change a score, too
     fresh: bool = False  # discard earlier results and start over
+    share: bool = True  # judge equal submissions once
     command: str = ""  # what goes on with the run, for the reader of a report
 
 
@@ -161,6 +162,7 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
                 prepare=judge.prepare,
                 limited=_time_limits(judge, setup, journal).limited,
                 expected=work.expected,
+                share=setup.options.share,
                 on_event=setup.tell,
             )
 

@@ -28,6 +28,7 @@ RESULT_COLUMNS = frozenset(
         "key",
         "problem_id",
         "submission_sha256",
+        "repeats",
         "target_subtask",
         "code_compiles",
         "target_subtask_score",
@@ -72,6 +73,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "key": submission.key,
         "problem_id": submission.problem_id,
         "submission_sha256": identity(problem, submission),
+        "repeats": result.repeats or None,
         **_labels(problem),
         "target_subtask": submission.target_subtask,
         "code_compiles": result.compiles,
@@ -152,6 +154,7 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
         checker=row["checker"],
         compiler=row["compiler"],
         confinement=row["confinement"],
+        repeats=row.get("repeats") or "",
     )
 
 

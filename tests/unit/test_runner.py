@@ -12,7 +12,7 @@ import interrupted_run
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_samples import RAN, SUM, TESTS, problem, result, submission
+from run_samples import RAN, SUM, TESTS, in_any_order, problem, result, submission
 from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError, JudgeFailure
@@ -160,7 +160,9 @@ async def test_equal_submissions_are_judged_once(tmp_path: Path, workers: int) -
     found = rows(tmp_path / "run")
     assert [found[f"s{n}"]["model"] for n in range(6)] == [f"m{n}" for n in range(6)]
     assert [found[f"s{n}"]["repairs"] for n in range(6)] == [[f"r{n}"] for n in range(6)]
-    results = [{**found[f"s{n}"], "key": "", "model": "", "repairs": []} for n in range(6)]
+    assert [found[f"s{n}"]["repeats"] for n in range(6)] == [None, *["s0"] * 5]
+    same_but = {"key": "", "model": "", "repairs": [], "repeats": None}
+    results = [{**found[f"s{n}"], **same_but} for n in range(6)]
     assert all(one == results[0] for one in results)
     assert sum(event.repeated for event in events if isinstance(event, SubmissionJudged)) == 5
 
@@ -169,7 +171,23 @@ async def test_equal_to_one_of_an_earlier_call(tmp_path: Path) -> None:
     await score(tmp_path / "run", FakeJudge(), [submission("a", code="same")])
     judge = FakeJudge()
     await score(tmp_path / "run", judge, [submission("a", code="same"), submission("b", code="same")])
-    assert judge.judged == [] and set(rows(tmp_path / "run")) == {"a", "b"}
+    await score(tmp_path / "run", judge, [submission("c", code="same")])
+    assert judge.judged == []
+    assert {key: row["repeats"] for key, row in rows(tmp_path / "run").items()} == {
+        "a": None,
+        "b": "a",
+        "c": "a",
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_equals_are_judged_each_where_nothing_is_to_be_shared(tmp_path: Path, workers: int) -> None:
+    same = [submission(f"s{n}", code="same") for n in range(6)]
+    judge = FakeJudge(pause=lambda: 5)
+    summary, _ = await score(tmp_path / "run", judge, same, workers, share=False)
+    assert sorted(judge.judged) == [f"s{n}" for n in range(6)]
+    assert (summary.judged, summary.repeated, summary.tests) == (6, 0, 24)
+    assert {row["repeats"] for row in rows(tmp_path / "run").values()} == {None}
 
 
 async def test_other_problem_or_language_is_not_equal(tmp_path: Path) -> None:
@@ -231,15 +249,26 @@ async def test_an_engine_that_is_gone_is_a_failure_too(tmp_path: Path) -> None:
     assert (failure["reason"], failure["phase"]) == ("nobody answers", "engine")
 
 
-async def test_equals_share_a_failure_that_they_waited_for(tmp_path: Path) -> None:
+async def test_no_failure_goes_to_equals_that_were_not_tried(tmp_path: Path) -> None:
+    """The first fails, the second does not: the others have its result."""
+    judge = FakeJudge(lambda s: JudgeFailure("no") if s.key == "s0" else result(s), pause=lambda: 5)
+    same = [submission(f"s{n}", code="same") for n in range(4)]
+    summary, _ = await score(tmp_path / "run", judge, same)
+    assert (summary.judged, summary.failed, judge.judged) == (3, 1, ["s0", "s1"])
+    assert set(read_failures(tmp_path / "run")) == {"s0"}
+    assert {key: row["repeats"] for key, row in rows(tmp_path / "run").items()} == {
+        "s1": None,
+        "s2": "s1",
+        "s3": "s1",
+    }
+
+
+async def test_equals_that_all_fail_are_all_tried(tmp_path: Path) -> None:
     judge = FakeJudge(lambda s: JudgeFailure("no"), pause=lambda: 5)
     same = [submission(f"s{n}", code="same") for n in range(3)]
     summary, _ = await score(tmp_path / "run", judge, same)
-    assert (
-        summary.failed == 3
-        and judge.judged == ["s0"]
-        and set(read_failures(tmp_path / "run")) == {"s0", "s1", "s2"}
-    )
+    assert summary.failed == 3 and judge.judged == ["s0", "s1", "s2"]
+    assert set(read_failures(tmp_path / "run")) == {"s0", "s1", "s2"}
 
 
 # --- unusable input ----------------------------------------------------------------------------------
@@ -404,7 +433,7 @@ def test_any_order_of_finishing_gives_the_same_journal_once_sorted(
     asyncio.run(score(folder / "plain", FakeJudge(reply), submissions, 1))
     shuffled = dice.sample(submissions, len(submissions))
     asyncio.run(score(folder / "other", FakeJudge(reply, lambda: dice.randrange(9)), shuffled, workers))
-    assert rows(folder / "plain") == rows(folder / "other")
+    assert in_any_order(read_rows(folder / "plain")) == in_any_order(read_rows(folder / "other"))
 
 
 # --- events ------------------------------------------------------------------------------------------
