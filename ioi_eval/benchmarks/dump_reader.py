@@ -235,6 +235,7 @@ class Reader:
         self._problems, self._options, self._selection = problems, options, selection
         self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
         self.taken: dict[str, None] = {}
+        self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
 
     def id_column(self, path: Path) -> str:
@@ -282,6 +283,7 @@ class Reader:
         reason = entry.left_out or self._unwanted(entry.key)
         if reason:
             self.left_out[reason] += 1
+            self.passed_over.add(entry.key)
             return False
         self.taken[entry.key] = None
         if entry.year is None and entry.problem is not None and _is_of_a_year(entry.problem):

@@ -48,6 +48,7 @@ class DumpInfo(Value):
     files: tuple[DumpFile, ...]
     rows: int
     keys: tuple[str, ...]  # of the rows that were selected, in order
+    passed_over: frozenset[str]  # of those that were not
     sha256: str  # of the contents of all files, in whatever order they were named
     left_out: Mapping[str, int] = {}  # how many other rows, by reason
     rejected: int = 0  # rows that cannot be used
@@ -192,6 +193,7 @@ class _FirstPass:
             files=files,
             rows=rows,
             keys=tuple(self._reader.taken),
+            passed_over=frozenset(self._reader.passed_over),
             left_out=dict(self._reader.left_out),
             noted=dict(self._reader.noted),
             rejected=len(self.bad),

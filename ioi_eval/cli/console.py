@@ -28,12 +28,14 @@ INTERRUPTED = 130
 _TYPED = {
     "fresh=True": "--fresh",
     "rejudge=True": "--rejudge",
+    "accept_compiler=True": "--accept-compiler",
     "out=FOLDER": "--out folder",
     "problems=SOURCE": "--problems SOURCE",
     "problems=...": "--problems",
 }
 _FIELDS = {
     "references": "--validate-references",
+    "reuse": "--reuse",
     "selection.keys": "--only",
     "selection.problems": "--problem",
     "choice.tags": "--tag",

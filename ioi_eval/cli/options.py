@@ -332,6 +332,13 @@ class OutputOptions:
         ),
     ] = None
     fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start over.")] = False
+    reuse: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DIR", help="Take over what another run has results of; may be repeated."),
+    ] = None
+    accept_compiler: Annotated[
+        bool, typer.Option("--accept-compiler", help="Go on with another compiler than the run's.")
+    ] = False
     share: Annotated[
         bool,
         typer.Option("--share/--no-share", help="Judge equal submissions once.", rich_help_panel="Judging"),
@@ -357,6 +364,8 @@ class OutputOptions:
             timing=timing.timing(),
             all_tests=all_tests,
             fresh=self.fresh,
+            reuse=tuple(self.reuse or ()),
+            accept_compiler=self.accept_compiler,
             share=self.share,
             command=self.again,
         )

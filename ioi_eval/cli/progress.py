@@ -19,9 +19,11 @@ from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import counted, share
 from ioi_eval.reports.sections import model_name
 from ioi_eval.runs.events import (
+    Changed,
     EngineStarting,
     EngineStopped,
     Event,
+    JudgedAgain,
     LimitMeasured,
     OnEvent,
     Overloaded,
@@ -97,6 +99,9 @@ class Progress:
             case ServersFound():
                 for line in news(event):
                     console.tell(line)
+            case JudgedAgain():
+                for line in again(event):
+                    console.tell(line)
             case LimitMeasured():
                 console.tell(measured(event.limit))
             case Overloaded():
@@ -163,6 +168,21 @@ def _some(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:_TOLD]
     if len(lines) > _TOLD:
         yield f"and {len(lines) - _TOLD} more like these"
+
+
+_AGAIN = {
+    Changed.PROBLEM: "judged again, because the problem has changed",
+    Changed.PROGRAM: "judged again, because the program has changed",
+    Changed.COLUMNS: "written anew, because other columns of the row have changed",
+    Changed.GONE: "put aside, because no row asks for it",
+}
+
+
+def again(event: JudgedAgain) -> Iterator[str]:
+    """What becomes of earlier results that count no longer, a line for each reason."""
+    for reason, number in event.reasons.items():
+        named = f" ({', '.join(event.problems[:_TOLD])})" if reason is Changed.PROBLEM else ""
+        yield f"{counted(number, 'earlier result')}: {_AGAIN[reason]}{named}"
 
 
 def measured(limit: MeasuredLimit) -> str:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
     from ioi_eval.runs.engine import EngineChoice
     from ioi_eval.runs.events import (
+        Changed,
         DistanceMeasured,
         EngineStarting,
         EngineStopped,
         Event,
+        JudgedAgain,
         LimitMeasured,
         Overloaded,
         ReferencesStarted,
@@ -46,8 +48,9 @@ _PLACES = {
     "rules.extraction": "Repairs",
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.engine": "EngineChoice",
-    "runs.events": "DistanceMeasured EngineStarting EngineStopped Event LimitMeasured Overloaded "
-    "ReferencesStarted RunFinished RunStarted RunSummary ServersFound SubmissionFailed SubmissionJudged",
+    "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain LimitMeasured "
+    "Overloaded ReferencesStarted RunFinished RunStarted RunSummary ServersFound SubmissionFailed "
+    "SubmissionJudged",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
     "runs.references": "ReferenceOptions",
@@ -62,6 +65,7 @@ __all__ = [
     "Asking",
     "BenchmarkOptions",
     "BudgetOptions",
+    "Changed",
     "DistanceMeasured",
     "DumpOptions",
     "EngineChoice",
@@ -69,6 +73,7 @@ __all__ = [
     "EngineStopped",
     "Event",
     "GeneratedRun",
+    "JudgedAgain",
     "LimitMeasured",
     "ModelOptions",
     "Overloaded",

@@ -34,7 +34,6 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Limits, Problem, Submission, Value
 from ioi_eval.problems import Problems
-from ioi_eval.problems import fingerprint as made_of
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.scoring import pass_rate
@@ -160,9 +159,7 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
         work = Work(
             problems=problems,
             submissions=_submissions(call, problems, asks, generations, unwritten),
-            made_of=fingerprint_of(
-                of_asks, made_of(problems), {"time_limit": call.asking.time_limit, **matter}
-            ),
+            made_of=fingerprint_of(of_asks, problems, {"time_limit": call.asking.time_limit, **matter}),
             expected=len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.model.values import Value, Verdict
@@ -13,6 +14,22 @@ from ioi_eval.store.folder import MeasuredLimit
 class RunStarted(Value):
     total: int | None  # None: the submissions come from a stream of unknown length
     skipped: int  # of these, how many have their result already
+
+
+class Changed(StrEnum):
+    """Why a result counts no longer."""
+
+    PROBLEM = "problem"
+    PROGRAM = "program"
+    COLUMNS = "columns"  # of the row, but not the program: written anew, not judged
+    GONE = "gone"  # no row asks for it
+
+
+class JudgedAgain(Value):
+    """Results of earlier calls that count no longer; they are kept in earlier.jsonl."""
+
+    reasons: Mapping[Changed, int]
+    problems: tuple[str, ...]  # those that have changed
 
 
 class SubmissionJudged(Value):
@@ -99,6 +116,7 @@ class EngineStopped(Value):
 
 Event = (
     RunStarted
+    | JudgedAgain
     | SubmissionJudged
     | SubmissionFailed
     | RunFinished

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
+from sys import intern
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.runs.known import Compilers, KnownResults, read_row
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
+    EARLIER,
     FAILURES,
     RESULTS,
     RUN,
@@ -32,11 +36,23 @@ _LOCK = ".lock"
 _DERIVED = ("summary.json", "report.md", "report.html", "validation.json", "limits.json")
 
 
+class _Row(NamedTuple):
+    """Where a row of results starts, and what it is a result of."""
+
+    offset: int
+    identity: str
+    problem: str
+    compiler: str
+
+
 class Journal:
     """Rows of results and of failures, written as they come; `with Journal.open(...) as journal`.
 
     Opening changes nothing but a torn last line. The run begins with its first row (or with `begin`): input
     that turns out to be unusable before that leaves the folder, and an older run in it, as they were.
+
+    A row counts for its submission and its problem as they were. `supersede` gives one up where either has
+    changed: from the run's next beginning it is in earlier.jsonl, where `find` still knows it.
     """
 
     def __init__(self, folder: Path, info: RunInfo, lock: Lock) -> None:
@@ -44,9 +60,13 @@ class Journal:
         self._old: RunInfo | None = None  # what run.json says
         self._made = False  # the folder is ours
         self._restart = False  # rows of an earlier run are to be given up
-        self._done: set[str] = set()
-        self._offsets: dict[bytes, int] = {}  # where an identity's first row starts
-        self._failed: dict[str, int] = {}  # where a key's last failure starts
+        self._done: dict[str, _Row] = {}
+        self._superseded: set[str] = set()
+        self.edited = Counter[str]()  # problems that have changed, and how many results that cost
+        self._known = KnownResults()
+        self._compilers: Compilers | None = None  # those there were before this call judged anything
+        self._any_compiler = False
+        self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
         self._stale = 0  # lines of failures.jsonl that no longer say anything
         self._results: Lines | None = None
         self._failures: Lines | None = None
@@ -59,13 +79,20 @@ class Journal:
         *,
         settings: Mapping[str, Any] | None = None,
         fresh: bool = False,
+        reuse: Iterable[Path] = (),
+        any_compiler: bool = False,
     ) -> Self:
-        """Locks the folder, reads what is done. `fresh` gives an earlier run up once there is a new row."""
+        """Locks the folder, reads what is done. `fresh` gives an earlier run up once there is a new row.
+
+        `reuse`: folders of other runs whose results are taken over. `any_compiler`: mix results of several.
+        """
         made = make_folder(folder)
         lock = Lock(folder / _LOCK).__enter__()
         journal = cls(folder, _info(fingerprint, settings or {}), lock)
-        journal._made = made
+        journal._made, journal._any_compiler = made, any_compiler
         try:
+            for other in reuse:
+                journal._known.take_over(other, journal._info.fingerprint)
             journal._read(fresh)
         except BaseException:
             journal._leave()
@@ -77,23 +104,39 @@ class Journal:
     @property
     def done(self) -> Set[str]:
         """Keys of the submissions that have a result."""
-        return self._done
+        return self._done.keys()
 
     @property
     def failed(self) -> Set[str]:
         """Keys of the submissions that could not be judged, so far."""
         return self._failed.keys()
 
-    def find(self, identity: str) -> dict[str, Any] | None:
+    @property
+    def unchanged(self) -> bool:
+        """Whether the run was made of the same dump and problems, read in the same way."""
+        if self._old is None or self._restart:
+            return False
+        return self._old.fingerprint == self._info.fingerprint
+
+    def identity(self, key: str) -> str:
+        """What the result of a key is of, as `rows.identity` names it."""
+        return self._done[key].identity
+
+    def problem(self, key: str) -> str:
+        return self._done[key].problem if key in self._done else self._failed[key][1]
+
+    def row(self, key: str) -> dict[str, Any]:
+        return read_row(self._folder / RESULTS, self._done[key].offset)
+
+    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         """The row of a submission that was the same in all that a result depends on."""
-        offset = self._offsets.get(bytes.fromhex(identity))
-        if offset is None:
-            return None
-        row: dict[str, Any] = msgspec.json.decode(self._writers()[0].at(offset))
-        return row
+        return self._known.find(identity, self._hash(problem))
+
+    def _hash(self, problem: str) -> str:
+        return self._info.fingerprint.problems.get(problem, "")
 
     def _read(self, fresh: bool) -> None:
-        for name in (RUN, FAILURES):
+        for name in (RUN, RESULTS, FAILURES):
             sweep_drafts(self._folder / name)
         self._old = read_info(self._folder)
         if self._old is None:
@@ -101,20 +144,26 @@ class Journal:
         elif fresh or self._old.replacing:
             self._restart = True
         else:
-            self._read_rows()
+            self._read_rows(self._old.fingerprint.problems)
+            self._read_failures()
             self._compare(self._old.fingerprint)
 
-    def _read_rows(self) -> None:
-        for name in (RESULTS, FAILURES):
+    def _read_rows(self, problems: Mapping[str, str]) -> None:
+        for name in (RESULTS, EARLIER):
             cut_torn_line(self._folder / name)
         for offset, row in decoded(self._folder / RESULTS, ResultHead):
             if row.key in self._done:
                 self._refuse_twice(row.key)
-            self._note(row.key, row.submission_sha256, offset)
+            self._note(row, offset, problems.get(row.problem_id, ""))
+        for offset, row in decoded(self._folder / EARLIER, ResultHead):
+            self._known.note(self._folder / EARLIER, offset, row.submission_sha256, row.problem_sha256)
+
+    def _read_failures(self) -> None:
+        cut_torn_line(self._folder / FAILURES)
         for offset, failure in decoded(self._folder / FAILURES, FailureHead):
             self._stale += failure.key in self._failed or failure.key in self._done
             if failure.key not in self._done:
-                self._failed[failure.key] = offset
+                self._failed[failure.key] = offset, failure.problem_id
 
     def _refuse_twice(self, key: str) -> None:
         raise InputError(
@@ -124,10 +173,14 @@ class Journal:
         )
 
     def _compare(self, old: Fingerprint) -> None:
-        """Another fingerprint matters only where there are results that it would be mixed with."""
-        if not (found := changes(old, self._info.fingerprint)):
-            merged = self._info.fingerprint.with_problems_of(old)
-            self._info = msgspec.structs.replace(self._info, fingerprint=merged)
+        """Other options matter only where there are results that theirs would be mixed with."""
+        new = self._info.fingerprint
+        if not (found := changes(old, new)):
+            self._info = msgspec.structs.replace(self._info, fingerprint=new.with_problems_of(old))
+            edited = new.edited(old)
+            for key in [key for key, row in self._done.items() if row.problem in edited]:
+                self.edited[self._done[key].problem] += 1
+                self.supersede(key)
         elif self._done:
             raise InputError(
                 f"the run in this folder was made of something else. Changed: {'; '.join(found)}",
@@ -138,43 +191,83 @@ class Journal:
             self._restart = True
             self._failed.clear()
 
+    def supersede(self, key: str) -> None:
+        """Gives a key's result, or failure, up: its submission or its problem is no longer the same."""
+        if self._failed.pop(key, None) is not None:
+            self._stale += 1
+        else:
+            del self._done[key]
+            self._superseded.add(key)
+
     # --- what is new ---
 
     def begin(self) -> None:
         """Makes the run exist, also when it has no row. Killed halfway, it is begun by the next process."""
         if self._old is None or self._restart:
             self._begin_anew()
+        elif self._superseded:
+            self._put_aside()
+        elif self._old.fingerprint != self._info.fingerprint:
+            self._write_info(replacing=False)
 
     def _begin_anew(self) -> None:
         """run.json is replaced first: from then on the old rows count for nothing, whoever removes them."""
         self._write_info(replacing=True)
-        for name in (RESULTS, FAILURES, *_DERIVED):
+        for name in (RESULTS, FAILURES, EARLIER, *_DERIVED):
             (self._folder / name).unlink(missing_ok=True)
         shutil.rmtree(self._folder / "report", ignore_errors=True)
         self._done.clear()
+        self._known.forget(self._folder)
         self._write_info(replacing=False)
         self._restart, self._stale = False, 0
         self._open_writers()
 
-    def record(self, row: Mapping[str, Any]) -> None:
-        """Appends a submission's row of results."""
+    def _put_aside(self) -> None:
+        """Moves rows that count no longer. run.json is last: killed before, the next call does it again."""
+        assert self._old is not None, "there are rows"
+        results, problems = self._folder / RESULTS, self._old.fingerprint.problems
+        aside = Lines(self._folder / EARLIER)
+        for _, row in decoded(results, dict[str, Any]):
+            if row["key"] in self._superseded:
+                aside.append(_encoded({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")}))
+        aside.close()
+        replace(results, self._kept(results))
+        self._superseded.clear()
+        self._done.clear()
+        self._known.forget(self._folder)
+        self._read_rows(self._info.fingerprint.problems)
+        self._write_info(replacing=False)
+
+    def _kept(self, results: Path) -> Iterator[bytes]:
+        offsets = {row.offset for row in self._done.values()}
+        return (line + b"\n" for offset, line in lines(results) if offset in offsets)
+
+    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
+        """Appends a submission's row of results; `known`: an older result that holds for it, too."""
         if row["key"] in self._done:
             raise ValueError(f"{row['key']!r} has its result already")
+        head = msgspec.convert(row, ResultHead)
+        if not known and not self._any_compiler:
+            self._check_compiler(head.compiler)
         offset = self._writers()[0].append(_encoded(row))
         if self._failed.pop(row["key"], None) is not None:
             self._stale += 1
-        self._note(row["key"], row.get("submission_sha256", ""), offset)
+        self._note(head, offset, self._hash(head.problem_id))
+
+    def _check_compiler(self, compiler: str) -> None:
+        if self._compilers is None:
+            self._compilers = Compilers({row.compiler for row in self._done.values()} | self._known.compilers)
+        self._compilers.check(compiler)
 
     def fail(self, row: Mapping[str, Any]) -> None:
         """Appends why a submission could not be judged; the next run tries it again."""
         offset = self._writers()[1].append(_encoded(row))
         self._stale += row["key"] in self._failed
-        self._failed[row["key"]] = offset
+        self._failed[row["key"]] = offset, row.get("problem_id", "")
 
-    def _note(self, key: str, identity: str, offset: int) -> None:
-        self._done.add(key)
-        if identity:
-            self._offsets.setdefault(bytes.fromhex(identity), offset)
+    def _note(self, row: ResultHead, offset: int, problem: str) -> None:
+        self._done[row.key] = _Row(offset, row.submission_sha256, row.problem_id, intern(row.compiler))
+        self._known.note(self._folder / RESULTS, offset, row.submission_sha256, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
         if self._results is None or self._failures is None:
@@ -210,7 +303,7 @@ class Journal:
             self._leave()
 
     def _open_failures(self) -> Iterator[bytes]:
-        current = set(self._failed.values())
+        current = {offset for offset, _ in self._failed.values()}
         for offset, line in lines(self._folder / FAILURES):
             if offset in current:
                 yield line + b"\n"

@@ -299,13 +299,13 @@ class _Memory:
     def done(self) -> Set[str]:
         return self._known.keys()
 
-    def find(self, identity: str) -> dict[str, Any] | None:
+    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         return None
 
     def begin(self) -> None:
         pass
 
-    def record(self, row: Mapping[str, Any]) -> None:
+    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         found = _reference(result_of(row))
         self._known[row["key"]] = found
         place = self._keys[row["key"]]

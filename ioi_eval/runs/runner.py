@@ -47,11 +47,11 @@ class Recording(Protocol):
     @property
     def done(self) -> Set[str]: ...
 
-    def find(self, identity: str) -> dict[str, Any] | None: ...
+    def find(self, identity: str, problem: str) -> dict[str, Any] | None: ...
 
     def begin(self) -> None: ...
 
-    def record(self, row: Mapping[str, Any]) -> None: ...
+    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None: ...
 
     def fail(self, row: Mapping[str, Any]) -> None: ...
 
@@ -245,25 +245,35 @@ class _Run:
         problem = self._problem(submission)
         identity = rows.identity(problem, submission)
         claim = _Claim(problem, submission, identity)
-        if not self._share:
-            return claim
-        while (other := self._claims.get(identity)) is not None:
+        while self._share and (other := self._claims.get(identity)) is not None:
             if len(other.waiting) < _MAX_WAITING:  # they are held in memory
                 other.waiting.append(submission)
                 return None
             await other.over.wait()
-        if (row := self._journal.find(identity)) is not None:
-            self._record(problem, submission, _repeating(rows.result_of(row)))
+        if (known := self._known(submission, identity)) is not None:
+            self._record(problem, submission, known, known=True)
             await asyncio.sleep(0)
             return None
-        self._claims[identity] = claim
+        if self._share:
+            self._claims[identity] = claim
         return claim
 
-    def _record(self, problem: Problem, submission: Submission, result: SubmissionResult) -> None:
+    def _known(self, submission: Submission, identity: str) -> SubmissionResult | None:
+        """The result that an equal submission has, or that this one had, here or in another run."""
+        row = self._journal.find(identity, submission.problem_id)
+        if row is None or not (self._share or row["key"] == submission.key):
+            return None
+        result = _repeating(rows.result_of(row))
+        here = result.repeats in self._journal.done and result.repeats != submission.key
+        return result if here else msgspec.structs.replace(result, repeats="")
+
+    def _record(
+        self, problem: Problem, submission: Submission, result: SubmissionResult, *, known: bool = False
+    ) -> None:
         # Equal code may come from generations that were not equal, by other repairs.
         own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        self._journal.record(rows.result_row(submission, problem, own))
-        event = _judged(own)
+        self._journal.record(rows.result_row(submission, problem, own), known=known)
+        event = _judged(own, repeated=known or bool(own.repeats))
         self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)
         self._verdicts[event.status] += 1
         self._tell(event)
@@ -310,7 +320,7 @@ def _repeating(result: SubmissionResult) -> SubmissionResult:
     return msgspec.structs.replace(result, repeats=result.repeats or result.key)
 
 
-def _judged(result: SubmissionResult) -> SubmissionJudged:
+def _judged(result: SubmissionResult, *, repeated: bool) -> SubmissionJudged:
     verdicts = Counter(test.status for test in result.tests)
     ran = sum(number for status, number in verdicts.items() if status not in _NOT_RUN)
     return SubmissionJudged(
@@ -319,8 +329,8 @@ def _judged(result: SubmissionResult) -> SubmissionJudged:
         status=scoring.submission_status(result),
         points=result.points,
         verdicts=verdicts,
-        tests=0 if result.repeats else ran,
-        repeated=bool(result.repeats),
+        tests=0 if repeated else ran,
+        repeated=repeated,
     )
 
 

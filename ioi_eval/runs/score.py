@@ -24,7 +24,7 @@ from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Value
-from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.engine import AnyEngine
@@ -189,9 +189,15 @@ class Rows(NamedTuple):
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
         reading |= reading.pop("repairs")  # flat, as a fingerprint names it
         del reading["skip_bad_rows"]  # changes no result
-        made_of = fingerprint_of(dump.info.sha256, fingerprint(problems), {**reading, **matter})
-        keys = dump.info.keys
-        return Work(problems=problems, submissions=dump, keys=keys, made_of=made_of, settings=settings)
+        made_of = fingerprint_of(dump.info.sha256, problems, {**reading, **matter})
+        return Work(
+            problems=problems,
+            submissions=dump,
+            keys=dump.info.keys,
+            others=dump.info.passed_over,
+            made_of=made_of,
+            settings=settings,
+        )
 
 
 def called(dump: str | Path | Place) -> str:

@@ -15,7 +15,7 @@ from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Submission, Value
-from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.problems import Problems
 from ioi_eval.problems.fields import nearest
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import Validation, write_validation
@@ -180,7 +180,8 @@ def _of_packages(
             problems=problems,
             submissions=chosen,
             keys=tuple(one.key for one in chosen),
-            made_of=fingerprint_of("", _made_of(problems, submissions), setup.matter),
+            others=frozenset(case.key for case in known) - keys,
+            made_of=fingerprint_of(_digest(submissions), problems, setup.matter),
             settings={"solutions": where},
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(left_out.items()))
@@ -215,10 +216,9 @@ def _unknown_language(submission: Submission) -> str:
     return ""
 
 
-def _made_of(problems: Problems, submissions: Iterable[Submission]) -> dict[str, str]:
-    """A hash for each problem with its solutions, so that other selections of problems are no change."""
-    digests = {label: hashlib.sha256(sha.encode()) for label, sha in fingerprint(problems).items()}
+def _digest(submissions: Iterable[Submission]) -> str:
+    digest = hashlib.sha256()
     for one in submissions:
         files = [(file.name, file.content.sha256) for file in (*one.outputs, *one.files)]
-        digests[one.problem_id].update(msgspec.json.encode([one.key, one.language, one.code, files]))
-    return {label: digest.hexdigest() for label, digest in digests.items()}
+        digest.update(msgspec.json.encode([one.key, one.language, one.code, files]))
+    return digest.hexdigest()

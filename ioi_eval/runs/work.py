@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -14,10 +15,18 @@ import msgspec
 
 from ioi_eval.judge import Judge, Scorer
 from ioi_eval.model.options import Borderline, JudgeOptions
-from ioi_eval.model.values import Submission, Value
-from ioi_eval.problems import Problems
+from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.runs.again import superseded
 from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found
-from ioi_eval.runs.events import EngineStarting, EngineStopped, LimitMeasured, OnEvent, RunSummary
+from ioi_eval.runs.events import (
+    EngineStarting,
+    EngineStopped,
+    JudgedAgain,
+    LimitMeasured,
+    OnEvent,
+    RunSummary,
+)
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.time_limits import TimeLimits
@@ -26,6 +35,8 @@ from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
     check_folder,
+    identity,
+    is_measured,
     read_failures,
     read_limits,
     write_limits,
@@ -60,6 +71,8 @@ class RunOptions(Value):
     timing: Timing = Timing()
     all_tests: bool = False  # run tests that can no longer change a score, too
     fresh: bool = False  # discard earlier results and start over
+    reuse: tuple[str, ...] = ()  # folders of runs whose results are taken over
+    accept_compiler: bool = False  # also results of another compiler than the run's
     share: bool = True  # judge equal submissions once
     command: str = ""  # what goes on with the run, for the reader of a report
 
@@ -132,20 +145,28 @@ class Work(Value):
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]
     made_of: Fingerprint
     keys: Sequence[str] | None = None  # None: submissions come as a stream
+    others: Collection[str] = ()  # keys that belong to the run and are not asked for now
     expected: int | None = None  # of a stream
     settings: Mapping[str, Any] = {}  # for the reader of a report
 
 
-def fingerprint_of(dump: str, problems: Mapping[str, str], options: Mapping[str, Any]) -> Fingerprint:
+def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
+    """`dump`: a hash of the submissions."""
+    hashes = fingerprint(problems)
+    for label, problem in problems.items():
+        if is_measured(problem):  # its limit depends on its solutions
+            hashes[label] = hashlib.sha256(f"{hashes[label]} {identity(problem)}".encode()).hexdigest()
     return Fingerprint(
-        dump=dump, problems=problems, options=options, versions={"ioi-eval": version("ioi-eval")}
+        dump=dump, problems=hashes, options=options, versions={"ioi-eval": version("ioi-eval")}
     )
 
 
 async def judge_work(work: Work, setup: Setup) -> RunSummary:
     """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
-    fresh, settings = setup.options.fresh, {**work.settings, **setup.settings}
-    with Journal.open(setup.folder, work.made_of, settings=settings, fresh=fresh) as journal:
+    fresh = setup.options.fresh
+    with _journal(work, setup) as journal:
+        if (again := _superseded(work, journal)) is not None:
+            setup.tell(again)
         if work.keys is not None and not fresh and all(key in journal.done for key in work.keys):
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
             return RunSummary(skipped=len(work.keys))
@@ -165,6 +186,26 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
                 share=setup.options.share,
                 on_event=setup.tell,
             )
+
+
+def _journal(work: Work, setup: Setup) -> Journal:
+    return Journal.open(
+        setup.folder,
+        work.made_of,
+        settings={**work.settings, **setup.settings},
+        fresh=setup.options.fresh,
+        reuse=map(Path, setup.options.reuse),
+        any_compiler=setup.options.accept_compiler,
+    )
+
+
+def _superseded(work: Work, journal: Journal) -> JudgedAgain | None:
+    """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
+    if journal.unchanged or not (journal.done or journal.failed or journal.edited):
+        return None
+    if isinstance(work.submissions, AsyncGenerator):
+        return superseded(journal, work.problems, (), journal.done | journal.failed)
+    return superseded(journal, work.problems, work.submissions, work.others)
 
 
 @contextlib.asynccontextmanager

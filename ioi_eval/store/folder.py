@@ -20,6 +20,7 @@ from ioi_eval.store.files import lines, make_folder, refused, replace
 from ioi_eval.store.rows import plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
+EARLIER = "earlier.jsonl"  # results that no row of the run has any more
 _VERSION = 1
 _OTHER_FOLDER = "Choose another --out folder"
 _Head = TypeVar("_Head")
@@ -38,11 +39,15 @@ class ResultHead(msgspec.Struct):
     """What the journal itself needs of a row."""
 
     key: str
+    problem_id: str = ""
     submission_sha256: str = ""
+    compiler: str = ""
+    problem_sha256: str = ""  # in earlier.jsonl only: run.json has those of results.jsonl
 
 
 class FailureHead(msgspec.Struct):
     key: str
+    problem_id: str = ""
 
 
 def read_info(folder: Path) -> RunInfo | None:
@@ -134,12 +139,31 @@ def decoded(path: Path, kind: type[_Head]) -> Iterator[tuple[int, _Head]]:
 
 # --- what a run was made of --------------------------------------------------------------------------
 
-# Two runs of equal fingerprints may share a journal, others may not.
-_SHOWN = 12  # characters of a hash
+# Two runs of equal options and versions may share results, others may not. What else a result depends on,
+# its submission and its problem, each row has for itself.
+
+# How rows are read: it changes programs, and each program is looked at.
+_READING = frozenset(
+    {
+        "add_header",
+        "add_imports",
+        "add_includes",
+        "add_namespace",
+        "always_extract",
+        "code_column",
+        "id_column",
+        "language",
+        "language_column",
+        "model_column",
+        "problem_column",
+        "subtask_column",
+        "year_column",
+    }
+)
 
 
 class Fingerprint(Value):
-    """All that a result depends on. Engines, workers and selections of rows are not in it."""
+    """All that results depend on. Engines, workers and selections of rows are not in it."""
 
     dump: str  # hash of the dump's content
     problems: Mapping[str, str] = {}  # hash of each problem
@@ -150,29 +174,21 @@ class Fingerprint(Value):
         """A run may grow by problems: those that only the older one knows stay known."""
         return msgspec.structs.replace(self, problems={**older.problems, **self.problems})
 
+    def edited(self, older: Fingerprint) -> frozenset[str]:
+        """The problems of both that are no longer what they were."""
+        both = older.problems.keys() & self.problems.keys()
+        return frozenset(name for name in both if older.problems[name] != self.problems[name])
+
 
 def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
     """One sentence for each difference that forbids to go on; empty when the run may be continued."""
-    shared = sorted(old.problems.keys() & new.problems.keys())
-    hashes = [(f"problem {name}", old.problems[name], new.problems[name]) for name in shared]
     kinds = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
         (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))  # a tuple is a list in run.json
         for kind, before, after in kinds
-        for name in sorted({*before, *after})
+        for name in sorted({*before, *after} - _READING)
     )
-    shown = [
-        *(
-            (what, _hash(one), _hash(other))
-            for what, one, other in [("the dump", old.dump, new.dump), *hashes]
-        ),
-        *((what, _value(one), _value(other)) for what, one, other in values),
-    ]
-    return tuple(f"{what}: {one} -> {other}" for what, one, other in shown if one != other)
-
-
-def _hash(text: str) -> str:
-    return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+    return tuple(f"{what}: {_value(one)} -> {_value(other)}" for what, one, other in values if one != other)
 
 
 def _value(value: Any) -> str:

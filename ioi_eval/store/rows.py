@@ -92,6 +92,14 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
     return {str(name): plain(value) for name, value in columns.items()}
 
 
+def has_columns_of(row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
+    """Whether a row says of its submission what a new one would: the dump's own columns and the target."""
+    own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
+    now = {**own, **_labels(problem), "target_subtask": submission.target_subtask}
+    kept = RESULT_COLUMNS - {"target_subtask"}
+    return bool(plain(now) == {name: value for name, value in row.items() if name not in kept})
+
+
 def _labels(problem: Problem) -> dict[str, Any]:
     """What reports tell problems apart by. A dump's own columns stay where the problem does not say."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}

@@ -20,7 +20,7 @@ from run_samples import in_any_order
 from ioi_eval.errors import InputError
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store import files as journal_files
-from ioi_eval.store.folder import Fingerprint, changes, read_failures, read_info, read_rows
+from ioi_eval.store.folder import Fingerprint, changes, decoded, read_failures, read_info, read_rows
 
 MADE_OF = Fingerprint(
     dump="a" * 64,
@@ -91,8 +91,8 @@ def test_equal_submissions_are_found_also_those_of_an_earlier_process(scored: Pa
     with Journal.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
         for key in ("a2", "a4"):
-            assert journal.find(row(key)["submission_sha256"]) == row(key)
-        assert journal.find("00") is None
+            assert journal.find(row(key)["submission_sha256"], "") == row(key)
+        assert journal.find("00", "") is None
 
 
 def test_nothing_is_written_before_there_is_something_to_write(folder: Path) -> None:
@@ -278,8 +278,6 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"dump": "d" * 64}, "the dump: aaaaaaaaaaaa… -> dddddddddddd…"),
-        ({"problems": {"sum": "x" * 64, "tree": "c" * 64}}, "problem sum: bbbbbbbbbbbb… -> xxxxxxxxxxxx…"),
         ({"options": {"all_tests": True, "repairs": ["header"]}}, "option all_tests: false -> true"),
         ({"options": {"all_tests": False}}, 'option repairs: ["header"] -> not set'),
         ({"versions": {"g++": "13.1.0"}}, "version of g++: 12.2.0 -> 13.1.0"),
@@ -301,7 +299,7 @@ def test_all_that_changed_is_named(scored: Path) -> None:
     other = Fingerprint(dump="z", options={"new": 1})
     with pytest.raises(InputError) as caught:
         Journal.open(scored, other)
-    for part in ("the dump", "option all_tests", "option new: not set -> 1", "version of g++"):
+    for part in ("option all_tests", "option new: not set -> 1", "version of g++"):
         assert part in caught.value.problem
 
 
@@ -311,20 +309,76 @@ def test_a_run_may_grow_by_problems(folder: Path) -> None:
             journal.record(row(f"a{len(journal.done)}"))
     info = read_info(folder)
     assert info is not None and info.fingerprint.problems == {"sum": "1", "tree": "2"}
-    with pytest.raises(InputError, match="problem sum: 1 -> 3"):
-        Journal.open(folder, Fingerprint(dump="d", problems={"sum": "3"}))
 
 
 def test_without_results_there_is_nothing_to_mix(folder: Path) -> None:
     with Journal.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
-    other = msgspec.structs.replace(MADE_OF, dump="other")
+    other = msgspec.structs.replace(MADE_OF, options={"all_tests": True})
     with Journal.open(folder, other) as journal:
         assert journal.failed == set()
         journal.record(row("b1"))
     assert failed_lines(folder) == []
     info = read_info(folder)
-    assert info is not None and info.fingerprint.dump == "other"
+    assert info is not None and info.fingerprint.options == {"all_tests": True}
+
+
+# --- results that count no longer --------------------------------------------------------------------
+
+
+def of_problem(key: str, problem: str) -> dict[str, Any]:
+    return row(key, problem_id=problem, compiler="g++ 12")
+
+
+@pytest.fixture
+def of_two(folder: Path) -> Path:
+    with Journal.open(folder, MADE_OF) as journal:
+        for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
+            journal.record(of_problem(key, problem))
+    return folder
+
+
+EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "x" * 64})
+
+
+def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
+    before = (of_two / "results.jsonl").read_bytes()
+    with Journal.open(of_two, EDITED) as journal:
+        assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.unchanged
+        assert journal.find(of_problem("a1", "sum")["submission_sha256"], "sum") is None
+        assert (of_two / "results.jsonl").read_bytes() == before  # nothing has begun
+    with Journal.open(of_two, EDITED) as journal:
+        journal.record(of_problem("a1", "sum"))
+        assert journal.row("b1")["key"] == "b1" and journal.row("a1")["key"] == "a1"
+    assert keys(of_two) == ["b1", "a1"]
+    assert [
+        (one["key"], one["problem_sha256"]) for _, one in decoded(of_two / "earlier.jsonl", dict[str, Any])
+    ] == [
+        ("a1", "b" * 64),
+        ("a2", "b" * 64),
+    ]
+    with Journal.open(of_two, EDITED) as journal:
+        assert journal.done == {"a1", "b1"} and journal.unchanged
+    with Journal.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
+        found = journal.find(of_problem("a2", "sum")["submission_sha256"], "sum")
+        assert found is not None and found["key"] == "a2"
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        steps_until_killed(patch, number)
+        try:
+            with Journal.open(of_two, EDITED) as journal:
+                journal.begin()
+        except Killed:
+            pass
+    with Journal.open(of_two, EDITED) as journal:
+        assert journal.done == {"b1"}
+        journal.record(of_problem("a1", "sum"))
+    assert keys(of_two) == ["b1", "a1"]
+    aside = {one["key"] for _, one in decoded(of_two / "earlier.jsonl", dict[str, Any])}
+    assert aside == {"a1", "a2"}
 
 
 # --- starting anew -----------------------------------------------------------------------------------

@@ -79,11 +79,11 @@ async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> 
 
 async def test_messages_name_arguments_and_no_flags(tmp_path: Path) -> None:
     problems, store = examples() / "problems" / "lanterns", Store(tmp_path / "store")
-    await score_dump(dump(tmp_path, "a"), problems, out=tmp_path / "run", engine=FakeEngine(), store=store)
+    first, second = RunOptions(), RunOptions(all_tests=True)
+    where: Any = {"out": tmp_path / "run", "engine": FakeEngine(), "store": store}
+    await score_dump(dump(tmp_path, "a"), problems, options=first, **where)
     with pytest.raises(InputError) as caught:
-        await score_dump(
-            dump(tmp_path, "b"), problems, out=tmp_path / "run", engine=FakeEngine(), store=store
-        )
+        await score_dump(dump(tmp_path, "a"), problems, options=second, **where)
     assert "Give fresh=True to score everything again" in str(caught.value) and "--" not in str(caught.value)
 
 

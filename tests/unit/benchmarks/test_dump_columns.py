@@ -134,11 +134,12 @@ def test_mistakes_name_the_path(tmp_path: Path) -> None:
         read(path, **{**NAMED, "year_column": "meta.by"})
 
 
-def test_runs_that_know_of_no_columns_go_on() -> None:
-    older = {name: value for name, value in fields().items() if not name.endswith("_column")}
-    old, new = (Fingerprint(dump="d", options=options) for options in (older, fields()))
-    assert changes(old, new) == ()
-    assert len(changes(old, Fingerprint(dump="d", options=fields(code_column="x")))) == 1
+def test_reading_rows_otherwise_is_no_other_run() -> None:
+    """What it changes are programs, and each of them is looked at."""
+    read = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
+    usual, *others = (Fingerprint(dump="d", options=options) for options in read)
+    assert all(other != usual and changes(usual, other) == () for other in others)
+    assert changes(usual, Fingerprint(dump="d", options={**fields(), "all_tests": True}))
 
 
 def fields(**options: Any) -> dict[str, Any]:

@@ -139,17 +139,40 @@ def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) 
 
     options = cli(*base, "--all-tests")
     assert (options.returncode, "all_tests" in options.stderr) == (2, True)
-    (problems / "add" / "tests" / "1-1.out").write_text("4\n")
-    changed = cli(*base)
-    assert (changed.returncode, "problem add" in changed.stderr) == (2, True)
-    write_dump(dump, ROWS[:3])
-    assert "the dump" in cli(*base).stderr
     assert contents(cli.folder / "run") == before
 
     assert cli(*base, "--fresh").returncode == 0
-    fresh = results(cli.folder / "run")
-    assert {key: found["all_subtasks_points"] for key, found in fresh.items()} == dict.fromkeys(fresh, 0)
-    assert len(fresh) == 3
+    assert contents(cli.folder / "run").keys() == before.keys()
+
+
+@pytest.mark.once
+def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -> None:
+    """What is judged again is said before it is, and for what reason."""
+    dump = write_dump(cli.folder / "d.jsonl", ROWS[:3])
+    base = ("score", dump, "--problems", problems, "--out", "run")
+    assert cli(*base).returncode == 0
+    write_dump(dump, [row("right", SMALL), row("small", SMALL, model="renamed"), ROWS[4]])
+    changed = cli(*base)
+    assert changed.returncode == 0, changed.stderr
+    for line in (
+        "1 earlier result: judged again, because the program has changed",
+        "1 earlier result: written anew, because other columns of the row have changed",
+        "1 earlier result: put aside, because no row asks for it",
+    ):
+        assert line in changed.stderr.splitlines()
+    points = {key: found["all_subtasks_points"] for key, found in results(cli.folder / "run").items()}
+    assert points == {"right": 40, "small": 40, "python": 100}
+
+    (problems / "add" / "tests" / "1-1.out").write_text("4\n")
+    edited = cli(*base)
+    assert "3 earlier results: judged again, because the problem has changed (add)" in edited.stderr
+    points = {key: found["all_subtasks_points"] for key, found in results(cli.folder / "run").items()}
+    assert points == {"right": 0, "small": 0, "python": 0}
+
+    other = cli("score", dump, "--problems", problems, "--out", "other", "--reuse", "run")
+    assert "Scored 3 submissions (3 equal to another one)" in other.stdout
+    missing = cli("score", dump, "--problems", problems, "--out", "new", "--reuse", "d.jsonl")
+    assert missing.returncode == 2 and "--reuse" in missing.stderr
 
 
 @pytest.mark.once

@@ -128,13 +128,16 @@ def test_a_selection_that_nobody_here_can_judge(cli: CommandLine, package: Path)
 
 
 @pytest.mark.long
-def test_other_solutions_are_another_run(cli: CommandLine, package: Path) -> None:
-    base = ("validate", package, "--out", "run", "--only", "correct.cpp")
-    assert cli(*base).returncode == 0
+def test_a_solution_that_has_changed_is_judged_again(cli: CommandLine, package: Path) -> None:
+    assert cli("validate", package, "--out", "run").returncode == 0
     (package / "solutions" / "correct" / "correct.cpp").write_text(WRONG)
-    refused = cli(*base)
-    assert (refused.returncode, "problem add" in refused.stderr) == (2, True)
-    assert cli(*base, "--fresh").returncode == 1
+    second = cli("validate", package, "--out", "run")
+    assert second.returncode == 1
+    assert "1 earlier result: judged again, because the program has changed" in second.stderr
+    (package / "solutions" / "correct" / "correct.cpp").unlink()
+    third = cli("validate", package, "--out", "run")
+    assert third.returncode == 0, third.stderr
+    assert "Nothing new to do" in third.stdout
 
 
 def test_json_is_all_that_is_printed(cli: CommandLine, package: Path) -> None:

@@ -1,0 +1,86 @@
+"""Results that are known already, by what they are of: of this run, of its past, and of other runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, changes, decoded, read_info
+
+
+class KnownResults:
+    """Where the row of a submission and a problem stands."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[Path, int]] = {}
+        self.compilers = set[str]()  # of other runs
+
+    def take_over(self, folder: Path, ours: Fingerprint) -> None:
+        """Also know the results of another run, which must have been judged by the same options."""
+        where = str(folder)
+        if not folder.is_dir() or (info := read_info(folder)) is None or info.replacing:
+            raise InputError(
+                "there is no run in it", where=where, field="reuse", remedy="Name a run's folder"
+            )
+        if found := changes(info.fingerprint, ours):
+            raise InputError(
+                f"its results cannot be taken over. They differ by {'; '.join(found)}",
+                where=where,
+                field="reuse",
+                remedy="Judge with the same options and version, or leave it out",
+            )
+        for offset, row in decoded(folder / RESULTS, ResultHead):
+            problem = info.fingerprint.problems.get(row.problem_id, "")
+            self.note(folder / RESULTS, offset, row.submission_sha256, problem)
+            self.compilers.add(row.compiler)
+
+    def note(self, path: Path, offset: int, identity: str, problem: str) -> None:
+        """`problem`: its hash, as in run.json."""
+        if identity:
+            self._places.setdefault(f"{identity} {problem}", (path, offset))
+
+    def forget(self, folder: Path) -> None:
+        """What stood in a folder stands elsewhere now, or nowhere."""
+        gone = {folder / RESULTS, folder / EARLIER}
+        self._places = {what: place for what, place in self._places.items() if place[0] not in gone}
+
+    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
+        place = self._places.get(f"{identity} {problem}")
+        return None if place is None else read_row(*place)
+
+
+class Compilers:
+    """Those that made a run's results. Times of two are not comparable, so a run goes on with its own."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._versions: dict[str, set[str]] = {}
+        for name in names:
+            self._versions.setdefault(_tool(name), set()).add(name)
+
+    def check(self, compiler: str) -> None:
+        """Raise InputError for a result that another version made."""
+        before = self._versions.get(_tool(compiler), set())
+        if not compiler or not before or compiler in before:
+            return
+        raise InputError(
+            f"programs are made by {compiler} now, and the results there by {', '.join(sorted(before))}",
+            field="compiler",
+            remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",
+        )
+
+
+def _tool(compiler: str) -> str:
+    """`g++` of `g++ (Debian 12.2.0) 12.2.0`: what comes before the first number or bracket."""
+    return re.split(r"[\d(]", compiler, maxsplit=1)[0].strip()
+
+
+def read_row(path: Path, offset: int) -> dict[str, Any]:
+    with path.open("rb") as stream:
+        stream.seek(offset)
+        row: dict[str, Any] = msgspec.json.decode(stream.readline())
+    return row

@@ -1,0 +1,198 @@
+"""A run grows with its dump and its problems: each result counts for as long as what it is of is the same."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import results, row, write_dump, write_package
+
+from ioi_eval import InputError, score_dump
+from ioi_eval.runs import Event, JudgedAgain, RunOptions, RunSummary, Selection, SubmissionJudged
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+PROBLEMS = ("add", "sum")
+
+
+class Session:
+    """A dump and packages that change between calls into one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.rows = folder, list[dict[str, Any]]()
+        self.judged, self.told = list[str](), dict[str, int]()
+        for name in PROBLEMS:
+            write_package(folder / "problems" / name)
+
+    async def score(self, out: str = "run", selection: Selection | None = None, **options: Any) -> RunSummary:
+        """One call, on a new engine: what an earlier one judged is known from the run alone."""
+        events = list[Event]()
+        called = await score_dump(
+            write_dump(self.folder / "dump.jsonl", self.rows),
+            self.folder / "problems",
+            out=self.folder / out,
+            selection=selection,
+            engine=FakeEngine(),
+            options=RunOptions(**options),
+            on_event=events.append,
+        )
+        judged = (event for event in events if isinstance(event, SubmissionJudged))
+        self.judged = sorted(event.key for event in judged if not event.repeated)
+        again = (event for event in events if isinstance(event, JudgedAgain))
+        self.told = {reason.value: number for event in again for reason, number in event.reasons.items()}
+        return called.call
+
+    def results(self, out: str = "run") -> dict[str, dict[str, Any]]:
+        return results(self.folder / out)
+
+    def edit(self, problem: str) -> None:
+        (self.folder / "problems" / problem / "tests" / "1-1.out").write_text("4\n")
+
+    @property
+    def aside(self) -> list[str]:
+        path = self.folder / "run" / "earlier.jsonl"
+        return [json.loads(line)["key"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def programs(numbers: Iterable[int]) -> list[dict[str, Any]]:
+    """Every fourth is of `sum`."""
+    return [row(f"r{n}", f"int main() {{ return {n}; }}", problem_id=PROBLEMS[n % 4 == 3]) for n in numbers]
+
+
+async def test_only_what_is_new_or_has_changed_is_judged(session: Session) -> None:
+    session.rows = programs(range(100))
+    assert (await session.score()).judged == 100 and session.told == {}
+
+    session.edit("sum")
+    del session.rows[0]
+    session.rows += programs(range(100, 105))
+    call = await session.score()
+    of_sum = {f"r{n}" for n in range(3, 105, 4)}
+    assert set(session.judged) == of_sum | {f"r{n}" for n in range(100, 105)}
+    assert session.told == {"problem": 25, "gone": 1} and call.skipped == 74
+    assert session.results().keys() == {one["uuid"] for one in session.rows}
+    assert set(session.aside) == {"r0", *(f"r{n}" for n in range(3, 100, 4))}
+
+    assert (await session.score()).skipped == 104 and session.judged == []
+
+
+async def test_an_edited_program_is_judged_again(session: Session) -> None:
+    session.rows = programs(range(3))
+    await session.score()
+    session.rows[1]["code"] += "// better"
+    await session.score()
+    assert (session.judged, session.told) == (["r1"], {"program": 1})
+    assert len(session.results()) == 3
+
+
+@pytest.mark.parametrize("share", [True, False])
+async def test_other_columns_are_written_anew_and_nothing_is_judged(session: Session, share: bool) -> None:
+    session.rows = programs(range(3))
+    await session.score(share=share)
+    for one in session.rows[:2]:
+        one["model"] = "renamed"
+    session.rows[2]["note"] = [1, {"a": None}]
+    call = await session.score(share=share)
+    assert (session.judged, session.told, call.repeated) == ([], {"columns": 3}, 3)
+    found = session.results()
+    assert [one["repeats"] for one in found.values()] == [None] * 3
+    assert [found[key]["model"] for key in ("r0", "r1", "r2")] == ["renamed", "renamed", "m"]
+    assert found["r2"]["note"] == [1, {"a": None}]
+
+
+async def test_rows_without_ids_are_known_by_their_programs(session: Session) -> None:
+    session.rows = [
+        {name: value for name, value in one.items() if name != "uuid"} for one in programs(range(4))
+    ]
+    await session.score()
+    before = {one["submission_sha256"] for one in session.results().values()}
+    session.rows.insert(0, {**session.rows[0], "code": "int main() {}"})
+    call = await session.score()
+    assert (call.judged, call.repeated, session.told) == (5, 4, {"gone": 4})
+    found = {one["submission_sha256"] for one in session.results().values()}
+    assert len(found) == 5 and before < found
+
+
+async def test_a_row_that_comes_back_has_its_result_still(session: Session) -> None:
+    session.rows = programs(range(3))
+    await session.score()
+    left = session.rows.pop()
+    await session.score()
+    session.rows.append(left)
+    call = await session.score()
+    assert (session.judged, call.repeated) == ([], 1)
+
+
+async def test_a_problem_that_is_as_before_has_its_results_still(session: Session) -> None:
+    session.rows = programs(range(4))
+    await session.score()
+    session.edit("add")
+    await session.score()
+    assert session.judged == ["r0", "r1", "r2"]
+    (session.folder / "problems" / "add" / "tests" / "1-1.out").write_text("3\n")
+    await session.score()
+    assert session.judged == []
+
+
+async def test_results_of_rows_that_are_not_asked_for_stay(session: Session) -> None:
+    session.rows = programs(range(8))
+    await session.score()
+    session.rows += programs(range(8, 12))
+    call = await session.score(selection=Selection(problems=frozenset({"add"}), limit=7))
+    assert (session.judged, session.told, call.skipped) == (["r8"], {}, 6)
+    assert len(session.results()) == 9
+
+
+async def test_results_of_another_run_are_taken_over(session: Session) -> None:
+    session.rows = programs(range(4))
+    await session.score("first")
+    session.rows += programs(range(4, 6))
+    session.edit("sum")
+    call = await session.score("second", reuse=(str(session.folder / "first"),))
+    assert session.judged == ["r3", "r4", "r5"] and call.repeated == 3
+    assert session.results("second").keys() == {one["uuid"] for one in session.rows}
+
+
+@pytest.mark.parametrize(
+    ("reuse", "options", "says"),
+    [
+        ("first", {"all_tests": True}, "option all_tests: false -> true"),
+        ("nowhere", {}, "there is no run in it"),
+    ],
+)
+async def test_what_cannot_be_taken_over_is_said(
+    session: Session, reuse: str, options: Mapping[str, Any], says: str
+) -> None:
+    session.rows = programs(range(1))
+    await session.score("first")
+    with pytest.raises(InputError, match=says):
+        await session.score("second", reuse=(str(session.folder / reuse),), **options)
+    assert not (session.folder / "second").exists()
+
+
+async def test_another_compiler_is_named_and_not_mixed_in(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.rows = programs(range(2))
+    await session.score()
+    rows = session.folder / "run" / "results.jsonl"
+    compiler = session.results()["r0"]["compiler"]
+    rows.write_text(rows.read_text().replace(compiler, f"{compiler}.9"))
+    before = rows.read_bytes()
+    session.rows += programs(range(2, 4))
+    with pytest.raises(InputError, match="programs are made by") as caught:
+        await session.score()
+    assert f"{compiler}.9" in caught.value.problem and "accept_compiler=True" in caught.value.remedy
+    assert rows.read_bytes() == before
+    await session.score(accept_compiler=True)
+    assert Counter(one["compiler"] for one in session.results().values()) == {compiler: 2, f"{compiler}.9": 2}
