@@ -11,6 +11,7 @@ import msgspec
 
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.model.languages import find
 from ioi_eval.model.nesting import shallow
@@ -62,16 +63,12 @@ class Rewards(Value):
 
         Equal programs for one problem are judged once: samples of one prompt repeat.
         """
-        problems = self._problems(rows)
-        programs = [self._program(completion, row) for completion, row in zip(completions, rows, strict=True)]
-        groups: dict[tuple[object, ...], list[int]] = {}
-        for number, (program, problem) in enumerate(zip(programs, problems, strict=True)):
-            groups.setdefault((id(problem), *_alike(program)), []).append(number)
-        firsts = [numbers[0] for numbers in groups.values()]
-        judged = await together(self._or_none(programs[first], problems[first], own) for first in firsts)
-        found = dict(zip(firsts, judged, strict=True))
-        worth = {number: found[numbers[0]] for numbers in groups.values() for number in numbers}
-        return [worth[number] for number in range(len(programs))]
+        problems, sharing = self._problems(rows), Sharing()
+        programs = (self._program(completion, row) for completion, row in zip(completions, rows, strict=True))
+        return await together(
+            self._or_none(program, problem, own, sharing)
+            for program, problem in zip(programs, problems, strict=True)
+        )
 
     async def of_one(self, completion: str, row: Columns, problem: Problem, own: Runtime) -> float:
         """Raises JudgeFailure where the judge cannot say."""
@@ -87,18 +84,22 @@ class Rewards(Value):
             target_subtask=_target(row),
         )
 
-    async def _of(self, program: Submission, problem: Problem, own: Runtime) -> float:
+    async def _of(
+        self, program: Submission, problem: Problem, own: Runtime, sharing: Sharing | None = None
+    ) -> float:
         if program.code is None:
             return self.options.no_code
         submission = msgspec.structs.replace(program, problem_id=problem.id)
-        result = await own.score(problem, submission)
+        result = await own.score(problem, submission, sharing)
         return self._worth(problem, result, submission.target_subtask)
 
-    async def _or_none(self, program: Submission, problem: Problem | None, own: Runtime) -> float | None:
+    async def _or_none(
+        self, program: Submission, problem: Problem | None, own: Runtime, sharing: Sharing
+    ) -> float | None:
         if problem is None:
             return None
         try:
-            return await self._of(program, problem, own)
+            return await self._of(program, problem, own, sharing)
         except ModuleMissing as failure:
             warnings.warn(f"no reward: {failure}", stacklevel=2)
             return None
@@ -142,11 +143,6 @@ class Rewards(Value):
 
     def runtime(self) -> Runtime:
         return runtime(self.setup)
-
-
-def _alike(program: Submission) -> tuple[str | None, ...]:
-    """What a program's worth depends on, besides the problem."""
-    return program.code, program.language, program.target_subtask
 
 
 def _target(row: Columns) -> str | None:

@@ -18,6 +18,7 @@ from ioi_eval.engines import Transport
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.integrations.environment import cache_folder, python_of, servers_of, share_of_cores
 from ioi_eval.judge import JudgeOptions, Scorer
+from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.store import Store
@@ -55,11 +56,13 @@ class Runtime:
         self._thread.start()
         opened.result(_OPENING)
 
-    def score(self, problem: Problem, submission: Submission) -> Coroutine[Any, Any, SubmissionResult]:
+    def score(
+        self, problem: Problem, submission: Submission, sharing: Sharing | None = None
+    ) -> Coroutine[Any, Any, SubmissionResult]:
         """For `call` and `wait`. JudgeFailure where the judge cannot say."""
         if self._scorer is None:
             raise IoiEvalError("the runtime is closed")
-        return self._scorer.score(problem, submission)
+        return self._scorer.judge.sharing(sharing).judge(problem, submission)
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work` on the loop, and blocks this thread until it is done. Interrupted, it cancels it."""

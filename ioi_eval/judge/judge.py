@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +20,16 @@ from ioi_eval.judge.classic import is_classic, judge_one_by_one
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.honest import Partner, tried
 from ioi_eval.judge.missing import refuse_missing
-from ioi_eval.judge.programs import Artifacts, Compiled, checker_name, is_empty, program, runs_code
+from ioi_eval.judge.programs import (
+    Artifacts,
+    Compiled,
+    ProblemPrograms,
+    checker_name,
+    is_empty,
+    program,
+    runs_code,
+)
+from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
@@ -31,6 +41,8 @@ from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import ALONE, Company, not_submitted, rescaled, test_result
 from ioi_eval.store import Store, private_folder
 
+_BUILD = "build"
+
 
 class Judge:
     """Judges submissions on an engine, with what `artifacts` builds.
@@ -38,8 +50,14 @@ class Judge:
     Safe to be called many times at once: the engine's slots bound what really runs.
     """
 
-    def __init__(self, engine: Engine, artifacts: Artifacts, options: JudgeOptions | None = None) -> None:
-        self._engine, self._artifacts = engine, artifacts
+    def __init__(
+        self,
+        engine: Engine,
+        artifacts: Artifacts,
+        options: JudgeOptions | None = None,
+        sharing: Sharing | None = None,
+    ) -> None:
+        self._engine, self._artifacts, self._sharing = engine, artifacts, sharing
         self._options = options or JudgeOptions()
 
     @property
@@ -49,7 +67,11 @@ class Judge:
 
     def but(self, options: JudgeOptions) -> Judge:
         """Return a judge at the same engine, with the same artifacts, that judges as these options say."""
-        return Judge(self._engine, self._artifacts, options)
+        return Judge(self._engine, self._artifacts, options, self._sharing)
+
+    def sharing(self, sharing: Sharing | None) -> Judge:
+        """Return a judge at the same engine that judges equal programs once, or each."""
+        return Judge(self._engine, self._artifacts, self._options, sharing)
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
@@ -60,36 +82,53 @@ class Judge:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}")
-        checker = checker_name(problem)
         if is_empty(problem, submission):
-            return submission_result(problem, submission, {}, compiles=False, checker=checker)
+            return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if is_classic(self._options, await self._engine.profile()):
             return await judge_one_by_one(self._engine, problem, submission, self._options)
         ours = await self._artifacts.of_problem(problem)
-        told: dict[str, Any]
         if not runs_code(problem, submission):
             taking_part = program(problem, submission, None, ours, options=self._options)
             # The tests that ask for a program, for a submission that has only files.
             names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
             missing = {name: not_submitted(name) for name in names}
-            results, confinement = await self._run(problem, taking_part, missing)
-            graded = await grades(self._engine, problem, results, ours, self._options)
-            told = {"checker": checker, "confinement": confinement, "graded": graded}
-            return submission_result(problem, submission, results, **told)
+            return await self._judged(problem, submission, taking_part, ours, missing)
         built = await self._artifacts.submission(problem, submission)
-        told = {"compile_output": built.log, "compiler": built.compiler, "checker": checker}
         if isinstance(built, Rejected):
-            confinement = _with_build({}, built)
-            return submission_result(problem, submission, {}, compiles=False, confinement=confinement, **told)
+            result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
+            return _with_build(result, submission, built)
         compiled = Compiled(language=find(submission.language), artifact=built.artifact)
         limited = msgspec.structs.replace(problem, limits=compiled.language.limits(problem.limits))
         taking_part = program(limited, submission, compiled, ours, options=self._options)
         partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None
-        results, confinement = await self._run(limited, taking_part, {}, partner)
-        await refuse_missing(self._artifacts, problem, submission, results.values(), self._options)
-        graded = await grades(self._engine, limited, results, ours, self._options)
-        confinement = _with_build(confinement, built)
-        return submission_result(limited, submission, results, confinement=confinement, graded=graded, **told)
+        judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
+        if self._sharing is None:
+            return _with_build(await judging(), submission, built)
+        identity = program_identity(limited, taking_part)
+        result = await self._sharing.once(identity, judging)
+        return _with_build(msgspec.structs.replace(result, program_sha256=identity), submission, built)
+
+    async def _judged(
+        self,
+        problem: Problem,
+        submission: Submission,
+        taking_part: Program,
+        ours: ProblemPrograms,
+        known: Mapping[str, TestResult],
+        partner: Partner | None = None,
+    ) -> SubmissionResult:
+        results, confinement = await self._run(problem, taking_part, known, partner)
+        if runs_code(problem, submission):
+            await refuse_missing(self._artifacts, problem, submission, results.values(), self._options)
+        graded = await grades(self._engine, problem, results, ours, self._options)
+        return submission_result(
+            problem,
+            submission,
+            results,
+            checker=checker_name(problem),
+            confinement=confinement,
+            graded=graded,
+        )
 
     async def _run(
         self,
@@ -127,9 +166,22 @@ class Judge:
         return results
 
 
-def _with_build(run: Mapping[str, Any], built: Built | Rejected) -> Mapping[str, Any]:
-    """What confined the tests; and the build, where that differs from the engine's own way."""
-    return {**run, "build": built.confinement} if built.confinement else run
+def _with_build(
+    result: SubmissionResult, submission: Submission, built: Built | Rejected
+) -> SubmissionResult:
+    """The result, perhaps of an equal program, as that of a submission with a build of its own.
+
+    Its confinement is what confined the tests; and the build, where that differs from the engine's own way.
+    """
+    confinement = {name: value for name, value in result.confinement.items() if name != _BUILD}
+    return msgspec.structs.replace(
+        result,
+        key=submission.key,
+        repairs=submission.repairs,
+        compile_output=built.log,
+        compiler=built.compiler,
+        confinement={**confinement, _BUILD: built.confinement} if built.confinement else confinement,
+    )
 
 
 # --- what an engine's answers mean for the problem ---------------------------------------------------

@@ -312,6 +312,7 @@ class SubmissionResult(Value):
     checker: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
+    program_sha256: str = ""  # equal for programs that must get the same result; empty: nobody asked
     repeats: str = ""  # the key of an equal submission that was judged for this one, too
 
 

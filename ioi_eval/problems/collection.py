@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache as once
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
-
+from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Blob, Problem, Value
+from ioi_eval.model.values import Problem
 from ioi_eval.problems import cms, kattis, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.fields import nearest
 from ioi_eval.problems.package import Package, visible
 from ioi_eval.store import private_folder
 from ioi_eval.store.resources import installed
-
-# What cannot change a score: labels, what is asked, and the solutions that a package brings.
-_NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
 
 
 class Problems(Mapping[str, Problem]):
@@ -102,27 +97,7 @@ def twice(problem: Problem, other: str) -> InputError:
 
 def fingerprint(problems: Mapping[str, Problem]) -> dict[str, str]:
     """A hash per problem over everything that can change a score, under the names of the mapping."""
-    return {name: _hash(problem) for name, problem in problems.items()}
-
-
-def _hash(problem: Problem) -> str:
-    matter = {name: _identity(value) for name, value in _fields(problem) if name not in _NO_MATTER}
-    return hashlib.sha256(msgspec.json.encode(matter, order="deterministic")).hexdigest()
-
-
-def _identity(value: Any) -> Any:
-    """A value without where its contents lie, so that an extracted zip and a folder count as the same."""
-    if isinstance(value, Blob):
-        return value.sha256
-    if isinstance(value, Value):
-        return {name: _identity(field) for name, field in _fields(value)}
-    if isinstance(value, tuple):
-        return [_identity(item) for item in value]
-    return value
-
-
-def _fields(value: Value) -> Iterator[tuple[str, Any]]:
-    return ((field.name, getattr(value, field.name)) for field in msgspec.structs.fields(value))
+    return {name: problem_digest(problem) for name, problem in problems.items()}
 
 
 # --- formats ----------------------------------------------------------------------------------------

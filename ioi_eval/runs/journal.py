@@ -132,6 +132,10 @@ class Journal:
         """The row of a submission that was the same in all that a result depends on."""
         return self._known.find(identity, self._hash(problem))
 
+    def find_program(self, identity: str) -> dict[str, Any] | None:
+        """The same of a program. Its problem and limits are in its identity."""
+        return self._known.find(identity)
+
     def _hash(self, problem: str) -> str:
         return self._info.fingerprint.problems.get(problem, "")
 
@@ -156,7 +160,7 @@ class Journal:
                 self._refuse_twice(row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
         for offset, row in decoded(self._folder / EARLIER, ResultHead):
-            self._known.note(self._folder / EARLIER, offset, row.submission_sha256, row.problem_sha256)
+            self._known.note(self._folder / EARLIER, offset, row, row.problem_sha256)
 
     def _read_failures(self) -> None:
         cut_torn_line(self._folder / FAILURES)
@@ -267,7 +271,7 @@ class Journal:
 
     def _note(self, row: ResultHead, offset: int, problem: str) -> None:
         self._done[row.key] = _Row(offset, row.submission_sha256, row.problem_id, intern(row.compiler))
-        self._known.note(self._folder / RESULTS, offset, row.submission_sha256, problem)
+        self._known.note(self._folder / RESULTS, offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
         if self._results is None or self._failures is None:

@@ -14,7 +14,7 @@ from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, cha
 
 
 class KnownResults:
-    """Where the row of a submission and a problem stands."""
+    """Where the row of a submission and a problem stands, and that of a program."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, int]] = {}
@@ -36,21 +36,25 @@ class KnownResults:
             )
         for offset, row in decoded(folder / RESULTS, ResultHead):
             problem = info.fingerprint.problems.get(row.problem_id, "")
-            self.note(folder / RESULTS, offset, row.submission_sha256, problem)
+            self.note(folder / RESULTS, offset, row, problem)
             self.compilers.add(row.compiler)
 
-    def note(self, path: Path, offset: int, identity: str, problem: str) -> None:
+    def note(self, path: Path, offset: int, row: ResultHead, problem: str) -> None:
         """`problem`: its hash, as in run.json."""
-        if identity:
-            self._places.setdefault(f"{identity} {problem}", (path, offset))
+        place = path, offset
+        if row.submission_sha256:
+            self._places.setdefault(f"{row.submission_sha256} {problem}", place)
+        if row.program_sha256:
+            self._places.setdefault(row.program_sha256, place)
 
     def forget(self, folder: Path) -> None:
         """What stood in a folder stands elsewhere now, or nowhere."""
         gone = {folder / RESULTS, folder / EARLIER}
         self._places = {what: place for what, place in self._places.items() if place[0] not in gone}
 
-    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
-        place = self._places.get(f"{identity} {problem}")
+    def find(self, identity: str, problem: str | None = None) -> dict[str, Any] | None:
+        """Of a program without its problem, which is in its identity."""
+        place = self._places.get(identity if problem is None else f"{identity} {problem}")
         return None if place is None else read_row(*place)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ioi_eval.judge.sharing import repeating
 from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
@@ -232,9 +233,10 @@ class _Run:
         except (JudgeFailure, EngineError, ProgramBroken) as error:
             self._fail(problem, submission, error)
             return
-        self._record(problem, submission, result)
+        own = self._here(submission, result)
+        self._record(problem, submission, own, repeated=bool(result.repeats))
         while claim.waiting:
-            self._record(problem, claim.waiting.popleft(), _repeating(result))
+            self._record(problem, claim.waiting.popleft(), repeating(own), repeated=True)
 
     async def _claimed(self, submission: Submission) -> _Claim | None:
         """Return None where nothing is to be judged: it is done, or an equal one is or will be."""
@@ -251,7 +253,7 @@ class _Run:
                 return None
             await other.over.wait()
         if (known := self._known(submission, identity)) is not None:
-            self._record(problem, submission, known, known=True)
+            self._record(problem, submission, known, repeated=True, known=True)
             await asyncio.sleep(0)
             return None
         if self._share:
@@ -263,17 +265,26 @@ class _Run:
         row = self._journal.find(identity, submission.problem_id)
         if row is None or not (self._share or row["key"] == submission.key):
             return None
-        result = _repeating(rows.result_of(row))
+        return self._here(submission, repeating(rows.result_of(row)))
+
+    def _here(self, submission: Submission, result: SubmissionResult) -> SubmissionResult:
+        """Name another row only where it is one of this run."""
         here = result.repeats in self._journal.done and result.repeats != submission.key
         return result if here else msgspec.structs.replace(result, repeats="")
 
     def _record(
-        self, problem: Problem, submission: Submission, result: SubmissionResult, *, known: bool = False
+        self,
+        problem: Problem,
+        submission: Submission,
+        result: SubmissionResult,
+        *,
+        repeated: bool,
+        known: bool = False,
     ) -> None:
         # Equal code may come from generations that were not equal, by other repairs.
         own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         self._journal.record(rows.result_row(submission, problem, own), known=known)
-        event = _judged(own, repeated=known or bool(own.repeats))
+        event = _judged(own, repeated=repeated)
         self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)
         self._verdicts[event.status] += 1
         self._tell(event)
@@ -313,11 +324,6 @@ class Crowding:
             return None
         self._told = True
         return Overloaded(waited=self._waited, computed=self._computed)
-
-
-def _repeating(result: SubmissionResult) -> SubmissionResult:
-    """Name the row that was judged itself, also where this result was repeated from there."""
-    return msgspec.structs.replace(result, repeats=result.repeats or result.key)
 
 
 def _judged(result: SubmissionResult, *, repeated: bool) -> SubmissionJudged:

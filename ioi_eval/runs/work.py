@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 import msgspec
 
 from ioi_eval.judge import Judge, Scorer
+from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.options import Borderline, JudgeOptions
-from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.runs.again import superseded
 from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found
@@ -41,6 +42,7 @@ from ioi_eval.store.folder import (
     read_limits,
     write_limits,
 )
+from ioi_eval.store.rows import result_of
 
 _STORE_LIMIT = 4 << 30  # bytes
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
@@ -174,8 +176,9 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
             judge, workers = await opened.enter_async_context(judging(setup))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
+            share = setup.options.share
             return await judge_all(
-                judge,
+                judge.sharing(Sharing(_finding(journal))) if share else judge,
                 work.problems,
                 work.submissions,
                 journal,
@@ -183,7 +186,7 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
                 prepare=judge.prepare,
                 limited=_time_limits(judge, setup, journal).limited,
                 expected=work.expected,
-                share=setup.options.share,
+                share=share,
                 on_event=setup.tell,
             )
 
@@ -206,6 +209,14 @@ def _superseded(work: Work, journal: Journal) -> JudgedAgain | None:
     if isinstance(work.submissions, AsyncGenerator):
         return superseded(journal, work.problems, (), journal.done | journal.failed)
     return superseded(journal, work.problems, work.submissions, work.others)
+
+
+def _finding(journal: Journal) -> Finding:
+    def find(identity: str) -> SubmissionResult | None:
+        row = journal.find_program(identity)
+        return None if row is None else result_of(row)
+
+    return find
 
 
 @contextlib.asynccontextmanager

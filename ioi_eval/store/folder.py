@@ -41,6 +41,7 @@ class ResultHead(msgspec.Struct):
     key: str
     problem_id: str = ""
     submission_sha256: str = ""
+    program_sha256: str | None = None
     compiler: str = ""
     problem_sha256: str = ""  # in earlier.jsonl only: run.json has those of results.jsonl
 

@@ -28,6 +28,7 @@ RESULT_COLUMNS = frozenset(
         "key",
         "problem_id",
         "submission_sha256",
+        "program_sha256",
         "repeats",
         "target_subtask",
         "code_compiles",
@@ -73,6 +74,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "key": submission.key,
         "problem_id": submission.problem_id,
         "submission_sha256": identity(problem, submission),
+        "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,
         **_labels(problem),
         "target_subtask": submission.target_subtask,
@@ -162,6 +164,7 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
         checker=row["checker"],
         compiler=row["compiler"],
         confinement=row["confinement"],
+        program_sha256=row.get("program_sha256") or "",
         repeats=row.get("repeats") or "",
     )
 

@@ -29,7 +29,7 @@ from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward, reward
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
-from ioi_eval.testing import Broken, FakeEngine
+from ioi_eval.testing import FakeEngine, Fatal
 
 pytestmark = pytest.mark.once
 
@@ -130,7 +130,7 @@ def test_no_tests_at_all_is_the_callers_fault() -> None:
 
 
 def broken_engine(_store: Store) -> FakeEngine:
-    return FakeEngine(faults=itertools.repeat(Broken("no machine")))
+    return FakeEngine(faults=itertools.repeat(Fatal("no machine")))
 
 
 def test_a_judge_failure_is_none_and_never_a_number() -> None:

@@ -1,0 +1,44 @@
+"""Hashes of values: equal for equal contents, wherever these lie."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.values import Blob, Problem
+
+# What cannot change a score: labels, what is asked, and the solutions that a package brings.
+_NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
+
+
+def digest(value: Any) -> str:
+    return _hash(_content(value))
+
+
+def problem_digest(problem: Problem) -> str:
+    """Of everything that can change a score."""
+    return _hash({name: _content(value) for name, value in _fields(problem) if name not in _NO_MATTER})
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+
+
+def _content(value: Any) -> Any:
+    """A value without where its contents lie, so that an extracted zip and a folder count as the same."""
+    if isinstance(value, Blob):
+        return value.sha256
+    if isinstance(value, msgspec.Struct):
+        return {name: _content(field) for name, field in _fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _content(item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_content(item) for item in value]
+    return value
+
+
+def _fields(value: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    return ((name, getattr(value, name)) for name in value.__struct_fields__)

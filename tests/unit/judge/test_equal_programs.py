@@ -1,0 +1,179 @@
+"""Equal programs are judged once: what counts as equal, what is shared, and what is not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from judge_samples import problem, submission
+from support.datasets import Problems
+from support.runs import RunSummary, read_rows
+
+from ioi_eval import EmbeddedEngine, Scorer, Store, score_dump
+from ioi_eval.engines.fake import FakeTest, Outcome
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge.sharing import Sharing
+from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
+from ioi_eval.runs import RunOptions
+from ioi_eval.testing import Broken, FakeEngine
+
+CODE = "int main() {}"
+
+
+async def results(
+    engine: FakeEngine, submissions: list[Submission], of: Problem | list[Problem]
+) -> list[SubmissionResult | BaseException]:
+    problems = of if isinstance(of, list) else [of] * len(submissions)
+    async with Scorer(engine) as scorer:
+        judge = scorer.judge.sharing(Sharing())
+        both = zip(problems, submissions, strict=True)
+        return await asyncio.gather(*(judge.judge(*each) for each in both), return_exceptions=True)
+
+
+async def test_equal_programs_run_once_and_say_so() -> None:
+    engine = FakeEngine({1: 0.5})
+    several = [submission(CODE, key=key) for key in "abc"]
+    found = [msgspec.structs.asdict(one) for one in await results(engine, several, problem())]
+    assert len(engine.runs) == 1
+    assert [(one.pop("key"), one.pop("repeats")) for one in found] == [("a", ""), ("b", "a"), ("c", "a")]
+    assert found[0] == found[1] == found[2] and len(found[0]["program_sha256"]) == 64
+
+
+async def test_other_limits_tests_files_or_arguments_are_another_program() -> None:
+    base = problem()
+    others = [
+        msgspec.structs.replace(base, limits=Limits.contest(9.0, 1 << 30)),
+        msgspec.structs.replace(base, tests=base.tests[:2], subtasks=()),
+        msgspec.structs.replace(base, id="another"),
+    ]
+    engine = FakeEngine()
+    found = await results(engine, [submission(CODE, key=str(n)) for n in range(4)], [base, *others])
+    found += await results(engine, [submission(CODE, language=name) for name in ("python", "pypy")], base)
+    assert len({one.program_sha256 for one in found if isinstance(one, SubmissionResult)}) == 6
+    assert len(engine.runs) == 6
+
+
+async def test_a_failure_of_the_judge_is_not_shared() -> None:
+    """The second is tried for itself, and the third has its result."""
+    tried: Iterator[Outcome] = iter([Broken("the checker crashed")])
+
+    def outcome(test: FakeTest) -> Outcome:
+        return next(tried, 1.0)
+
+    engine = FakeEngine(outcome)
+    first, second, third = await results(engine, [submission(CODE, key=key) for key in "abc"], problem())
+    assert isinstance(first, JudgeFailure)
+    assert isinstance(second, SubmissionResult) and second.repeats == ""
+    assert isinstance(third, SubmissionResult) and third.repeats == "b"
+
+
+async def test_who_leaves_while_others_wait_leaves_them_the_work() -> None:
+    sharing, started = Sharing(), asyncio.Event()
+    result = SubmissionResult(key="b", problem_id="p", compiles=True)
+
+    async def never() -> SubmissionResult:
+        started.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def at_once() -> SubmissionResult:
+        return result
+
+    leaving = asyncio.create_task(sharing.once("same", never))
+    await started.wait()
+    waiting = asyncio.create_task(sharing.once("same", at_once))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert await waiting == result
+
+
+# --- with a compiler ---------------------------------------------------------------------------------
+
+SUM = """
+#include <cstdio>
+// {comment}
+static long long add(long long {a}, long long {b}) {{ return {a} + {b}; }}
+int main() {{
+  long long {a}, {b};  /* {comment} */
+  if (scanf("%lld %lld", &{a}, &{b}) != 2) return 1;
+  printf("%lld\\n", add({a}, {b}){wrong});
+}}
+"""
+NAMES = [("a", "b"), ("first", "second"), ("x_1", "y_1"), ("uno", "due")]
+ADDING = Problem(
+    id="add",
+    limits=Limits.contest(5.0, 256 << 20),
+    tests=tuple(
+        Test(name=f"t{n}", input=Blob.of(f"{n} {n + 1}\n"), answer=Blob.of(f"{2 * n + 1}\n"))
+        for n in range(3)
+    ),
+)
+
+
+def renamed(wrong: str = "") -> list[str]:
+    return [
+        SUM.format(a=a, b=b, comment=f"number {n}" * (n + 1), wrong=wrong) for n, (a, b) in enumerate(NAMES)
+    ]
+
+
+def dump(path: Path, codes: list[str]) -> Path:
+    rows = (
+        {"problem_id": "add", "code": code, "id": str(n), "language": "c++"} for n, code in enumerate(codes)
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+async def scored(
+    folder: Path, codes: list[str], store: Store, **options: Any
+) -> tuple[RunSummary, dict[str, dict[str, Any]]]:
+    engine = EmbeddedEngine(store=store, slots=2)
+    called = await score_dump(
+        dump(folder / "dump.jsonl", codes),
+        Problems([ADDING]),
+        out=folder / "run",
+        engine=engine,
+        options=RunOptions(**options),
+        store=store,
+    )
+    return called.call, {row["key"]: row for row in read_rows(folder / "run")}
+
+
+def verdicts(rows: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    return {key: [test["status"] for test in row["test_results"]] for key, row in rows.items()}
+
+
+@pytest.mark.once
+async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Path, store: Store) -> None:
+    codes = [*renamed(), *renamed(wrong=" + 1")]
+    folders = [tmp_path / name for name in ("shared", "each")]
+    for folder in folders:
+        folder.mkdir()
+    once, shared = await scored(folders[0], codes, store)
+    every, each = await scored(folders[1], codes, store, share=False)
+    assert verdicts(shared) == verdicts(each) == {str(n): ["WA" if n > 3 else "AC"] * 3 for n in range(8)}
+    assert (once.judged, once.repeated, once.tests) == (8, 6, 6)
+    assert (every.judged, every.repeated, every.tests) == (8, 0, 24)
+    judged = {row["program_sha256"]: key for key, row in shared.items() if row["repeats"] is None}
+    assert len(judged) == 2
+    assert all(row["repeats"] in (None, judged[row["program_sha256"]]) for row in shared.values())
+    assert {(row["repeats"], row["program_sha256"]) for row in each.values()} == {(None, None)}
+
+
+@pytest.mark.once
+async def test_a_run_goes_on_with_equals_of_programs_that_were_judged_before(
+    tmp_path: Path, store: Store
+) -> None:
+    codes = renamed()
+    await scored(tmp_path, codes, store)
+    lines = (tmp_path / "run" / "results.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "run" / "results.jsonl").write_text(lines[0])
+    call, rows = await scored(tmp_path, codes, store)
+    assert (call.judged, call.repeated, call.tests) == (3, 3, 0)
+    first = json.loads(lines[0])["key"]
+    assert {row["repeats"] for key, row in rows.items() if key != first} == {first}
