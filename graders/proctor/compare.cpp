@@ -234,6 +234,7 @@ Comparison named(const std::string& name) {
       {"exact", [](int output, int answer, const Tokens&) { return exact(output, answer); }},
       {"tokens", tokens},
       {"lines", [](int output, int answer, const Tokens&) { return lines(output, answer); }},
+      {"float-lines", [](int output, int answer, const Tokens&) { return float_lines(output, answer); }},
       {"json", [](int output, int answer, const Tokens&) { return json(output, answer); }},
       {"json-wrapped", [](int output, int answer, const Tokens&) { return json(output, answer, true); }},
   };

@@ -26,6 +26,10 @@ bool tokens(int output, int answer, const Tokens& rules);
 // are decimal numbers and equal as such, whatever their spelling.
 bool lines(int output, int answer);
 
+// Line by line as Python's str.splitlines() and strip() have them, empty ones at the output's end left out: all lines equal, or all
+// of them numbers that are as close as numpy.allclose asks for.
+bool float_lines(int output, int answer);
+
 // As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
 // `wrapped`: the answer may be a list of which the only element is the value.
 bool json(int output, int answer, bool wrapped = false);

@@ -88,6 +88,7 @@ class CheckerKind(StrEnum):
     EXACT = "exact"
     TOKENS = "tokens"
     LINES = "lines"
+    FLOAT_LINES = "float-lines"
     JSON = "json"
     JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
     CMS = "cms"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -150,6 +151,94 @@ def test_lines_of_numbers_spelled_otherwise(one_bench: Bench) -> None:
     assert [as_lines(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
     encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
     assert verdicts(one_bench, PlanChecker(kind="lines"), encoded) == [same for *_, same in pairs]
+
+
+def as_float_lines(output: str, answer: str) -> bool:
+    """As eval-protocol words it, and numpy.allclose in it."""
+
+    def close(ours: float, theirs: float) -> bool:
+        near = abs(ours - theirs) <= 1e-8 + 1e-5 * abs(theirs) and math.isfinite(theirs)
+        return ours == theirs or near
+
+    ours = [line.strip() for line in output.rstrip().splitlines()]
+    theirs = [line.strip() for line in answer.splitlines()]
+    if ours == theirs or len(ours) != len(theirs):
+        return ours == theirs
+    try:
+        return all(close(float(a), float(b)) for a, b in zip(ours, theirs, strict=True))
+    except ValueError:
+        return False
+
+
+_float_parts = st.sampled_from(
+    [" ", "\t", "\n", "\n\n", "\r\n", "\r", "\x0b", "\x1c", "\x1f", "\x85", "\xa0", "\u2028", "\u3000", "é", "x",
+     "1", "1", "2.0", ".5", "5.", "-", "+", "e1", "E-2", "_", "inf", "Infinity", "nan", "0x1", "1.00001", "1e999"]
+)  # fmt: skip
+_floats = st.lists(_float_parts, max_size=6).map("".join)
+
+
+@FEW
+@given(
+    pairs=st.lists(
+        st.tuples(_floats, _floats)
+        | _floats.map(lambda x: (x, x))
+        | _floats.map(lambda x: (x + "\n", f" {x}")),
+        min_size=20,
+        max_size=60,
+    )
+)
+def test_float_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+    encoded = [(a.encode(), b.encode()) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="float-lines"), encoded) == [
+        as_float_lines(a, b) for a, b in pairs
+    ]
+
+
+def test_lines_of_floats(one_bench: Bench) -> None:
+    pairs = [
+        ("1 2", "1 2 ", True),
+        ("2.0\n", "2", True),
+        ("2.0\n3", "2\n3.00001", True),
+        ("2.0 3", "2 3", False),
+        ("2.0\nx", "2\nx", False),
+        ("100001", "100000", True),
+        ("100002", "100000", False),
+        ("100000", "100001.1", False),
+        ("1e-8", "0", True),
+        ("2e-8", "0", False),
+        ("inf", "Infinity", True),
+        ("inf", "-inf", False),
+        ("1e999", "inf", True),
+        ("1", "inf", False),
+        ("nan", "nan", True),
+        ("nan", "NaN", False),
+        ("1_0", "10", True),
+        ("1__0", "10", False),
+        ("_10", "10", False),
+        ("10_", "10", False),
+        ("1_.5", "1.5", False),
+        ("0x10", "16", False),
+        ("1.e1", "10", True),
+        (".5", "0.5", True),
+        (".", ".0", False),
+        ("1e", "1", False),
+        ("", "", True),
+        (" \n \n", "", True),
+        ("", "\n", False),
+        ("1\n\n", "1\n\n", False),
+        ("1\n\n2", "1\n\n2\n", True),
+        ("a\x0bb", "a\nb", True),
+        ("a\u2028b\u3000", "a\r\nb", True),
+        ("\u200ba", "a", False),
+    ]
+    assert [as_float_lines(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
+    encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="float-lines"), encoded) == [same for *_, same in pairs]
+
+
+def test_float_lines_of_what_is_no_text(one_bench: Bench) -> None:
+    pairs = [(b"\xff", b"\xff"), (b"\xff", b"\xfe"), (b"\xe2\x80", b"\xe2\x80"), (b"\xc2\n1", b"\xc2\n1.0")]
+    assert verdicts(one_bench, PlanChecker(kind="float-lines"), pairs) == [True, False, True, False]
 
 
 def test_json_that_may_be_wrapped(one_bench: Bench) -> None:
