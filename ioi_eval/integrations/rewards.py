@@ -108,7 +108,7 @@ class Rewards(Value):
 
     def problem(self, row: Columns) -> Problem:
         problem = row.problem(self.problems, self.options.time_limit)
-        return _all_or_nothing(problem) if self.options.mode is Mode.PASS_FAIL else problem
+        return all_or_nothing(problem) if self.options.mode is Mode.PASS_FAIL else problem
 
     def _problems(self, rows: Sequence[Columns]) -> list[Problem | None]:
         """Completions of one prompt come with the same tests again and again: they are read once."""
@@ -150,7 +150,7 @@ def _target(row: Columns) -> str | None:
     return str(target) if target else None
 
 
-def _all_or_nothing(problem: Problem) -> Problem:
+def all_or_nothing(problem: Problem) -> Problem:
     """So that the first test that fails ends it."""
     if problem.subtasks:
         return problem

@@ -260,7 +260,8 @@ class _Run:
     async def to_the_end(self) -> None:
         """Test by test at first: most submissions that fail do so soon."""
         at_once = 1
-        while todo := live(self._problem, self.results, all_tests=self._options.all_tests):
+        wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
+        while todo := live(self._problem, self.results, **wanted):
             results = await self._together(todo[:at_once])
             for planned, result in zip(todo, results, strict=False):
                 self.results |= share(planned, result)

@@ -141,7 +141,8 @@ class Judge:
         results: dict[str, TestResult] = dict(known)
         confinement: Mapping[str, Any] = {}
         as_run = stretched(problem, self._options.borderline)
-        while todo := live(problem, results, all_tests=self._options.all_tests):
+        wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
+        while todo := live(problem, results, **wanted):
             batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options)
             answers = await tried(self._engine, batch, await self._engine.judge(batch), partner)
             found = results_of(batch, answers)

@@ -51,6 +51,7 @@ class Borderline(Value):
 class JudgeOptions(Value):
     job: JobShape = "auto"  # batched: many tests a job; classic: one; auto: what the engine can
     all_tests: bool = False  # run tests that can no longer change a score, too
+    in_order: bool = False  # as the problem has them, not those first that fail fastest
     allow_unconfined: bool = False  # judge even where the kernel offers no confinement
     max_tests: int = 500  # in one job; engines may allow fewer
     max_job_time: float = 3600.0  # seconds; a job that needs longer goes on in a new one

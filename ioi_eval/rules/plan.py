@@ -121,7 +121,7 @@ def _waiting(problem: Problem) -> dict[str, list[int]]:
 
 
 def live(
-    problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False
+    problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False, in_order: bool = False
 ) -> tuple[PlannedTest, ...]:
     """The tests without a result that can still change a reported score, in the order to run them.
 
@@ -132,7 +132,7 @@ def live(
     found = [(test, outcome(test, results)) for test in tests]
     waiting = [test for test, result in found if result is None]
     if not problem.subtasks or all_tests:
-        return order(problem, waiting, all_tests=all_tests)
+        return order(problem, waiting, as_given=all_tests or in_order)
     settled_groups = {
         index
         for test, result in found
@@ -144,7 +144,7 @@ def live(
         msgspec.structs.replace(test, groups=tuple(one for one in test.groups if one not in settled_groups))
         for test in waiting
     )
-    return order(problem, [test for test in left if test.groups])
+    return order(problem, [test for test in left if test.groups], as_given=in_order)
 
 
 def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
@@ -157,12 +157,12 @@ def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResu
 
 
 def order(
-    problem: Problem, tests: Iterable[PlannedTest], *, all_tests: bool = False
+    problem: Problem, tests: Iterable[PlannedTest], *, as_given: bool = False
 ) -> tuple[PlannedTest, ...]:
     """The tests in the order that fails fast: first those that can settle the most points for the least work.
 
     A test that many live subtasks share comes before one that few wait for, a small one before a large one.
-    Tests that settle nothing come last. Equal ones keep the problem's order; with `all_tests` all do.
+    Tests that settle nothing come last. Equal ones keep the problem's order; `as_given` all do.
     """
 
     def rank(planned: PlannedTest) -> tuple[float, int]:
@@ -172,7 +172,7 @@ def order(
         subtasks = (problem.subtasks[index] for index in planned.groups)
         return -sum(part.points + 1 for part in subtasks if settles(part, 0.0)) / cost, cost
 
-    return tuple(tests) if all_tests else tuple(sorted(tests, key=rank))
+    return tuple(tests) if as_given else tuple(sorted(tests, key=rank))
 
 
 # --- outcomes that are shared ------------------------------------------------------------------------

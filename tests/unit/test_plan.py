@@ -226,10 +226,12 @@ def test_equal_tests_keep_the_problems_order() -> None:
     assert planned_order(*tests, subtasks=[make_subtask("abc")]) == "cab"
 
 
-def test_all_tests_keep_the_problems_order() -> None:
+def test_all_tests_and_those_in_order_keep_the_problems_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
     assert names(plan.live(asked, {}, all_tests=True)) == "ab"
+    assert names(plan.live(asked, {}, in_order=True)) == "ab"
+    assert names(plan.live(asked, results(a=0), in_order=True)) == ""
     assert names(plan.order(asked, plan.distinct_tests(asked))) == "ba"
 
 

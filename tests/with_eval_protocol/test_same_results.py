@@ -1,0 +1,164 @@
+"""The package's own evaluator of APPS and ours say the same of the same replies and tests.
+
+Equal are the score, whether it is valid, the reason, and the metrics' names and values. docs/apps.md lists
+what is not, with reasons; the tests at the end show it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
+
+from apps_cases import SUM, SUMS, Example, examples
+from eval_protocol.rewards.apps_coding_reward import evaluate_apps_solution as theirs
+
+from ioi_eval.integrations.eval_protocol import evaluate_apps_solution, evaluate_apps_solution_async
+from ioi_eval.integrations.runtime import Setup, close_all
+
+CASES = list(examples())
+PATIENCE = 60  # seconds: where nothing hangs on the time, a busy machine must not decide
+SETUP = Setup(python=f"{sys.version_info.major}.{sys.version_info.minor}")  # errors differ between versions
+
+
+def answer(reply: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": "Add."}, {"role": "assistant", "content": reply}]
+
+
+def plain(result: Any) -> dict[str, Any]:
+    """Without the two things that may differ in texts: places in an evaluator's own files, and bells."""
+    found: dict[str, Any] = result.model_dump()
+    found["reason"] = printable(found["reason"])
+    for name, metric in found["metrics"].items():
+        if name == "execution_error_details":
+            told = json.loads(metric["reason"])
+            traceback = _of_the_program(told.get("traceback", ""), told["error"])
+            metric["reason"] = {**told, "traceback": traceback}
+        elif name == "execution_metadata":
+            told = json.loads(metric["reason"])
+            shown = [{**one, "output": printable(one["output"])} if "output" in one else one for one in told]
+            metric["reason"] = shown
+    return found
+
+
+def printable(text: str) -> str:
+    """Control characters but for line ends as blanks: ours never shows what a terminal would obey."""
+    return "".join(
+        " " if unicodedata.category(one) in ("Cc", "Zl", "Zp") and one != "\n" else one for one in text
+    )
+
+
+def _of_the_program(traceback: str, error: str) -> list[str]:
+    """Its own lines of a traceback, and those of errors; none of a failure in the evaluator itself."""
+    if error == "Exception in _temp_run/run_test":
+        return []
+    kept, skipping = [], False
+    for line in traceback.splitlines():
+        if line.startswith("  File "):
+            skipping = '"<string>"' not in line
+        elif not line.startswith("    "):
+            skipping = False
+        if not skipping:
+            kept.append(line)
+    return kept
+
+
+@pytest.fixture(scope="module")
+def of_theirs() -> list[dict[str, Any]]:
+    """While ours has no threads: the package forks this process."""
+    close_all()
+    return [
+        plain(theirs(answer(case.reply), copy.deepcopy(case.truth), execution_timeout=PATIENCE))
+        for case in CASES
+    ]
+
+
+@pytest.fixture(scope="module")
+def of_ours(of_theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def all_of_them() -> list[Any]:
+        few = asyncio.Semaphore(16)
+
+        async def one(case: Example) -> Any:
+            async with few:
+                return await evaluate_apps_solution_async(
+                    answer(case.reply), case.truth, execution_timeout=PATIENCE, engine=SETUP
+                )
+
+        return await asyncio.gather(*map(one, CASES))
+
+    return [plain(result) for result in asyncio.run(all_of_them())]
+
+
+def test_there_are_enough_cases_and_all_kinds_of_results(of_theirs: list[dict[str, Any]]) -> None:
+    assert len(CASES) >= 300
+    raw = [
+        found["metrics"]["raw_results"]["reason"] for found in of_theirs if "raw_results" in found["metrics"]
+    ]
+    assert {one for text in raw for one in json.loads(text)} == {True, False, -1, -2}
+    names = {name for found in of_theirs for name in found["metrics"]}
+    assert names == {
+        *("pass_rate", "raw_results", "execution_metadata", "execution_error_details"),
+        *("execution_error", "parsability", "error"),
+    }
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
+def test_same(number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]) -> None:
+    assert of_ours[number] == of_theirs[number]
+
+
+# --- what is not the same ----------------------------------------------------------------------------
+
+
+def both(code: str, truth: Any, **options: Any) -> tuple[Any, Any]:
+    own = {"memory_limit", "engine"}
+    known = {name: value for name, value in options.items() if name not in own}
+    close_all()
+    return theirs(answer(code), truth, **known), evaluate_apps_solution(
+        answer(code), truth, engine=SETUP, **options
+    )
+
+
+def test_no_test_finds_what_another_left() -> None:
+    code = "math.seen = getattr(math, 'seen', 0) + 1\nprint(math.seen)"
+    leaking, apart = both(code, {"inputs": ["a", "b"], "outputs": ["1", "1"]}, execution_timeout=PATIENCE)
+    assert (leaking.score, apart.score) == (0.5, 1.0)
+
+
+def test_files_of_the_machine_are_out_of_reach() -> None:
+    code = f"print(open({__file__!r}).readline().strip())"
+    first = Path(__file__).read_text().splitlines()[0]
+    open_to_all, closed = both(code, {"inputs": [""], "outputs": [first]}, execution_timeout=PATIENCE)
+    assert (open_to_all.score, closed.score) == (1.0, 0.0)
+    assert "FileNotFoundError" in closed.reason
+
+
+def test_memory_has_a_limit() -> None:
+    code = "x = b'x' * (200 << 20)\nprint(len(x) >> 20)"
+    free, bound = both(
+        code, {"inputs": [""], "outputs": ["200"]}, memory_limit=64 << 20, execution_timeout=PATIENCE
+    )
+    assert (free.score, bound.score) == (1.0, 0.0)
+    told = json.loads(bound.metrics["execution_error_details"].reason)
+    assert told["details"].startswith("Memory limit exceeded")
+
+
+def test_a_time_limit_may_have_fractions() -> None:
+    failing, right = both(SUM, SUMS, execution_timeout=PATIENCE + 0.5)
+    assert (failing.score, right.score) == (0.0, 1.0)
+
+
+def test_all_of_a_solution_counts_as_killed_where_one_test_takes_too_long() -> None:
+    """The same at last: for a program that never ends no limit is near."""
+    endless = "a, b = map(int, input().split())\nwhile a == 3: pass\nprint(a + b)"
+    ended, same = both(endless, SUMS, execution_timeout=1)
+    assert plain(ended) == plain(same)
+    assert json.loads(same.metrics["raw_results"].reason) == [-1, -1, -1]
