@@ -7,13 +7,14 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from ioi_eval.model.errors import BadRows, InputError
 
 _SHOWN_ROWS = 20  # of those that cannot be used
 WIDTH = 100  # columns, at most
+_PIPED = 80  # where nobody says how wide it is
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # between two columns of a table
 _LEAST, _LEAST_FIRST = 10, 20  # columns of text that a table's columns keep
@@ -104,23 +105,35 @@ def as_typed(error: InputError) -> str:
 
 
 def show_wrapped(text: str, first: str = "", later: str = "", *, width: int = WIDTH) -> None:
+    for line in wrapped(text, first, later, width=width):
+        show(line)
+
+
+def wrapped(text: str, first: str = "", later: str = "", *, width: int | None = None) -> list[str]:
     """A sentence on as many lines as it takes; long words stay whole."""
     from ioi_eval.reports.document import visible
 
     lines = textwrap.wrap(
         visible(text),
-        width,
+        width or line_width(),
         initial_indent=first,
         subsequent_indent=later,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    for line in lines or [first.rstrip()]:
-        show(line)
+    return lines or [first.rstrip()]
+
+
+def report_line(out: str) -> str:
+    return f"Report: {out}/report.md, for a browser {out}/report.html"
 
 
 def terminal_width() -> int:
     return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def line_width() -> int:
+    return min(terminal_width(), WIDTH) if sys.stdout.isatty() else _PIPED
 
 
 def show_table(
@@ -130,29 +143,54 @@ def show_table(
     right: Collection[str] = frozenset(),
     width: int | None = None,
 ) -> None:
+    for line in table_lines(heads, rows, right=right, width=width):
+        show(line)
+
+
+def table_lines(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Collection[str] = frozenset(),
+    width: int | None = None,
+    spare: Sequence[str] = (),
+) -> Iterator[str]:
     """A table without a frame, so that it survives being pasted into a mail. An empty row is an empty line.
 
-    Numbers are never cut: where the terminal is too narrow texts are folded, those of the first column last.
+    Numbers are never cut: where the terminal is too narrow texts are folded, those of the first column last,
+    and then columns of `spare` are left out, the first named first.
     """
-    table = [list(heads), *map(list, rows)]
-    widths = [max((_width(row[n]) for row in table if row), default=0) for n in range(len(heads))]
-    most = width or WIDTH
-    room = (min(terminal_width(), most) if sys.stdout.isatty() else most) - len(_GAP) * (len(heads) - 1)
-    texts = [n for n, head in enumerate(heads) if head not in right]
-    for n in sorted(texts, key=lambda n: (n == 0, -widths[n])):
-        least = max(_LEAST if n else _LEAST_FIRST, _width(heads[n]))
-        widths[n] -= max(0, min(sum(widths) - room, widths[n] - least))
+    table, most, fewer = [list(heads), *map(list, rows)], width or line_width(), list(spare)
+    while _taken(wide := _widths(table, right, most)) > most and fewer:
+        if (name := fewer.pop(0)) in table[0]:
+            column = table[0].index(name)
+            table = [row[:column] + row[column + 1 :] for row in table]
     for row in table:
-        cells = [_folded(cell, wide) for cell, wide in zip(row, widths, strict=False)]
+        cells = [_folded(cell, column) for cell, column in zip(row, wide, strict=False)]
         for k in range(max(map(len, cells), default=1)):
             pieces = [cell[k] if k < len(cell) else "" for cell in cells]
             padded = (
-                " " * (width - _width(piece)) + piece
+                " " * (column - _width(piece)) + piece
                 if head in right
-                else piece + " " * (width - _width(piece))
-                for piece, width, head in zip(pieces, widths, heads, strict=False)
+                else piece + " " * (column - _width(piece))
+                for piece, column, head in zip(pieces, wide, table[0], strict=False)
             )
-            show(_GAP.join(padded).rstrip())
+            yield _GAP.join(padded).rstrip()
+
+
+def _taken(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _widths(table: Sequence[Sequence[str]], right: Collection[str], most: int) -> list[int]:
+    """Columns that each column gets: as many as it needs, or, where there are fewer, as it can do with."""
+    heads = table[0]
+    widths = [max((_width(row[n]) for row in table if row), default=0) for n in range(len(heads))]
+    texts = [n for n, head in enumerate(heads) if head not in right]
+    for n in sorted(texts, key=lambda n: (n == 0, -widths[n])):
+        least = max(_LEAST if n else _LEAST_FIRST, _width(heads[n]))
+        widths[n] -= max(0, min(_taken(widths) - most, widths[n] - least))
+    return widths
 
 
 def _folded(cell: str, width: int) -> list[str]:

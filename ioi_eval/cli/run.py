@@ -181,7 +181,8 @@ def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:
     say_failures(outcome.failures, outcome.out)
     say_unscored(outcome.summary.models)
     if not output.silent:
-        console.show(f"Each problem: {outcome.out}/{INSTANCES}. Report: {outcome.out}/report.md")
+        console.show(f"Each problem: {outcome.out}/{INSTANCES}")
+        console.show(console.report_line(outcome.out))
 
 
 def _resolved(outcome: GeneratedRun) -> str:

@@ -130,4 +130,4 @@ def _show(scored: ScoredDump, asked: References | None, seconds: float, output: 
     say_failures(scored.failures, scored.out)
     say_unscored(scored.summary.models)
     if not output.silent:
-        console.show(f"Report: {scored.out}/report.md")
+        console.show(console.report_line(scored.out))

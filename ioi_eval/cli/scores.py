@@ -2,94 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
 from ioi_eval.reports.comparison import entries
-from ioi_eval.reports.document import Section, Table, visible
+from ioi_eval.reports.document import Section, share, visible
 from ioi_eval.reports.sections import Entry
+from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
 
 _NOTHING = "-"
-_LONG = 24  # lines: longer tables are for the report
+_LINES = 34  # of tables, so that with what is said around them a run takes at most 40
+_MODELS = 12  # of a table; the others are in the report
 _SHOWN = 20  # problems; the others are in the file
+_OF_ROWS = "pass@k: how likely one of k submissions is right in what its row asked for"
+
+
+class _Screen:
+    """Shows tables for as long as there is room, and names those that there is none for."""
+
+    def __init__(self) -> None:
+        self._room, self._left_out = _LINES, list[str]()
+
+    def add(self, name: str, lines: Iterable[str]) -> None:
+        block = ["", *lines]
+        if len(block) == 1:
+            return
+        if len(block) > self._room:
+            self._left_out.append(name)
+            return
+        self._room -= len(block)
+        for line in block:
+            console.show(line)
+
+    def end(self) -> None:
+        if self._left_out:
+            console.show("")
+            console.show(f"In the report: {', '.join(dict.fromkeys(self._left_out))}.")
 
 
 def show_scores(summary: Summary) -> None:
-    """A row for each model and problem, one for each model's total, and what is said of models as a whole."""
-    statuses = list(summary.verdicts)[::-1]
-    numbers = ["points", "of", "submissions", *statuses]
-    if summary.unscored:
-        numbers.append("unscored")
-    heads = ["model", "problem", *numbers]
-    rows = [row[: len(heads)] for model in summary.models for row in (*_rows(model, statuses), [])]
-    if not rows:
+    """The models, what each got for each problem, and what is said of models as a whole."""
+    of, screen = sections.entries(summary), _Screen()
+    if not of:
         return
-    console.show("")
-    console.show_table(heads, rows, right=numbers)
-    _show_sections(sections.entries(summary), summary.unscored)
+    statuses = list(summary.verdicts)[::-1]
+    _show_models(screen, of, summary.unscored)
+    for model in summary.models[:_MODELS]:
+        name = f" of {visible(sections.model_name(model.model))}" if len(of) > 1 else ""
+        screen.add("points by problem", _problems(model, statuses, name))
+    screen.end()
 
 
 def show_comparison(runs: Sequence[Run]) -> None:
-    """A row for each model of each run."""
-    of = entries(runs)
-    console.show("")
-    _show(sections.models(of, brief=True))
-    console.show("")
-    _show_sections(of, sum(run.summary.unscored for run in runs))
+    """A line for each model of each run, and what is said of them as a whole."""
+    of, screen = entries(runs), _Screen()
+    _show_models(screen, of, sum(run.summary.unscored for run in runs))
+    screen.end()
 
 
-def _show_sections(of: Sequence[Entry], unscored: int) -> None:
-    for section in (sections.budgets(of), sections.passes(of, unscored), sections.medals(of)):
+def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
+    screen.add("models", _leaderboard(of))
+    screen.add("pass@k", _passes(of, unscored))
+    for section in (sections.medals(of), sections.budgets(of)):
         if section is not None:
-            _show_section(section)
+            screen.add(section.title, _section(section))
     for section in sections.groups(of, brief=True):
-        if section.table is not None and len(section.table.rows) <= _LONG:
-            _show_section(section)
+        screen.add(section.title, _section(section))
 
 
-def _show_section(section: Section) -> None:
-    console.show(section.title)
+def _section(section: Section) -> Iterator[str]:
+    yield section.title
     if section.table is not None:
-        _show(section.table)
+        heads = [head[:1].lower() + head[1:] for head in section.table.heads]
+        right = [head for head, side in zip(heads, section.table.align, strict=True) if side == "r"]
+        rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
+        yield from console.table_lines(heads, rows, right=right, spare=right[:0:-1])
     for note in section.notes:
-        console.show(note)
-    console.show("")
+        yield from console.wrapped(note)
 
 
-def _show(table: Table) -> None:
-    heads = [head[:1].lower() + head[1:] for head in table.heads]
-    right = [head for head, side in zip(heads, table.align, strict=True) if side == "r"]
-    console.show_table(heads, [[visible(str(cell)) for cell in row] for row in table.rows], right=right)
+# --- models ------------------------------------------------------------------------------------------
 
 
-def _rows(model: ModelSummary, statuses: list[Verdict]) -> Iterator[list[str]]:
-    name = visible(model.model) or "(no name)"
+def _leaderboard(of: Sequence[Entry]) -> Iterator[str]:
+    unscored = any(one.model.unscored for one in of)
+    numbers = ["points", "of", "solved", "submissions", "full marks", *(["unscored"] if unscored else [])]
+    rows = [_ranked(one)[: len(numbers) + 1] for one in of[:_MODELS]]
+    yield from console.table_lines(
+        ["model", *numbers], rows, right=numbers, spare=["submissions", "full marks", "unscored"]
+    )
+    if len(of) > _MODELS:
+        yield f"and {len(of) - _MODELS} more in the report"
+
+
+def _ranked(one: Entry) -> list[str]:
+    model = one.model
+    points = [f"{model.points:g}", f"{model.max_points:g}"] if model.max_points else _tests(model.mean_score)
+    return [
+        visible(one.name),
+        *points,
+        f"{model.problems_solved:,} of {len(model.problems):,}",
+        f"{model.submissions:,}",
+        share(model.solved, model.scored),
+        f"{model.unscored:,}",
+    ]
+
+
+def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
+    if (section := sections.passes(of, unscored)) is None:
+        return
+    ks = sections.known_ks(one.model.pass_at for one in of)
+    heads = [f"pass@{k}" for k in ks]
+    rows = []
+    for one in of[:_MODELS]:
+        known = {found.k: found for found in one.model.pass_at if found.value is not None}
+        rows.append([visible(one.name), *(_estimate(known[k]) if k in known else _NOTHING for k in ks)])
+    if ks:
+        yield from console.wrapped(_OF_ROWS)
+        yield from console.table_lines(["model", *heads], rows, right=heads, spare=heads[:0:-1])
+    for note in section.notes:
+        yield from console.wrapped(note)
+
+
+def _estimate(found: PassAtK) -> str:
+    """With its 95 % interval: 42.1 % (30-55)."""
+    interval = (
+        "" if found.low is None or found.high is None else f" ({100 * found.low:.0f}-{100 * found.high:.0f})"
+    )
+    return f"{share(found.value, 1)}{interval}"
+
+
+def _tests(part: float | None) -> list[str]:
+    """Without subtasks, a share of the tests."""
+    return [_NOTHING if part is None else f"{part:.0%}", "tests"]
+
+
+# --- problems ----------------------------------------------------------------------------------------
+
+
+def _problems(model: ModelSummary, statuses: Sequence[Verdict], name: str) -> Iterator[str]:
+    if name:
+        yield f"Problems{name}"
+    seen = [status.value for status in statuses if model.verdicts.get(status)]
+    numbers = ["points", "of", "submissions", *seen, *(["unscored"] if model.unscored else [])]
+    rows = []
     for problem in model.problems:
-        yield [
-            name,
-            visible(problem.problem_id),
-            *_points(problem),
-            *_counts(problem.submissions, problem.verdicts, statuses, problem.unscored),
-        ]
-        name = ""
-    total = [f"{model.points:g}", f"{model.max_points:g}"] if model.max_points else [_NOTHING, _NOTHING]
-    yield [name, "total", *total, *_counts(model.submissions, model.verdicts, statuses, model.unscored)]
+        counts = [str(problem.verdicts.get(Verdict(status), 0)) for status in seen]
+        row = [visible(problem.problem_id), *_points(problem), str(problem.submissions), *counts]
+        rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
+    yield from console.table_lines(["problem", *numbers], rows, right=numbers, spare=numbers[:1:-1])
 
 
 def _points(problem: ProblemSummary) -> list[str]:
-    """Without subtasks, the best share of tests passed."""
-    if problem.points is not None:
-        return [f"{problem.points:g}", _NOTHING if problem.max_points is None else f"{problem.max_points:g}"]
-    return [_NOTHING if problem.best_pass_rate is None else f"{problem.best_pass_rate:.0%}", "tests"]
-
-
-def _counts(
-    submissions: int, verdicts: Mapping[Verdict, int], statuses: list[Verdict], unscored: int
-) -> list[str]:
-    return [str(submissions), *(str(verdicts.get(status, 0)) for status in statuses), str(unscored)]
+    if problem.points is None:
+        return _tests(problem.best_pass_rate)
+    return [f"{problem.points:g}", _NOTHING if problem.max_points is None else f"{problem.max_points:g}"]
 
 
 # --- a benchmark's own solutions ---------------------------------------------------------------------

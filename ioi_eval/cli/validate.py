@@ -153,7 +153,7 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
         console.show(outcome.conclusion)
         for line in numbers(found):
             console.show(visible(line))
-        console.show(f"Report: {outcome.out}/report.md")
+        console.show(console.report_line(outcome.out))
 
 
 def _show_tables(found: Validation) -> None:

@@ -39,7 +39,7 @@ def model_name(model: str) -> str:
 # --- models ------------------------------------------------------------------------------------------
 
 
-def models(of: Sequence[Entry], *, brief: bool = False) -> Table:
+def models(of: Sequence[Entry]) -> Table:
     heads = ["Model", "Points", "of", "Share", "Solved", "Submissions", "Compiled", "Unscored"]
     rows: list[list[Cell]] = []
     for one in of:
@@ -57,7 +57,7 @@ def models(of: Sequence[Entry], *, brief: bool = False) -> Table:
                 number(model.points) if model.max_points else NOTHING,
                 number(model.max_points) if model.max_points else NOTHING,
                 share_of,
-                f"{model.problems_solved:,} of {f'{problems:,}' if brief else counted(problems, 'problem')}",
+                f"{model.problems_solved:,} of {counted(problems, 'problem')}",
                 f"{model.submissions:,}",
                 share(model.compiled, model.scored),
                 f"{model.unscored:,}{missing}",

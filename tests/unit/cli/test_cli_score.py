@@ -52,7 +52,7 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     rows = results(run)
     assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
     assert "Scored 8 submissions (2 equal to another one)" in first.stdout
-    assert first.stdout.splitlines()[-1] == "Report: runs/d/report.md"
+    assert first.stdout.splitlines()[-1] == "Report: runs/d/report.md, for a browser runs/d/report.html"
     assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
 
     before = contents(run)

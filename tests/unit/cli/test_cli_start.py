@@ -68,7 +68,7 @@ ROWS = [["a-model-with-a-long-name", "wrong on the very first test of many", "12
 def test_a_table_cuts_no_number_and_no_name(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(console, "WIDTH", width)
+    monkeypatch.setattr(console, "line_width", lambda: width)
     console.show_table(["model", "why", "tests", "of"], ROWS, right=["tests", "of"])
     lines = capsys.readouterr().out.splitlines()
     assert "1234567" in lines[1] and "89.1" in lines[1] and lines[-1] == ""

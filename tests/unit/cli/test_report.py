@@ -37,7 +37,7 @@ def test_one_run(cli: CommandLine) -> None:
     done = cli("report", "run")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= 80 and len(lines) <= 40
     place = lines.index("Points by the number of submissions")
     assert [line.split() for line in lines[place + 1 : place + 4]] == [
         ["model", "all", "50", "one", "of"],

@@ -50,7 +50,10 @@ def test_a_package_agrees_with_its_folders(cli: CommandLine, package: Path) -> N
     first = cli("validate", package)
     assert first.returncode == 0, first.stderr + first.stdout
     assert "No difference: 3 expectations of 3 solutions met" in first.stdout
-    assert first.stdout.splitlines()[-1] == "Report: runs/validate-add/report.md"
+    assert (
+        first.stdout.splitlines()[-1]
+        == "Report: runs/validate-add/report.md, for a browser runs/validate-add/report.html"
+    )
     run = cli.folder / "runs" / "validate-add"
     found = validation(run)
     assert found["confusion"] == {"compile_error": {"CE": 1}, "correct": {"AC": 1}, "incorrect": {"WA": 1}}

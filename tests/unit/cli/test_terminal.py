@@ -1,0 +1,128 @@
+"""Scores on terminals of several widths, as golden files: names stay whole, digits are never cut."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.cli import console
+from ioi_eval.cli.scores import show_comparison, show_scores
+from ioi_eval.models import Verdict
+from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary
+from ioi_eval.reports.records import Settings
+from ioi_eval.rules.metrics import PassAtK
+
+pytestmark = pytest.mark.once
+
+GOLDEN = Path(__file__).parent / "terminal"
+WIDTHS = (60, 80, 100, 200)
+NAMES = (
+    "heron-7b",
+    "laboratory/otter-72b-instruct-2026-01",
+    "模型-三十二-十亿",
+    "grebe",
+    "a/b",
+    "",
+    "teal-1.5b-base-checkpoint-0004000",
+    "wigeon",
+)
+
+
+def problem(number: int, solved: int, unscored: int) -> ProblemSummary:
+    return ProblemSummary(
+        problem_id=f"problem-{number:03}",
+        points=100 if solved else 12.34,
+        max_points=100,
+        submissions=1050,
+        scored=1050 - unscored,
+        unscored=unscored,
+        compiled=1000,
+        solved=solved,
+        mean_points=12.5,
+        best_pass_rate=None,
+        verdicts={Verdict.AC: solved, Verdict.WA: 900, Verdict.TLE: 41, Verdict.CE: 50 - unscored},
+        subtasks=(),
+    )
+
+
+def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
+    found = tuple(problem(n, 59 * (n % 2), unscored) for n in range(problems))
+    number = 1050 * problems
+    return ModelSummary(
+        model=name,
+        points=sum(one.points or 0 for one in found),
+        max_points=100 * problems,
+        problems_solved=problems // 2,
+        submissions=number,
+        scored=number - unscored * problems,
+        unscored=unscored * problems,
+        compiled=1000 * problems,
+        solved=sum(one.solved for one in found),
+        verdicts={status: problems * found[0].verdicts[status] or 1 for status in found[0].verdicts},
+        problems=found,
+        pass_at=tuple(
+            PassAtK(k=k, value=0.405 + k / 100, low=0.254, high=0.54, problems=problems, left_out=0)
+            for k in (1, 5, 10)
+        ),
+    )
+
+
+def summary(models: int, problems: int) -> Summary:
+    found = tuple(model(name, problems, unscored=3 * (n == 1)) for n, name in enumerate(NAMES[:models]))
+    return Summary(
+        submissions=1,
+        scored=1,
+        unscored=0,
+        problems=problems,
+        verdicts=found[0].verdicts,
+        models=found,
+        failures=(),
+        settings=Settings(),
+    )
+
+
+RUNS = {"one": summary(1, 3), "two": summary(2, 4), "many": summary(8, 300)}
+
+
+@pytest.fixture(params=[*WIDTHS, None], ids=[*map(str, WIDTHS), "piped"])
+def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
+    if request.param is not None:
+        monkeypatch.setattr(console, "line_width", lambda: min(request.param, console.WIDTH))
+    return request.param
+
+
+def matches(said: str, name: str) -> bool:
+    """IOI_EVAL_GOLDEN=write writes them anew: look at what changed before you commit it."""
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("IOI_EVAL_GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(said)
+    return said == path.read_text()
+
+
+def columns(line: str) -> int:
+    return sum(2 if "\u2e80" < char < "\uffdc" else 1 for char in line)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int | None, run: str) -> None:
+    show_scores(RUNS[run])
+    said = capsys.readouterr().out
+    assert matches(said, f"{run}-{width or 'piped'}")
+    lines = said.splitlines()
+    assert len(lines) <= 40 and max(map(columns, lines)) <= min(width or 80, 100)
+    assert lines[1].startswith("model") and "pass@1" in said
+    whole = re.sub(r"\s", "", "".join(line[:20] for line in lines))
+    for one in RUNS[run].models:
+        assert one.model in said or one.model[:20] in whole
+        assert f"{one.points:g}" in said
+
+
+def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
+    show_comparison([Run(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")])
+    said = capsys.readouterr().out
+    assert matches(said, f"comparison-{width or 'piped'}")
+    assert max(map(columns, said.splitlines())) <= min(width or 80, 100)
