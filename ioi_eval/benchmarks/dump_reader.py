@@ -14,7 +14,8 @@ from ioi_eval.benchmarks.row_files import Row, rows_or_faults
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.rules.extraction import Repairs
+from ioi_eval.rules.extraction import Extraction
+from ioi_eval.rules.repairs import Repairs
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
 ABSENT = object()  # nothing there, not even null
@@ -181,6 +182,7 @@ class DumpOptions(Value):
     id_column: str | None = None  # None: `uuid` or `id`, where there is one; empty: none
     language: str = "c++"  # of rows that do not say
     always_extract: bool = False  # from `generation`, where there is a `code` too
+    extract: Extraction = Extraction.LAST
     repairs: Repairs = Repairs()
     skip_bad_rows: bool = False
     # Columns, or paths into them. None, as in runs that do not know of them: the usual ones.

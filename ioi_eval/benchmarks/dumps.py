@@ -28,7 +28,8 @@ from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_columns, sca
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Submission, Value
-from ioi_eval.rules.extraction import extract, repair
+from ioi_eval.rules.extraction import extract, named_extraction
+from ioi_eval.rules.repairs import repair
 from ioi_eval.store.rows import plain
 
 
@@ -260,6 +261,10 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def _code(entry: Entry, problem: Problem, options: DumpOptions) -> tuple[str | None, tuple[str, ...]]:
     language, code = find_language(entry.language), entry.code
-    if code is None and entry.generation is not None:
-        code = extract(entry.generation, language)
-    return (None, ()) if code is None else repair(code, problem, language, options.repairs)
+    found = code is None and entry.generation is not None
+    if found:
+        code = extract(entry.generation or "", language, options.extract)
+    if code is None:
+        return None, ()
+    repaired, repairs = repair(code, problem, language, options.repairs)
+    return repaired, (*(named_extraction(options.extract) if found else ()), *repairs)

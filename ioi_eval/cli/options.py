@@ -24,8 +24,9 @@ from ioi_eval.cli.console import hush
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Borderline
-from ioi_eval.rules.extraction import Repairs
+from ioi_eval.rules.extraction import Extraction
 from ioi_eval.rules.limits import read_borderline
+from ioi_eval.rules.repairs import Repairs
 from ioi_eval.runs.references import MOST
 from ioi_eval.runs.references import ReferenceOptions as References
 from ioi_eval.runs.sources import language_of
@@ -267,6 +268,12 @@ class RepairOptions:
         bool,
         typer.Option("--always-extract", help="Read code from `generation`, even where there is a `code`."),
     ] = False
+    extract: Annotated[
+        Extraction,
+        typer.Option(
+            "--extract", help="Which part of a `generation` is the program: see docs/benchmarks.md."
+        ),
+    ] = Extraction.LAST
     add_includes: Annotated[
         bool, typer.Option("--add-includes", help="Repair: add #include <bits/stdc++.h>.")
     ] = False
@@ -287,7 +294,9 @@ class RepairOptions:
             add_namespace=self.add_namespace,
             add_imports=self.add_imports,
         )
-        return msgspec.structs.replace(reading, always_extract=self.always_extract, repairs=repairs)
+        return msgspec.structs.replace(
+            reading, always_extract=self.always_extract, extract=self.extract, repairs=repairs
+        )
 
 
 # --- judging -----------------------------------------------------------------------------------------

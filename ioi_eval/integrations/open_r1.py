@@ -34,7 +34,7 @@ from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Verdict
-from ioi_eval.rules.extraction import Repairs, repair
+from ioi_eval.rules.repairs import Repairs, repair
 from ioi_eval.rules.verdicts import classic_outcome, classic_result, worst
 
 if TYPE_CHECKING:

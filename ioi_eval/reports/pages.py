@@ -33,7 +33,7 @@ from ioi_eval.reports.document import (
     number,
 )
 from ioi_eval.reports.summary import result_of_row
-from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import refused
@@ -160,7 +160,8 @@ def _code(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         return
     code, written = row.get("code"), row.get("generation")
     if not (isinstance(code, str) and code.strip()):
-        code = extract(written, language) if isinstance(written, str) else None
+        how = extraction_of(row.get("repairs") or ())
+        code = extract(written, language, how) if isinstance(written, str) else None
     if code is None:
         yield Section(title="Code", text=["The run's rows hold none."])
     else:

@@ -1,6 +1,6 @@
-"""The code in what a model wrote: the last fenced block of the language, after the reasoning.
+"""The code in what a model wrote: unless told otherwise the last block of the language, after the reasoning.
 
-Every step is linear in the length of the generation. Repairs of the code are options, reported by name.
+Every step is linear in the length of the generation.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Protocol
-
-from ioi_eval.model.values import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
@@ -213,7 +212,7 @@ def _braces_only(text: str) -> bool:
     return all(not _PROSE.search(one) if end in (";", "}") else not one.strip() for one, end in statements)
 
 
-def _parse(text: str) -> ast.Module | None:
+def parse(text: str) -> ast.Module | None:
     if len(text) > _LONGEST_PARSED:
         return None
     with warnings.catch_warnings():
@@ -240,14 +239,14 @@ class Notation(Protocol):
 def _is_complete(code: str, language: Notation) -> bool:
     """Not cut off in the middle, as far as one can see."""
     if language.syntax == "python":
-        return _parse(code) is not None
+        return parse(code) is not None
     return _outside_braces(_skeleton(code)) is not None
 
 
 def _is_program(text: str, language: Notation) -> bool:
     """Nothing but code of the language."""
     if language.syntax == "python":
-        tree = _parse(text)
+        tree = parse(text)
         # A number, a name or a string alone parses as well.
         return tree is not None and any(
             not isinstance(part, ast.Expr) or isinstance(part.value, ast.Call) for part in tree.body
@@ -271,18 +270,58 @@ def _has_mark(text: str, language: Notation) -> bool:
 _VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
-def extract(generation: str, language: Notation) -> str | None:
-    """The program in a generation, or None where there is none.
+class Extraction(StrEnum):
+    """Which part of a generation is the program. All but `last` compare with others."""
 
-    Without a block of code the whole text counts, if it is nothing but code: fences in its comments are none.
+    LAST = "last"  # the last block of the language, after the reasoning
+    FIRST = "first"  # the first one
+    WHOLE = "whole"  # all that was written, as it is
+    LIVECODEBENCH = "livecodebench"  # what that benchmark's runner takes
+
+
+def extract(generation: str, language: Notation, how: Extraction = Extraction.LAST) -> str | None:
+    """The program in a generation, or None where there is none."""
+    match how:
+        case Extraction.WHOLE:
+            return generation
+        case Extraction.LIVECODEBENCH:
+            return _between_last_fences(generation)
+        case _:
+            return _block_of(generation, language, first=how is Extraction.FIRST)
+
+
+_EXTRACTED = "extract:"
+
+
+def named_extraction(how: Extraction) -> tuple[str, ...]:
+    """An unusual extraction as rows name it, among their repairs."""
+    return () if how is Extraction.LAST else (f"{_EXTRACTED}{how}",)
+
+
+def extraction_of(repairs: Iterable[str]) -> Extraction:
+    """What the repairs of a row say about it."""
+    found = (name.removeprefix(_EXTRACTED) for name in repairs if name.startswith(_EXTRACTED))
+    return Extraction(next(found, Extraction.LAST))
+
+
+def _between_last_fences(text: str) -> str:
+    """The lines between the last two that have three backticks anywhere. Two in a row: none."""
+    lines = text.split("\n")
+    fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
+    return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
+
+
+def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
+    """Without a block of code the whole text counts, if it is nothing but code: fences in comments are none.
+
     Line ends become those of Unix.
     """
     text = _without_reasoning(generation.replace("\r\n", "\n"))
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
     if own:
-        return _last(text, own, language)
-    vague = (block.code(text) for block in reversed(blocks) if block.tag in _VAGUE_TAGS)
+        return own[0].code(text) if first else _last(text, own, language)
+    vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
     code = next((code for code in vague if _may_be_code(code, language)), None)
     if code is None and _is_program(text, language):
         return text.strip("\n") + "\n"
@@ -295,68 +334,3 @@ def _last(text: str, blocks: list[_Block], language: Notation) -> str:
     if blocks[-1].closed or _is_complete(code, language):
         return code
     return next((block.code(text) for block in reversed(blocks) if block.closed), code)
-
-
-# --- repairs -----------------------------------------------------------------------------------------
-
-# As LiveCodeBench's harness has it. Names of the language come last, because modules have some like them;
-# and modules win over what is called like them (datetime, copy, bisect).
-_MODULES = (
-    *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
-    *("statistics", "itertools", "functools", "operator", "io", "sys", "json"),
-)
-PYTHON_IMPORTS = "".join(
-    (
-        *(f"from {name} import *\n" for name in (*_MODULES, "builtins", "typing")),
-        f"import {', '.join(_MODULES)}\nsys.setrecursionlimit(500_000)\n",
-    )
-)
-_INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M)
-
-
-class Repairs(Value):
-    """What to add to code that lacks it. All of it off: the code is judged as it was written."""
-
-    add_includes: bool = False  # the header that brings the whole standard library
-    add_header: bool = False  # the problem's own, graders/<id>.h
-    add_namespace: bool = False  # using namespace std;
-    add_imports: bool = False  # of Python: the names that harnesses of benchmarks give programs unasked
-
-
-def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
-    """The repaired code and the names of the options that changed it, in the order of the lines added."""
-    if language.syntax == "python":
-        # A function that is called finds these names already.
-        called = problem.task_type is TaskType.FUNCTION
-        if not options.add_imports or called or PYTHON_IMPORTS in code:
-            return code, ()
-        return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
-    if not language.header:
-        return code, ()
-    lines = [(name, line) for name, line in _missing(code, problem, language) if getattr(options, name)]
-    return "".join(line + "\n" for _, line in lines) + code, tuple(name for name, _ in lines)
-
-
-def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
-    included = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
-    names = (file.name.rpartition("/")[2] for file in problem.grader_files)
-    own = next((name for name in names if name.lower() == f"{problem.id}.h".lower()), None)
-    if language.header.rpartition("/")[2] not in included:
-        yield "add_includes", f"#include <{language.header}>"
-    if own and own not in included:
-        yield "add_header", f'#include "{own}"'
-    # Code that names std:: itself meant to; the whole namespace could make its own names ambiguous.
-    if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
-        yield "add_namespace", "using namespace std;"
-
-
-def behind_futures(code: str, lines: str) -> str:
-    """Python with lines in front; `from __future__` must stay first, a docstring need not."""
-    tree = _parse(code) if "__future__" in code else None
-    futures = (
-        part.end_lineno or 0
-        for part in (tree.body if tree else ())
-        if isinstance(part, ast.ImportFrom) and part.module == "__future__"
-    )
-    own, ahead = code.split("\n"), max(futures, default=0)
-    return "".join(f"{line}\n" for line in own[:ahead]) + lines + "\n".join(own[ahead:])

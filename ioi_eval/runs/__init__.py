@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
-    from ioi_eval.rules.extraction import Repairs
+    from ioi_eval.rules.extraction import Extraction
+    from ioi_eval.rules.repairs import Repairs
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
     from ioi_eval.runs.engine import EngineChoice
     from ioi_eval.runs.events import (
@@ -45,7 +46,8 @@ _PLACES = {
     "benchmarks": "BenchmarkOptions DumpOptions Selection",
     "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
     "reports": "ReportOptions",
-    "rules.extraction": "Repairs",
+    "rules.extraction": "Extraction",
+    "rules.repairs": "Repairs",
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.engine": "EngineChoice",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain LimitMeasured "
@@ -72,6 +74,7 @@ __all__ = [
     "EngineStarting",
     "EngineStopped",
     "Event",
+    "Extraction",
     "GeneratedRun",
     "JudgedAgain",
     "LimitMeasured",

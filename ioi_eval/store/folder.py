@@ -152,6 +152,7 @@ _READING = frozenset(
         "add_namespace",
         "always_extract",
         "code_column",
+        "extract",
         "id_column",
         "language",
         "language_column",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.engines import find
 
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
-from ioi_eval.rules.extraction import Repairs, extract, repair
+from ioi_eval.rules.extraction import Extraction, extract, extraction_of, named_extraction
+from ioi_eval.rules.repairs import Repairs, repair
 
 pytestmark = pytest.mark.once
 
@@ -479,3 +480,48 @@ def test_a_problem_without_a_header() -> None:
 def test_languages_without_headers_are_not_repaired() -> None:
     assert repair(SCRIPT, PROBLEM, PYTHON, ALL) == (SCRIPT, ())
     assert ast.parse(SCRIPT)
+
+
+# --- as others extract -------------------------------------------------------------------------------
+
+SEVERAL = f"<think>{fenced(DRAFT)}</think>First:\n{fenced(DRAFT)}Better:\n{fenced(ADD)}Done."
+
+
+def test_the_first_block_and_the_whole_text() -> None:
+    assert extract(SEVERAL, CPP, Extraction.FIRST) == DRAFT
+    assert extract(SEVERAL, CPP, Extraction.WHOLE) == SEVERAL
+    assert extract("No code.", CPP, Extraction.FIRST) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        (f"So:\n```python\n{SCRIPT}```\nDone.", SCRIPT[:-1]),
+        (f"```\na\n```\n```python\n{SCRIPT}```", SCRIPT[:-1]),
+        (f"```python\n{SCRIPT}```\n```", ""),  # a doubled closing fence
+        (f"```python\n{SCRIPT}", ""),  # cut off
+        (SCRIPT, ""),
+        ("x = '```'\ny = 1\nz = '```'", "y = 1"),
+        ("", ""),
+    ],
+)
+def test_the_block_that_livecodebench_takes(text: str, program: str) -> None:
+    assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == program
+
+
+@given(
+    st.lists(st.sampled_from(["```", "```python", "    ```x", "a = 1", "", "text ``` text"])).map("\n".join)
+)
+def test_livecodebench_takes_what_stands_between_its_last_two_fences(text: str) -> None:
+    pieces, inside = [[]], text.split("\n")
+    for line in inside:
+        pieces[-1].append(line)
+        if "```" in line:
+            pieces.append([])
+    expected = "\n".join(pieces[-2][:-1]) if len(pieces) > 2 else ""
+    assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == expected
+
+
+@pytest.mark.parametrize("how", Extraction)
+def test_a_row_says_how_its_program_was_found(how: Extraction) -> None:
+    assert extraction_of(["add_imports", *named_extraction(how)]) is how

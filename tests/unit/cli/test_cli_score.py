@@ -176,6 +176,22 @@ def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -
 
 
 @pytest.mark.once
+def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
+    """Another way to find them is no other run: the rows whose programs it changes are judged again."""
+    both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
+    dump = write_dump(cli.folder / "d.jsonl", [row("both", None, generation=both), row("right", RIGHT)])
+    base = ("score", dump, "--problems", problems, "--out", "run")
+    for how, points in (("last", 100), ("first", 0), ("livecodebench", 100)):
+        done = cli(*base, "--extract", how)
+        assert done.returncode == 0, done.stderr
+        rows = results(cli.folder / "run")
+        assert [rows[key]["all_subtasks_points"] for key in ("both", "right")] == [points, 100]
+        assert rows["both"]["repairs"] == ([] if how == "last" else [f"extract:{how}"])
+    assert "1 earlier result: judged again" in done.stderr
+    assert cli(*base, "--extract", "best").returncode == 2
+
+
+@pytest.mark.once
 def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     done = cli("score", dump, "--problems", problems, "--out", "run", "--json")
