@@ -17,7 +17,14 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.values import Problem, Submission, SubmissionResult, SubtaskResult, TestResult
+from ioi_eval.model.values import (
+    Problem,
+    Submission,
+    SubmissionResult,
+    SubtaskResult,
+    TestResult,
+    Verdict,
+)
 from ioi_eval.rules import scoring
 
 MAX_COMPILE_OUTPUT = 4096  # characters
@@ -27,6 +34,10 @@ RESULT_COLUMNS = frozenset(
     {
         "key",
         "problem_id",
+        "points",
+        "max_points",
+        "solved",
+        "verdict",
         "submission_sha256",
         "program_sha256",
         "repeats",
@@ -69,10 +80,15 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
     # A target that is not one of the problem's subtasks has no score: null, not 0.
     target = next((one for one in result.subtasks if one.subtask == submission.target_subtask), None)
     tests = {"test_results": [_test_row(test) for test in result.tests]}
+    verdict = scoring.submission_status(result)
     columns = {
         **own,
         "key": submission.key,
         "problem_id": submission.problem_id,
+        "verdict": verdict,
+        "solved": verdict is Verdict.AC,
+        "points": result.points,
+        "max_points": math.fsum(one.points for one in result.subtasks) if result.subtasks else 1.0,
         "submission_sha256": identity(problem, submission),
         "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,

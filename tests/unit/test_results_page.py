@@ -1,0 +1,61 @@
+"""docs/results.md names every column and field that a run's folder has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from run_samples import SUM, result, submission
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import TestResult, Verdict
+from ioi_eval.reports import Summary
+from ioi_eval.reports.records import Validation
+from ioi_eval.store import folder
+from ioi_eval.store.rows import RESULT_COLUMNS, failure_row, result_row
+
+pytestmark = pytest.mark.once
+
+PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+PARTS = dict(re.findall(r"^## `?([\w.]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+
+
+def named(table: str) -> set[str]:
+    """The names in the first column."""
+    cells = re.findall(r"^\| (`.*?) \|", table, re.M)
+    return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+
+
+def test_columns_of_results() -> None:
+    columns, _, tests = PARTS["results.jsonl"].partition("A test in `test_results`:")
+    assert named(columns) == RESULT_COLUMNS | {"year", "difficulty", "tags"}
+    assert named(tests) == set(TestResult.__struct_fields__) - {"output"}
+
+
+def test_columns_of_failures() -> None:
+    of = submission("k", row={"model": "m", "model_kwargs": {}})
+    told = msgspec.structs.replace(SUM, year=2024, difficulty="easy", tags=("dp",))
+    assert named(PARTS["failures.jsonl"]) == set(failure_row(of, JudgeFailure("why", phase="engine"), told))
+
+
+def test_files_and_what_they_say() -> None:
+    files = named(PARTS["Other"])
+    known = {folder.RUN, folder.REJECTED, folder.EARLIER, folder.LIMITS, "summary.json", "validation.json"}
+    assert known < files
+    other = PARTS["Other"]
+    for kind, name in ((Summary, "summary.json"), (Validation, "validation.json")):
+        line = next(line for line in other.splitlines() if line.startswith(f"| `{name}`"))
+        said = set(re.findall(r"`(\w+)`", line.partition("|")[2].partition("|")[2]))
+        nested = {"problems", "budgets", "pass_at", "groups", "awards", "validate"}
+        assert said - nested <= set(kind.__struct_fields__)
+
+
+def test_a_row_says_what_it_is_worth() -> None:
+    full, part = (
+        result_row(submission("k"), SUM, result(submission("k"), wrong))
+        for wrong in ({}, {"2-b": Verdict.TLE})
+    )
+    assert (full["verdict"], full["solved"], full["points"], full["max_points"]) == ("AC", True, 100, 100)
+    assert (part["verdict"], part["solved"], part["points"]) == ("TLE", False, part["all_subtasks_points"])
