@@ -33,9 +33,10 @@ class ExportOptions:
         typer.Option(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}."),
     ] = ""
     public: Annotated[bool, typer.Option("--public", help="Create the dataset as public.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Push nothing; show what would be pushed.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Judge nothing, say what would be; with --push-to-hub, push nothing."),
+    ] = False
 
     def __post_init__(self) -> None:
         """Raise InputError for what would fail at the end of a long run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -25,8 +25,10 @@ from ioi_eval.cli.options import (
     TimingOptions,
     command,
 )
-from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
+from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import show_references, show_scores
+from ioi_eval.reports.document import counted
+from ioi_eval.runs.forecast import Forecast, forecast_dump
 from ioi_eval.runs.references import ReferenceOptions as References
 from ioi_eval.runs.score import ScoredDump, rows_left_out, score_dump
 
@@ -93,23 +95,23 @@ def score(
     Exit code 0: everything is scored; 2: bad input; 3: some submissions could not be judged, and a second
     call retries only them, or bad rows were skipped; 130: interrupted.
     """
-    asked = references.asked()
+    asked, choice = references.asked(), engine.choice()
+    same: dict[str, Any] = {
+        "out": output.out,
+        "choice": problems.choice(),
+        "reading": repairs.added_to(rows.reading(source)),
+        "selection": selection.of(problems),
+        "engine": choice,
+        "options": output.options(timing, all_tests=all_tests),
+        "store": open_store(),
+    }
     with received(dumps, sys.stdin.buffer) as named:
+        if export.dry_run and not export.push_to_hub:
+            found = forecast_dump(named, source, **same)
+            console.show_json(found) if output.as_json else _show_forecast(found)
+            return
         scored, seconds = watched(
-            output,
-            lambda tell: score_dump(
-                named,
-                source,
-                out=output.out,
-                choice=problems.choice(),
-                reading=repairs.added_to(rows.reading(source)),
-                selection=selection.of(problems),
-                references=asked,
-                engine=engine.choice(),
-                options=output.options(timing, all_tests=all_tests),
-                store=open_store(),
-                on_event=tell,
-            ),
+            output, lambda tell: score_dump(named, source, references=asked, on_event=tell, **same)
         )
     _show(scored, asked, seconds, output)
     export(scored.out, output)
@@ -131,3 +133,27 @@ def _show(scored: ScoredDump, asked: References | None, seconds: float, output: 
     say_unscored(scored.summary.models)
     if not output.silent:
         console.show(console.report_line(scored.out))
+
+
+def _show_forecast(found: Forecast) -> None:
+    """What would be judged, and the most that it can take."""
+    console.show(
+        f"{counted(found.rows, 'submission')}: {found.judged:,} to judge "
+        f"({counted(found.problems, 'problem')}, {counted(found.tests, 'test')}), "
+        f"{found.known:,} known or equal to another"
+    )
+    for line in again(found.again) if found.again is not None else ():
+        console.show(line)
+    if found.rejected:
+        console.show(f"{counted(found.rejected, 'row')} cannot be used")
+    if found.cpu_hours is None:
+        console.show("A time limit is not measured yet, so nobody knows how long it can take")
+    elif found.judged:
+        console.show(f"At most {_hours(found.cpu_hours)} of CPU, if each test uses its whole limit")
+    if found.judged and found.expected_cpu_hours is not None:
+        console.show(f"About {_hours(found.expected_cpu_hours)} by what the run's programs took so far")
+    console.show("Nothing was judged")
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} minutes"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         SubmissionJudged,
     )
     from ioi_eval.runs.folders import Reported, report, report_sync
+    from ioi_eval.runs.forecast import Forecast, forecast_dump
     from ioi_eval.runs.hardware import calibrate, calibrate_sync
     from ioi_eval.runs.references import ReferenceOptions
     from ioi_eval.runs.score import ScoredDump, score_dump, score_dump_sync
@@ -53,6 +54,7 @@ _PLACES = {
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain LimitMeasured "
     "Overloaded ReferencesStarted RunFinished RunStarted RunSummary ServersFound SubmissionFailed "
     "SubmissionJudged",
+    "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
     "runs.references": "ReferenceOptions",
@@ -75,6 +77,7 @@ __all__ = [
     "EngineStopped",
     "Event",
     "Extraction",
+    "Forecast",
     "GeneratedRun",
     "JudgedAgain",
     "LimitMeasured",
@@ -99,6 +102,7 @@ __all__ = [
     "ValidatedSolutions",
     "calibrate",
     "calibrate_sync",
+    "forecast_dump",
     "report",
     "report_sync",
     "run",

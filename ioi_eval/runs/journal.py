@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -29,7 +30,7 @@ from ioi_eval.store.folder import (
     decoded,
     read_info,
 )
-from ioi_eval.store.rows import plain
+from ioi_eval.store.rows import plain, result_of
 
 _LOCK = ".lock"
 # Made of the rows, so they go when the rows go.
@@ -127,6 +128,17 @@ class Journal:
 
     def row(self, key: str) -> dict[str, Any]:
         return read_row(self._folder / RESULTS, self._done[key].offset)
+
+    def cpu_times(self) -> dict[str, list[float]]:
+        """The seconds that judged submissions took, by problem."""
+        found: dict[str, list[float]] = {}
+        for key, place in self._done.items():
+            result = result_of(self.row(key))
+            if result.compiles and not result.repeats:
+                found.setdefault(place.problem, []).append(
+                    math.fsum(test.cpu_time or 0.0 for test in result.tests)
+                )
+        return found
 
     def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         """The row of a submission that was the same in all that a result depends on."""

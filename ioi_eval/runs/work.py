@@ -166,8 +166,8 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
 async def judge_work(work: Work, setup: Setup) -> RunSummary:
     """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
     fresh = setup.options.fresh
-    with _journal(work, setup) as journal:
-        if (again := _superseded(work, journal)) is not None:
+    with journal_of(work, setup) as journal:
+        if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)
         if work.keys is not None and not fresh and all(key in journal.done for key in work.keys):
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
@@ -191,7 +191,7 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
             )
 
 
-def _journal(work: Work, setup: Setup) -> Journal:
+def journal_of(work: Work, setup: Setup) -> Journal:
     return Journal.open(
         setup.folder,
         work.made_of,
@@ -202,7 +202,7 @@ def _journal(work: Work, setup: Setup) -> Journal:
     )
 
 
-def _superseded(work: Work, journal: Journal) -> JudgedAgain | None:
+def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
     if journal.unchanged or not (journal.done or journal.failed or journal.edited):
         return None

@@ -9,10 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import results, row, write_dump, write_package
+from support.command_line import contents, results, row, write_dump, write_package
 
 from ioi_eval import InputError, score_dump
-from ioi_eval.runs import Event, JudgedAgain, RunOptions, RunSummary, Selection, SubmissionJudged
+from ioi_eval.runs import (
+    Event,
+    Forecast,
+    JudgedAgain,
+    RunOptions,
+    RunSummary,
+    Selection,
+    SubmissionJudged,
+    Timing,
+    forecast_dump,
+)
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -57,6 +67,14 @@ class Session:
     def aside(self) -> list[str]:
         path = self.folder / "run" / "earlier.jsonl"
         return [json.loads(line)["key"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def forecast(session: Session, **options: Any) -> Forecast:
+    """Of the next call."""
+    dump = write_dump(session.folder / "dump.jsonl", session.rows)
+    return forecast_dump(
+        dump, session.folder / "problems", out=session.folder / "run", options=RunOptions(**options)
+    )
 
 
 @pytest.fixture
@@ -196,3 +214,30 @@ async def test_another_compiler_is_named_and_not_mixed_in(
     assert rows.read_bytes() == before
     await session.score(accept_compiler=True)
     assert Counter(one["compiler"] for one in session.results().values()) == {compiler: 2, f"{compiler}.9": 2}
+
+
+async def test_a_forecast_is_what_the_call_then_does(session: Session) -> None:
+    session.rows = [*programs(range(8)), {**programs([0])[0], "uuid": "equal"}]
+    first = forecast(session)
+    assert (first.rows, first.known, first.judged, first.tests, first.problems) == (9, 1, 8, 8 * 4, 2)
+    assert first.cpu_hours == pytest.approx(8 * 4 * 2 / 3600) and first.expected_cpu_hours is None
+    assert not (session.folder / "run").exists()
+    await session.score()
+    assert len(session.judged) == first.judged
+
+    session.edit("sum")
+    session.rows += programs(range(8, 10))
+    before = contents(session.folder / "run")
+    second = forecast(session, timing=Timing(factor=1.0))
+    assert contents(session.folder / "run") == before
+    assert second.again is not None and second.expected_cpu_hours is not None
+    await session.score()
+    assert len(session.judged) == second.judged == 4
+    assert dict(second.again.reasons) == session.told
+
+
+async def test_a_forecast_refuses_what_the_call_would(session: Session) -> None:
+    session.rows = programs(range(2))
+    await session.score()
+    with pytest.raises(InputError, match="all_tests"):
+        forecast(session, all_tests=True)

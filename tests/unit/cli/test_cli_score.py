@@ -176,6 +176,21 @@ def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -
 
 
 @pytest.mark.once
+def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    asked = ("score", dump, "--problems", problems, "--out", "run", "--dry-run")
+    done = cli(*asked)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "8 submissions: 6 to judge (1 problem, 24 tests), 2 known or equal to another",
+        "At most 0.8 minutes of CPU, if each test uses its whole limit",
+        "Nothing was judged",
+    ]
+    assert not (cli.folder / "run").exists()
+    assert json.loads(cli(*asked, "--json").stdout)["judged"] == 6
+
+
+@pytest.mark.once
 def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
     """Another way to find them is no other run: the rows whose programs it changes are judged again."""
     both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
