@@ -19,9 +19,10 @@ import msgspec
 
 from ioi_eval.integrations.apps_outcomes import Task, outcome
 from ioi_eval.integrations.eval_protocol_types import EvaluateResult, EvaluationRow, Message, MetricResult
+from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import (
@@ -251,8 +252,9 @@ def _without_thoughts(text: str) -> str:
 async def _evaluated(task: Task, own: Runtime) -> EvaluateResult:
     try:
         result = await own.score(task.problem, task.submission)
-    except JudgeFailure as failure:
-        return _unsaid(f"The judge could not say: {failure}")
+    except IoiEvalError as error:
+        note(error)
+        return _unsaid(f"The judge could not say: {error}")
     return _result(*outcome(task, result))
 
 

@@ -24,8 +24,9 @@ def code_reward(
     from ioi_eval.integrations.trl import make_reward
 
     options = RewardOptions(mode=Mode.PARTIAL, no_code=0, no_compile=0)
-    tests = [info.get("test_cases") or () for info in verification_info]
-    languages = [info.get("language") for info in verification_info]
+    infos = [info if isinstance(info, Mapping) else {} for info in verification_info]
+    tests = [info.get("test_cases") or () for info in infos]
+    languages = [info.get("language") for info in infos]
     return make_reward(options)(completions=completions, test_cases=tests, language=languages)
 
 

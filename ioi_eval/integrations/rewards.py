@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
@@ -10,10 +9,11 @@ from typing import Any, Protocol
 import msgspec
 
 from ioi_eval.integrations.classic_rows import together
+from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
-from ioi_eval.model.languages import find
+from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import (
     Blob,
@@ -48,6 +48,9 @@ class RewardOptions(Value):
     language: str = "python"  # of completions whose row has no column `language`
     time_limit: float = 10.0  # seconds for each test, where tests come with the row
 
+    def __post_init__(self) -> None:
+        find(self.language)  # what is wrong for all rows is said before the first
+
 
 class Rewards(Value):
     """Judges completions. Values are shared freely; what runs is this process's runtime."""
@@ -64,69 +67,63 @@ class Rewards(Value):
         Equal programs for one problem are judged once: samples of one prompt repeat.
         """
         problems, sharing = self._problems(rows), Sharing()
-        programs = (self._program(completion, row) for completion, row in zip(completions, rows, strict=True))
         return await together(
-            self._or_none(program, problem, own, sharing)
-            for program, problem in zip(programs, problems, strict=True)
+            self._or_none(completion, row, problem, own, sharing)
+            for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
-    async def of_one(self, completion: str, row: Columns, problem: Problem, own: Runtime) -> float:
-        """Raises JudgeFailure where the judge cannot say."""
-        return await self._of(self._program(completion, row), problem, own)
+    async def of_one(self, completion: str, row: Columns, own: Runtime) -> float:
+        """Raises IoiEvalError where there is no reward."""
+        return await self._of(completion, row, self.problem(row), own)
 
-    def _program(self, completion: str, row: Columns) -> Submission:
-        language = find(str(row.values.get("language") or self.options.language))
-        return Submission(
+    async def _of(
+        self, completion: str, row: Columns, problem: Problem, own: Runtime, sharing: Sharing | None = None
+    ) -> float:
+        language = row.language(self.options.language)
+        code = extract(completion, language)
+        if code is None:
+            return self.options.no_code
+        submission = Submission(
             key=str(row.number),
-            problem_id="",
-            code=extract(completion, language),
+            problem_id=problem.id,
+            code=code,
             language=language.name,
             target_subtask=_target(row),
         )
-
-    async def _of(
-        self, program: Submission, problem: Problem, own: Runtime, sharing: Sharing | None = None
-    ) -> float:
-        if program.code is None:
-            return self.options.no_code
-        submission = msgspec.structs.replace(program, problem_id=problem.id)
         result = await own.score(problem, submission, sharing)
         return self._worth(problem, result, submission.target_subtask)
 
     async def _or_none(
-        self, program: Submission, problem: Problem | None, own: Runtime, sharing: Sharing
+        self, completion: str, row: Columns, problem: Problem | CasesError, own: Runtime, sharing: Sharing
     ) -> float | None:
-        if problem is None:
-            return None
         try:
-            return await self._of(program, problem, own, sharing)
-        except ModuleMissing as failure:
-            warnings.warn(f"no reward: {failure}", stacklevel=2)
-            return None
-        except JudgeFailure:
+            if isinstance(problem, CasesError):
+                raise problem
+            return await self._of(completion, row, problem, own, sharing)
+        except IoiEvalError as error:
+            note(error)
             return None
 
     def problem(self, row: Columns) -> Problem:
         problem = row.problem(self.problems, self.options.time_limit)
         return all_or_nothing(problem) if self.options.mode is Mode.PASS_FAIL else problem
 
-    def _problems(self, rows: Sequence[Columns]) -> list[Problem | None]:
+    def _problems(self, rows: Sequence[Columns]) -> list[Problem | CasesError]:
         """Completions of one prompt come with the same tests again and again: they are read once."""
-        known: dict[str, Problem | None] = {}
+        known: dict[str, Problem | CasesError] = {}
         found = []
         for row in rows:
-            tests = [row.values.get(name) for name in ("problem_id", "year", *CASES_COLUMNS)]
-            key = repr(tests)
+            key = repr([_plain(row.values.get(name)) for name in ("problem_id", "year", *CASES_COLUMNS)])
             if key not in known:
-                known[key] = self._problem_or_none(row)
+                known[key] = self._problem_or_error(row)
             found.append(known[key])
         return found
 
-    def _problem_or_none(self, row: Columns) -> Problem | None:
+    def _problem_or_error(self, row: Columns) -> Problem | CasesError:
         try:
             return self.problem(row)
-        except CasesError:
-            return None
+        except CasesError as error:
+            return error
 
     def _worth(self, problem: Problem, result: SubmissionResult, target: str | None) -> float:
         if not result.compiles:
@@ -199,17 +196,33 @@ class Columns(Value):
     number: int  # of the row, for messages
 
     def problem(self, problems: Finder | None, time_limit: float) -> Problem:
-        """The problem that the row names, or one of the tests that it holds. CasesError: these are broken."""
+        """The problem that the row names, or one of the tests that it holds.
+
+        CasesError: the row has none, or names what is not there. InputError: no row can have any.
+        """
         if problems is not None and self.values.get("problem_id") is not None:
-            return problems.find(str(self.values["problem_id"]), _year(self.values.get("year")))
-        for column in CASES_COLUMNS:
-            if self.values.get(column) is not None:
+            return self._found(problems)
+        columns = [column for column in CASES_COLUMNS if column in self.values]
+        for column in columns:
+            if self.values[column] is not None:
                 return self._of_cases(column, time_limit)
+        if columns:
+            raise CasesError(NO_CASES)
         raise InputError(
             "nothing says which tests there are",
             row=self.number,
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
         )
+
+    def language(self, otherwise: str) -> Language:
+        return find(str(self.values.get("language") or otherwise))
+
+    def _found(self, problems: Finder) -> Problem:
+        year = self.values.get("year")
+        try:
+            return problems.find(str(self.values["problem_id"]), None if year is None else int(year))
+        except (InputError, TypeError, ValueError) as error:
+            raise CasesError(str(error)) from error
 
     def _of_cases(self, column: str, time_limit: float) -> Problem:
         problem = Problem(
@@ -217,7 +230,7 @@ class Columns(Value):
             limits=Limits.contest(time_limit, _MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.STRIPPED),
         )
-        return with_cases(problem, _cases(self.values[column]), Blob.of)
+        return with_cases(problem, _cases(_plain(self.values[column])), Blob.of)
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[Columns]:
@@ -248,30 +261,39 @@ def _list(text: str) -> Any:
 
 
 def _of_list(tests: Sequence[Any]) -> Cases:
-    """Where tests call a function, an input is its arguments, one a line, and the output its result."""
     if not tests:
         raise CasesError(NO_CASES)
-    cases, called = [_case(test) for test in tests], {_function(test) for test in tests}
+    if not all(isinstance(test, Mapping) for test in tests):
+        raise CasesError("a test must be an object with `input` and `output`")
+    called = {_function(test) for test in tests}
     if len(called) > 1:
         raise CasesError(f"the tests do not all call the same: {', '.join(sorted(called))}")
-    function = next(iter(called), "")
+    function = next(iter(called))
+    if function and not any(_is_functional(test) for test in tests):
+        parts = {f"{name}s": [test.get(name) for test in tests] for name in ("input", "output")}
+        return read_cases({**parts, "fn_name": function})
+    cases = tuple(map(_case, tests))
     if function:
-        cases = [read_call(case.input, case.output) for case in cases]
-    return Cases(cases=tuple(cases), function=function)
+        cases = tuple(read_call(case.input, case.output) for case in cases)
+    return Cases(cases=cases, function=function)
 
 
-def _case(test: Any) -> Case:
-    if isinstance(test, Mapping):
-        given, wanted = test.get("input"), test.get("output")
-        if isinstance(given, str) and isinstance(wanted, str):
-            return Case(given, wanted)
+def _case(test: Mapping[str, Any]) -> Case:
+    given, wanted = test.get("input"), test.get("output")
+    if isinstance(given, str) and isinstance(wanted, str):
+        return Case(given, wanted)
     raise CasesError("a test must have the texts `input` and `output`")
 
 
+def _is_functional(test: Mapping[str, Any]) -> bool:
+    """As sets made of LiveCodeBench have it: arguments one a line, and never a result that is wrapped."""
+    return bool(test.get("testtype") == "functional")
+
+
 def _function(test: Mapping[str, Any]) -> str:
-    """As sets made of LiveCodeBench and its like write it; empty: the test is read from standard input."""
-    if test.get("testtype") != "functional":
-        return ""
+    """What the test calls; empty: it is read from standard input."""
+    if not _is_functional(test):
+        return "" if test.get("type") == "stdin_stdout" else str(test.get("fn_name") or "")
     metadata = test.get("metadata")
     name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
     if not (isinstance(name, str) and name):
@@ -279,5 +301,10 @@ def _function(test: Mapping[str, Any]) -> str:
     return name
 
 
-def _year(value: Any) -> int | None:
-    return None if value is None else int(value)
+def _plain(value: Any) -> Any:
+    """Lists in place of the arrays that tables are read into, also inside of others."""
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -4,10 +4,9 @@
     custom_reward_function.name=compute_score            (or compute_score_async, compute_score_batch)
     +custom_reward_function.reward_kwargs.mode=partial
 
-`ground_truth` holds the tests as APPS has them, or a list of {input, output}. What the judge cannot say is
-raised, as JudgeFailure or, where the tests are broken, as CasesError: verl has no word for a row without a
-reward. `on_failure` names a number instead. Some of verl's managers (`prime`, `rate_limited`) print what is
-raised and count 0; `naive`, `dapo` and `remote` do not.
+`ground_truth` holds the tests as APPS has them, or a list of {input, output}. verl has no word for a row
+without a reward: where the judge cannot say or the tests are broken, it is `on_failure`, 0 unless told
+otherwise, with a warning. `on_failure=None` raises, and so stops the training with most of verl's managers.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Any
 import msgspec
 
 from ioi_eval.integrations.classic_rows import together
+from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import CASES_COLUMNS, Columns, RewardOptions, Rewards
 from ioi_eval.integrations.runtime import Runtime, runtime
-from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.rules.json_tests import CasesError
+from ioi_eval.model.errors import InputError, IoiEvalError
 
 # What reward managers hand to every function besides the user's own keywords.
 _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})
@@ -33,7 +32,7 @@ def compute_score(
     solution_str: str,
     ground_truth: Any,
     extra_info: Mapping[str, Any] | None = None,
-    on_failure: float | None = None,
+    on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
     """What one solution is worth. `options` are those of RewardOptions."""
@@ -46,7 +45,7 @@ async def compute_score_async(
     solution_str: str,
     ground_truth: Any,
     extra_info: Mapping[str, Any] | None = None,
-    on_failure: float | None = None,
+    on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
     """The same for reward managers that await: many at once keep all cores busy."""
@@ -59,7 +58,7 @@ def compute_score_batch(
     solution_strs: Sequence[str],
     ground_truths: Sequence[Any],
     extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
-    on_failure: float | None = None,
+    on_failure: float | None = 0.0,
     **options: Any,
 ) -> list[float]:
     """The same for the manager `batch`, which has all of them at once."""
@@ -85,7 +84,8 @@ def _rewards(options: Mapping[str, Any]) -> Rewards:
 
 def _row(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Columns:
     """The tests are the ground truth, whatever else the row has."""
-    others = {name: value for name, value in (extra_info or {}).items() if name not in CASES_COLUMNS}
+    known = extra_info if isinstance(extra_info, Mapping) else {}
+    others = {name: value for name, value in known.items() if name not in CASES_COLUMNS}
     return Columns(values={**others, "ground_truth": ground_truth}, number=0)
 
 
@@ -93,8 +93,9 @@ async def _worth(
     rewards: Rewards, own: Runtime, solution: str, row: Columns, on_failure: float | None
 ) -> float:
     try:
-        return await rewards.of_one(solution, row, rewards.problem(row), own)
-    except (JudgeFailure, CasesError):
+        return await rewards.of_one(solution, row, own)
+    except IoiEvalError as error:
         if on_failure is None:
             raise
+        note(error)
         return on_failure

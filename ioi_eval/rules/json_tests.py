@@ -47,7 +47,11 @@ def broken(reason: str) -> CasesError:
 
 
 def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
-    """The value of a column `input_output`: JSON, or what JSON was made into. CasesError."""
+    """The value of a column `input_output`: JSON, or what JSON was made into. CasesError.
+
+    A function's arguments are a list of them, a text with one JSON value a line, or the only one. The result
+    that belongs to such a text is JSON in a text, too.
+    """
     if written is None or (isinstance(written, str) and not written.strip()):
         raise CasesError(NO_CASES)
     try:
@@ -61,19 +65,16 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
     if len(inputs) != len(outputs):
         raise broken(f"{len(inputs)} inputs and {len(outputs)} outputs")
     if function := (found.fn_name or "").strip():
-        for given in inputs:
-            if not _is_list(given):
-                raise broken(f"{_shown(given)} is no list of arguments")
-        wrapped = all(_is_list(one) and len(_parsed(one, list[msgspec.Raw])) == 1 for one in outputs)
-        called = map(Case, map(_plain, inputs), map(_plain, outputs))
-        return Cases(cases=tuple(called), function=function, wrapped=wrapped)
+        called = tuple(map(_call, inputs, outputs))
+        wrapped = all(_holds_one(msgspec.Raw(case.output.encode())) for case in called)
+        return Cases(cases=called, function=function, wrapped=wrapped)
     return Cases(cases=tuple(map(Case, map(_text, inputs), map(_text, outputs))))
 
 
 def read_call(arguments: str, result: str) -> Case:
     """Arguments that are written as JSON one a line, and the result."""
-    given = [_plain(_parsed(line, msgspec.Raw)) for line in arguments.strip().split("\n") if line.strip()]
-    return Case(f"[{', '.join(given)}]", _plain(_parsed(result, msgspec.Raw)))
+    given = [_json(line) for line in arguments.strip().split("\n") if line.strip()]
+    return Case(f"[{', '.join(given)}]", _json(result))
 
 
 def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
@@ -107,6 +108,28 @@ def _plain(raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
+def _json(text: str) -> str:
+    try:
+        return _plain(_parsed(text, msgspec.Raw))
+    except CasesError as error:
+        raise broken(f"{text!r:.40} is no value in JSON, one a line") from error
+
+
+def _call(given: msgspec.Raw, wanted: msgspec.Raw) -> Case:
+    if _is_text(given):
+        return read_call(_parsed(given, str), _parsed(wanted, str) if _is_text(wanted) else _plain(wanted))
+    arguments = _plain(given)
+    return Case(arguments if _is_list(given) else f"[{arguments}]", _plain(wanted))
+
+
+def _holds_one(raw: msgspec.Raw) -> bool:
+    return _is_list(raw) and len(_parsed(raw, list[msgspec.Raw])) == 1
+
+
+def _is_text(raw: msgspec.Raw) -> bool:
+    return bytes(raw).startswith(b'"')
+
+
 def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b"[")
 
@@ -120,7 +143,7 @@ def _text(raw: msgspec.Raw) -> str:
 
 def _line(raw: msgspec.Raw) -> str:
     written = _plain(raw)
-    if written.startswith('"'):
+    if _is_text(raw):
         text: str = _parsed(raw, str)
         return text
     if written[0] not in "-0123456789":

@@ -33,6 +33,32 @@ def test_functions_have_arguments_and_results() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "wanted", "case"),
+    [
+        ("1\n2", "3", Case("[1, 2]", "3")),
+        ('[1, 2]\n\n"a b"\n', "[[3]]", Case('[[1, 2], "a b"]', "[[3]]")),
+        ("1\n2", 3, Case("[1, 2]", "3")),
+        ('"a"', '"b"', Case('["a"]', '"b"')),
+        ("", "0", Case("[]", "0")),
+        ([1, 2], "3", Case("[1,2]", '"3"')),
+        (5, "3", Case("[5]", '"3"')),
+        (None, None, Case("[null]", "null")),
+        ({"a": [1]}, [True], Case('[{"a":[1]}]', "[true]")),
+    ],
+)
+def test_arguments_are_a_list_or_lines_or_the_only_one(given: Any, wanted: Any, case: Case) -> None:
+    """Of lines the result is written as they are; elsewhere a text is a text."""
+    compact = json.dumps({"inputs": [given], "outputs": [wanted], "fn_name": "f"}, separators=(",", ":"))
+    for form in (compact, json.loads(compact)):
+        assert read_cases(form).cases == (case,)
+
+
+@pytest.mark.parametrize("outputs", [["[3]", "[[4, 5]]"], [[3], [[4, 5]]], [["x"], [None]]])
+def test_results_in_texts_may_be_wrapped_too(outputs: list[Any]) -> None:
+    assert read_cases(written(["1", "2"], outputs, fn_name="f")).wrapped is True
+
+
+@pytest.mark.parametrize(
     ("outputs", "wrapped"),
     [([[1], [[2, 3]]], True), ([[1], []], False), ([[1], 2], False), ([[1, 2]], False)],
 )
@@ -66,7 +92,10 @@ def test_no_tests(nothing: Any) -> None:
         (written([None], ["1"]), "null is no text"),
         (written(["1"], [{"a": 1}]), "is no text"),
         (written([[["1"]]], ["1"]), r'\["1"\] is no text'),
-        (written(["abc"], [1], fn_name="f"), "is no list of arguments"),
+        (written(["abc"], [1], fn_name="f"), "'abc' is no value in JSON, one a line"),
+        (written(["1\nx y"], ["1"], fn_name="f"), "'x y' is no value in JSON"),
+        (written(["1 2"], ["1"], fn_name="f"), "'1 2' is no value in JSON"),
+        (written(["1"], ["x"], fn_name="f"), "'x' is no value in JSON"),
         (written([[1]], [1], fn_name=5), "fn_name"),
         (written([[1]], [float("nan")], fn_name="f"), "malformed"),
         ('{"inputs": ["\\ud800"], "outputs": ["1"]}', "malformed"),

@@ -119,7 +119,10 @@ UNUSABLE: dict[str, dict[str, Any]] = {
     "Could not parse test cases: packed, and no zlib": {"private": base64.b64encode(b"no zlib").decode()},
     "Could not parse test cases: .*truncated": {"public_test_cases": "[{"},
     "Could not parse test cases: .*missing required field": {"public_test_cases": '[{"input": "1"}]'},
-    "Could not parse test cases: .*malformed": {**FUNCTION, "private": lcb_tests(("nope", "1"))},
+    "Could not parse test cases: 'nope' is no value": {
+        **FUNCTION,
+        "private": lcb_tests(("nope", "1")),
+    },
     "Could not parse test cases: a pickle that is more": {"private": packed(["[]"])},
 }
 

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import queue
+import re
 import subprocess
 import sys
 import time
@@ -17,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy
 import pytest
 from support.datasets import CasesError, Problems
 
 from ioi_eval import Store
-from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.errors import InputError, IoiEvalError, JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import Mode, RewardOptions
@@ -107,6 +109,50 @@ def test_tests_in_a_list_may_call_a_function() -> None:
     assert rewards(Mode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ([[2, 3], [5, 5]], [5, 10]),
+        ([[2, 3], [5, 5]], [[5], [10]]),
+        (["2\n3", "5\n5"], ["5", "10"]),
+        (["2\n3", "5\n5"], ["[5]", "[10]"]),
+        (["2\n3", "5\n5"], [5, 10]),
+    ],
+)
+@pytest.mark.parametrize(
+    "code", ["def add(a, b): return a + b", "class Solution:\n def add(s, a, b): return a + b"]
+)
+def test_functions_in_every_form_that_is_in_use(inputs: list[Any], outputs: list[Any], code: str) -> None:
+    table = {"inputs": inputs, "outputs": outputs, "fn_name": "add"}
+    pairs = [
+        {"type": "function_call", "fn_name": "add", "input": given, "output": wanted}
+        for given, wanted in zip(inputs, outputs, strict=True)
+    ]
+    wrong = code.replace("+", "-")
+    forms: list[Any] = [json.dumps(table), table, json.dumps(pairs), pairs, numpy.array(pairs)]
+    given = [fenced(code), fenced(wrong)] * len(forms)
+    truths = [form for form in forms for _ in range(2)]
+    assert rewards(Mode.PARTIAL, given, ground_truth=truths) == [1, 0] * len(forms)
+    assert [
+        compute_score("apps", fenced(code), form, mode="partial") for form in (json.dumps(table), pairs)
+    ] == [1, 1]
+    infos = [{"language": "python", "test_cases": pairs}]
+    assert code_reward([fenced(code)], verification_info=infos) == [1]
+
+
+def test_a_function_of_one_argument_may_have_it_bare() -> None:
+    table = {"inputs": [2, 5, None], "outputs": [4, 10, 0], "fn_name": "twice"}
+    assert rewards(Mode.PARTIAL, [fenced("def twice(n): return 2 * (n or 0)")], tests=[table]) == [1]
+
+
+def test_long_arrays_are_not_mistaken_for_each_other() -> None:
+    """Whose texts are cut in the middle."""
+    right, other = ({"inputs": numpy.array(["1"] * 2000), "outputs": numpy.array(["1"] * 2000)} for _ in "ab")
+    other["outputs"][1000] = "2"
+    echo = fenced("print(input())")
+    assert rewards(Mode.PASS_FAIL, [echo, echo], tests=[right, other]) == [1, 0]
+
+
 def test_rewards_of_open_r1() -> None:
     tests = [{"input": f"{n}\n", "output": str(2 * n), "type": "stdin_stdout"} for n in (2, 9)]
     infos = [{"language": "python", "test_cases": tests}] * 5 + [{"language": "python", "test_cases": []}]
@@ -116,12 +162,74 @@ def test_rewards_of_open_r1() -> None:
     assert binary_code_reward(given, verification_info=infos) == [1, 0, 0, 0, 0, None]
 
 
+# Rows that cannot be judged, each for another reason. None may stop a training.
+UNREADABLE: list[Any] = [
+    None,
+    "",
+    "{",
+    "[1]",
+    7,
+    b"{}",
+    object(),
+    {"inputs": ["1"], "outputs": []},
+    {"inputs": [object()], "outputs": ["1"]},
+    {"inputs": ["x"], "outputs": ["1"], "fn_name": "f"},
+    [{"input": 1}],
+    [{"input": "1", "output": "1", "testtype": "functional"}],
+]
+
+
+@pytest.mark.parametrize("tests", UNREADABLE, ids=map(str, range(len(UNREADABLE))))
+def test_no_row_stops_a_training(tests: Any) -> None:
+    assert rewards(Mode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
+    assert compute_score("apps", RIGHT, tests) == 0
+    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1.1]
+    with pytest.raises(IoiEvalError):
+        compute_score("apps", RIGHT, tests, on_failure=None)
+    infos: list[Any] = [None, {"test_cases": tests}]
+    assert code_reward([RIGHT, RIGHT], verification_info=infos) == [None, None]
+
+
+def test_columns_of_a_row_that_mean_nothing_stop_nothing() -> None:
+    assert rewards(Mode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, language=["klingon", None]) == [None, 1]
+    assert compute_score("apps", RIGHT, TESTS, {"language": "klingon"}) == 0
+    give = make_reward(problems=Problems([]))
+    assert give(completions=[RIGHT] * 2, problem_id=["gone", "p"], year=[2020, "never"]) == [None, None]
+
+
+def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
+    with pytest.raises(InputError, match="klingon"):
+        make_reward(RewardOptions(language="klingon"))
+    with pytest.raises(InputError, match="klingon"):
+        compute_score("apps", RIGHT, TESTS, language="klingon")
+
+
+MISSES = f"""
+from ioi_eval.integrations.trl import reward
+from ioi_eval.integrations.verl import compute_score
+
+for _ in range(3):
+    assert reward(completions=[{RIGHT!r}] * 3, tests=["{{", {TESTS!r}, "no"]) == [None, 1.1, None]
+assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) == 0
+"""
+
+
+def test_each_kind_of_row_is_told_once_and_counted_at_the_end() -> None:
+    done = subprocess.run([sys.executable, "-c", MISSES], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = re.findall(r"^not judged because of ([^:]+):", done.stderr, re.M)
+    assert told == ["tests that cannot be read", "a row that cannot be judged"]
+    assert done.stderr.splitlines()[-1] == (
+        "7 not judged: 6 because of tests that cannot be read, 1 because of a row that cannot be judged"
+    )
+
+
 def test_nobody_can_say_what_broken_tests_are_worth() -> None:
     assert rewards(Mode.PARTIAL, [RIGHT, RIGHT], ground_truth=["{", TESTS]) == [None, 1]
     assert rewards(Mode.PARTIAL, [RIGHT], ground_truth=[[{"in": "1"}]]) == [None]
     assert rewards(Mode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], "no test is no 0"
     with pytest.raises(CasesError):
-        compute_score("apps", RIGHT, "")
+        compute_score("apps", RIGHT, "", on_failure=None)
 
 
 def test_no_tests_at_all_is_the_callers_fault() -> None:
@@ -201,7 +309,7 @@ def test_verl_hands_over_all_of_a_batch_and_things_of_its_own() -> None:
     )
     assert found == [1, 0]
     with pytest.raises(CasesError):
-        compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"])
+        compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=None)
     assert compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=-3.0) == [1.1, -3]
 
 
@@ -214,7 +322,7 @@ def test_an_option_that_means_nothing_is_a_mistake(options: dict[str, Any]) -> N
 def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
     assert compute_score("apps", RIGHT, "{", on_failure=-3.0) == -3
     with pytest.raises(CasesError):
-        compute_score("apps", RIGHT, "{")
+        compute_score("apps", RIGHT, "{", on_failure=None)
 
 
 def test_one_runtime_serves_all_threads() -> None:

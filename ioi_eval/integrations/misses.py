@@ -1,0 +1,50 @@
+"""Completions that could not be judged: each kind is told once, and at the end how many there were."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections import Counter
+
+from ioi_eval.model.errors import InputError, IoiEvalError, ModuleMissing
+from ioi_eval.rules.json_tests import CasesError
+
+_log = logging.getLogger(__name__)
+_KINDS = (
+    (CasesError, "tests that cannot be read"),
+    (ModuleMissing, "a package that the judge lacks"),
+    (InputError, "a row that cannot be judged"),
+    (IoiEvalError, "a failure of the judge"),
+)
+
+
+class _Misses:
+    def __init__(self) -> None:
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """In a child that was forked, too: the parent tells of its own."""
+        self.lock = threading.Lock()
+        self.counts: Counter[str] = Counter()
+
+    def note(self, error: IoiEvalError) -> None:
+        """Count a completion that is not judged because of an error; warn of the first of its kind."""
+        kind = next(words for known, words in _KINDS if isinstance(error, known))
+        with self.lock:
+            is_new = kind not in self.counts
+            self.counts[kind] += 1
+        if is_new:
+            _log.warning("not judged because of %s: %s (told once, counted to the end)", kind, error)
+
+    def tell(self) -> None:
+        if self.counts:
+            kinds = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
+            _log.warning("%d not judged: %s", self.counts.total(), kinds)
+
+
+_own = _Misses()
+note = _own.note
+atexit.register(_own.tell)
+os.register_at_fork(after_in_child=_own.start_anew)
