@@ -56,6 +56,7 @@ class Recipe(Value):
     refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
     header: str = ""  # the language's big header, worth having precompiled; empty: there is none
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
+    tells_program: bool = False  # what the command prints first is a hash of what the program does
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
 
     @property
@@ -97,6 +98,7 @@ class Built(Value):
     log: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
+    program: str = ""  # a hash of what the artifact does, where other artifacts may do the same; empty: none
 
 
 class Rejected(Value):

@@ -104,7 +104,7 @@ class Judge:
         judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
         if self._sharing is None:
             return _with_build(await judging(), submission, built)
-        identity = program_identity(limited, taking_part)
+        identity = program_identity(limited, taking_part, built)
         result = await self._sharing.once(identity, judging)
         return _with_build(msgspec.structs.replace(result, program_sha256=identity), submission, built)
 

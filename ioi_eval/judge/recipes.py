@@ -78,6 +78,7 @@ def submission_recipe(
         refusals=language.refusals,
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
+        tells_program=language.tells_program,
     )
 
 

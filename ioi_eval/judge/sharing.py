@@ -7,16 +7,23 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from ioi_eval.engines.values import Program
+from ioi_eval.engines.values import Built, Program
 from ioi_eval.model.digests import digest, problem_digest
 from ioi_eval.model.values import Problem, SubmissionResult
 
 Finding = Callable[[str], SubmissionResult | None]
 
 
-def program_identity(problem: Problem, program: Program) -> str:
-    """Equal for programs that must get the same result: what runs, on which tests, within which limits."""
-    return digest((problem_digest(problem), program))
+def program_identity(problem: Problem, program: Program, built: Built) -> str:
+    """Equal for programs that must get the same result: what runs, on which tests, within which limits.
+
+    What runs is the artifact's bytes; or what these do, where the build could tell.
+    """
+    files = [(file.name, file.content.sha256) for file in program.files]
+    if built.program:
+        files = [(name, sha256) for name, sha256 in files if sha256 != built.artifact.sha256]
+    runs = msgspec.structs.replace(program, files=())
+    return digest((problem_digest(problem), runs, tuple(files), built.program))
 
 
 def repeating(result: SubmissionResult) -> SubmissionResult:

@@ -31,7 +31,7 @@ class Language(Value, frozen=True, kw_only=True):
     remedy: str  # the command that installs the toolchain where it is missing
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
-    several_template: tuple[str, ...] = ()  # of several sources, the main one first; empty: as of one
+    tells_program: bool = False  # what a build prints first is a hash of what the program does
     finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
@@ -77,8 +77,7 @@ class Language(Value, frozen=True, kw_only=True):
         extra: Sequence[str] = (),
     ) -> tuple[str, ...]:
         """The command that builds `sources`, a grader's first, into `output`. `extra` follows the flags."""
-        template = (len(sources) > 1 and self.several_template) or self.build_template
-        return self._filled(template, sources, output, standard, tool, extra)
+        return self._filled(self.build_template, sources, output, standard, tool, extra)
 
     def precompile(self, header: str, output: str, standard: str = "", *, tool: str = "") -> tuple[str, ...]:
         """The command that precompiles a header for builds with the same flags."""
@@ -203,28 +202,6 @@ _CPP = Language(
 
 # The artifact is the source, byte for byte: the build only has the interpreter that will run it say whether
 # it is Python, because the contest system calls a SyntaxError a compilation error.
-_PYTHON_CHECK = (
-    "import sys; data = open(sys.argv[2], 'rb').read(); "
-    "compile(data, sys.argv[2], 'exec'); open(sys.argv[1], 'wb').write(data)"
-)
-
-# Of several sources it is an archive, which the interpreter runs by its __main__.py.
-_PYTHON_PACK = (
-    "import os, sys, zipfile\n"
-    "output, main, *modules = sys.argv[1:]\n"
-    "folders = dict()\n"
-    "with zipfile.ZipFile(output, 'w') as packed:\n"
-    "    for path in (main, *modules):\n"
-    "        data = open(path, 'rb').read()\n"
-    "        compile(data, path, 'exec')\n"
-    "        name = '__main__.py' if path == main else os.path.relpath(path, os.path.dirname(main))\n"
-    "        packed.writestr(zipfile.ZipInfo(name), data)\n"
-    "        for i in (i for i, letter in enumerate(name) if letter == '/'):\n"
-    "            folders.setdefault(name[:i + 1])\n"
-    "    for folder in folders:\n"  # which packages without an __init__.py are found by
-    "        packed.writestr(zipfile.ZipInfo(folder), b'')\n"
-)
-
 # -I: neither the environment nor the folder that the program happens to lie in changes what `import` finds.
 # Threads: programs that recurse deeply start one, because only a thread's stack can be made larger.
 _PYTHON = Language(
@@ -233,8 +210,9 @@ _PYTHON = Language(
     suffixes=(".py",),
     command="python3",
     remedy="apt-get install python3",
-    build_template=("{tool}", "-I", "-c", _PYTHON_CHECK, "{output}", "{sources}"),
-    several_template=("{tool}", "-I", "-c", _PYTHON_PACK, "{output}", "{sources}"),
+    helper="python/build.py",
+    build_template=("{tool}", "-I", "./{helper}", "{output}", "{sources}"),
+    tells_program=True,
     run_template=("{tool}", "-I", "{artifact}"),
     links_grader=True,  # the grader is what starts, and imports the submission
     threads=4,

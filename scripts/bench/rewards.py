@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
+import random
 import resource
 import statistics
 import subprocess
@@ -101,6 +103,73 @@ def cpu_seconds() -> float:
     return sum(used.ru_utime + used.ru_stime for used in both)
 
 
+# --- equal programs ----------------------------------------------------------------------------------
+
+_PROGRAMS = {
+    "python": """
+def {name}():  # {comment}
+    {name}_sum = sum(map(int, input().split()))  # {comment}
+    return {name}_sum if {name}_sum != -{salt} else 0
+print({name}())
+""",
+    "c++": """
+#include <iostream>
+// {comment}
+static int {name}() {{  // {comment}
+  int {name}_sum = 0;
+  for (int {name}_next; std::cin >> {name}_next;) {name}_sum += {name}_next;
+  return {name}_sum != -{salt} ? {name}_sum : 0;
+}}
+int main() {{ std::cout << {name}() << std::endl; }}
+""",
+}
+_EQUALS = 16
+
+
+def alike(language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False) -> list[str]:
+    """Completions that differ by salts in what they compute, else by names and comments at most."""
+    return [
+        f"```{language}"
+        + _PROGRAMS[language].format(
+            name=f"name{number}" if named else "name",
+            comment=f"comment {number}" if commented else "comment",
+            salt=salt,
+        )
+        + "```"
+        for number, salt in enumerate(salts)
+    ]
+
+
+def repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
+    """Print what groups cost. Every program is new, so that nothing of it was built before."""
+    salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
+    for language in _PROGRAMS:
+        groups: dict[str, Callable[[], list[str]]] = {
+            "one": lambda language=language: alike(language, [next(salt)]),
+            "equal": lambda language=language: alike(language, [next(salt)] * _EQUALS),
+            "other comments": lambda language=language: alike(
+                language, [next(salt)] * _EQUALS, commented=True
+            ),
+            "other names": lambda language=language: alike(
+                language, [next(salt)] * _EQUALS, named=True, commented=True
+            ),
+            "distinct": lambda language=language: alike(language, [next(salt) for _ in range(_EQUALS)]),
+        }
+        for name, completions in groups.items():
+            each = [cpu_of(reward, completions(), column, language) for _ in range(rounds)]
+            print(f"  {language:7} {name:15} {1000 * statistics.median(each):8.0f} ms of CPU")
+
+
+def cpu_of(
+    reward: Callable[..., Sequence[float | None]], completions: list[str], column: str, language: str
+) -> float:
+    number, before = len(completions), cpu_seconds()
+    rewards = reward(completions=completions, tests=[column] * number, language=[language] * number)
+    if set(rewards) != {1}:
+        raise SystemExit(f"{language}: {rewards}")
+    return cpu_seconds() - before
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=8)
@@ -124,6 +193,8 @@ def main() -> None:
     ):
         per_test = 1000 * one.cpu / options.tests
         print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
+    print(f"{_EQUALS} completions of one prompt, and one")
+    repetitions(reward, columns[0], options.rounds)
     close_all()
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.languages import LANGUAGES, Language, find, of_suffix, remedy
 from ioi_eval.models import Limits
 from ioi_eval.rules.extraction import extract
+from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once
 
@@ -218,11 +221,18 @@ def run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
+def build_python(folder: Path, code: bytes) -> subprocess.CompletedProcess[str]:
+    (folder / PYTHON.helper).parent.mkdir()
+    shutil.copyfile(graders() / PYTHON.helper, folder / PYTHON.helper)
+    (folder / "submission.py").write_bytes(code)
+    return run(PYTHON.build(["submission.py"], "submission", tool=sys.executable), folder)
+
+
 @pytest.mark.parametrize("code", [b"print(1)\n", b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", b"", b"1 / 0\n"])
 def test_python_that_compiles_is_its_own_artifact(tmp_path: Path, code: bytes) -> None:
-    (tmp_path / "submission.py").write_bytes(code)
-    done = run(PYTHON.build(["submission.py"], "submission", tool=sys.executable), tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = build_python(tmp_path, code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch("[0-9a-f]{64}\n", done.stdout), "a hash of what it does"
     assert (tmp_path / "submission").read_bytes() == code
 
 
@@ -230,9 +240,8 @@ def test_python_that_compiles_is_its_own_artifact(tmp_path: Path, code: bytes) -
     "code", [b"print(\n", b"  x = 1\ny = 2\n", b"x = 1\0\n", b"return 1\n", b"s = '\xff'\n", b"(" * 5000]
 )
 def test_python_that_does_not_compile_makes_no_artifact(tmp_path: Path, code: bytes) -> None:
-    (tmp_path / "submission.py").write_bytes(code)
-    done = run(PYTHON.build(["submission.py"], "submission", tool=sys.executable), tmp_path)
-    assert done.returncode == 1
+    done = build_python(tmp_path, code)
+    assert (done.returncode, done.stdout) == (1, "")
     assert "Error" in done.stderr
     assert not (tmp_path / "submission").exists()
 

@@ -23,6 +23,7 @@ from ioi_eval.engines.transport.build_jobs import (
     header_name,
     header_recipe,
     log_of,
+    program_of,
     serves,
 )
 from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
@@ -287,8 +288,9 @@ class Builds:
 
     async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built | Rejected:
         end = ending(made.stage, recipe.refusals)
+        program, stage = program_of(made.stage) if recipe.tells_program else ("", made.stage)
         told: dict[str, Any] = {
-            "log": log_of(made.stage, recipe.limits.log),
+            "log": log_of(stage, recipe.limits.log),
             "compiler": made.compiler,
             "confinement": made.confinement,
         }
@@ -310,7 +312,8 @@ class Builds:
                 )
             if end is Ending.BUILT:
                 assert made.content is not None, "a build that ended well made something"
-                return await asyncio.to_thread(self._shelf.keep, key, Built(artifact=made.content, **told))
+                built = Built(artifact=made.content, program=program, **told)
+                return await asyncio.to_thread(self._shelf.keep, key, built)
             refused = Rejected(**told, lasting=lasting and end is Ending.REFUSED)
             return await asyncio.to_thread(self._shelf.keep, key, refused) if refused.lasting else refused
         finally:

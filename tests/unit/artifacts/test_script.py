@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from artifact_samples import HELLO, named, plain_problem, submitted
 from missing import lacks
-from support.engines import CPU_LIMIT, Recipe, submission_recipe
+from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
 
 from ioi_eval.engines.transport.build_jobs import (
     MACHINE_AT_FAULT,
@@ -19,8 +19,10 @@ from ioi_eval.engines.transport.build_jobs import (
     control_command,
     ending,
     log_of,
+    program_of,
 )
-from ioi_eval.models import BuildLimits, Stage, StageStatus, Toolchain
+from ioi_eval.models import Blob, BuildLimits, NamedBlob, Stage, StageStatus, Toolchain
+from ioi_eval.store.resources import graders
 
 LIMITS = BuildLimits()
 
@@ -34,7 +36,9 @@ def fake_tool(folder: Path, text: str) -> Toolchain:
 
 
 def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> Recipe:
-    return submission_recipe(plain_problem(), submitted(code, language), limits)
+    name = find(language).helper
+    helpers = [NamedBlob(name=name, content=Blob.of_file(graders() / name))] if name else []
+    return submission_recipe(plain_problem(), submitted(code, language), limits, helpers)
 
 
 def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Stage:
@@ -95,8 +99,12 @@ def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path
 def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: Ending) -> None:
     stage = build(tmp_path, recipe_of(code, language="python"), real("python3"))
     assert ending(stage) is end
+    program, said = program_of(stage)
     if end is Ending.BUILT:
         assert (tmp_path / "box/submission").read_text() == code
+        assert len(program) == 64 and said.stdout == ""
+    else:
+        assert program == "" and "SyntaxError" in said.stdout
 
 
 def test_a_compiler_that_is_gone_is_the_machines_fault(tmp_path: Path) -> None:
