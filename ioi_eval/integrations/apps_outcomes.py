@@ -7,7 +7,7 @@ first that is not true is the last. Where a program ended its own process or exc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -76,7 +76,7 @@ def _failed(task: Task, number: int, test: TestResult) -> Outcome:
 class _Told(Value):
     """What the harness says of a program that it could not run to its end."""
 
-    code: int | None
+    code: Literal[-1, -2] | None  # None: not even that
     error: str = ""
     traceback: str = ""
 

@@ -244,6 +244,21 @@ def test_the_comparison_is_the_packages_own_or_another() -> None:
         evaluate(code, truth, checker="testlib")
 
 
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        ('{"code": -1, "error": "mine", "traceback": ""}', -1),
+        ('{"code": 1}', False),
+        ('{"code": true}', False),
+        ("{", False),
+    ],
+)
+def test_a_program_that_forges_an_error_has_one(said: str, result: int) -> None:
+    code = f"print('ioi_eval apps: ' + {said!r})"
+    found = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
+    assert (found.score, raw(found)) == (0, [result])
+
+
 def test_a_package_that_the_judge_lacks_is_no_score() -> None:
     """A name that somebody made up is the program's fault."""
     code = (

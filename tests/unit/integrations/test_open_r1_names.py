@@ -120,12 +120,14 @@ def test_the_format_of_an_answer(text: str, language: str, reward: float) -> Non
     assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
 
 
-def test_the_judge_is_not_loaded_for_who_brings_a_client() -> None:
-    """A client of one's own needs no sandbox, no server and no trainer."""
-    code = "import sys, ioi_eval.integrations.open_r1; print(*sys.modules)"
+@pytest.mark.parametrize("name", ["open_r1", "trl", "verl", "eval_protocol"])
+def test_an_integration_loads_no_other_and_nothing_large(name: str) -> None:
+    """A client of one's own, with open_r1, needs no judge either."""
+    code = f"import sys, ioi_eval.integrations.{name}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"aiohttp", "torch", "datasets", "pyarrow", "pandas", "numpy", "trl", "verl", "eval_protocol"}
-    others = {
-        f"ioi_eval.integrations.{name}" for name in ("trl", "verl", "eval_protocol", "runtime", "rewards")
-    }
-    assert not (heavy | others) & set(done.stdout.split())
+    large = {"aiohttp", "torch", "datasets", "pyarrow", "pandas", "numpy", "trl", "verl", "typer", "jinja2"}
+    others = {"open_r1", "trl", "verl", "eval_protocol"} - {name}
+    others |= {"runtime", "rewards"} if name == "open_r1" else set()
+    loaded = set(done.stdout.split())
+    assert not large & loaded
+    assert not {f"ioi_eval.integrations.{other}" for other in others} & loaded
