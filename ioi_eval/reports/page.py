@@ -23,6 +23,7 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
+from ioi_eval.reports.made import Made
 from ioi_eval.reports.pages import ALL, FOLDER, problem_page, submission_page, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
@@ -33,7 +34,7 @@ from ioi_eval.reports.records import (
     Validation,
     read_validation,
 )
-from ioi_eval.reports.summary import summary, write_summary
+from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import replace
@@ -270,12 +271,29 @@ REPORT, PAGE = "report.md", "report.html"
 
 
 def write_reports(folder: Path, options: ReportOptions | None = None) -> Summary:
-    """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder."""
+    """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder.
+
+    A report that is made of the same already stays.
+    """
+    check_run(folder)
+    made = Made.of(folder, options or ReportOptions())
+    if Made.read(folder / FOLDER) == made and (known := _read_summary(folder)) is not None:
+        return known
     run = summary(folder, options)
     write_summary(folder, run)
-    write_pages(folder)
     write_document(document(run, read_validation(folder)), folder)
+    write_pages(folder, made)
     return run
+
+
+def _read_summary(folder: Path) -> Summary | None:
+    """None where a part of the report is gone."""
+    if not (folder / REPORT).is_file() or not (folder / PAGE).is_file():
+        return None
+    try:
+        return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Summary)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def write_document(of: Document, folder: Path, *, markdown_name: str = REPORT, html_name: str = PAGE) -> None:

@@ -6,6 +6,7 @@ are hashes, because keys and problems are text of others.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -32,12 +33,13 @@ from ioi_eval.reports.document import (
     counted,
     number,
 )
+from ioi_eval.reports.made import Made
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import refused
-from ioi_eval.store.folder import read_rows
+from ioi_eval.store.folder import RESULTS, ResultHead, decoded, read_rows
 from ioi_eval.store.rows import bounded, model_of
 
 FOLDER, ALL = "report", "submissions.html"
@@ -80,13 +82,14 @@ def _hash(name: str) -> str:
     return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def write_pages(folder: Path) -> None:
+def write_pages(folder: Path, made: Made) -> None:
     """Writes report/ anew. The old one stays until the new one is whole."""
     draft = folder / f".{FOLDER}.{os.getpid()}.tmp"
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        _write(folder, draft)
+        _write(folder, draft, made)
+        made.write(draft)
         shutil.rmtree(folder / FOLDER, ignore_errors=True)
         draft.rename(folder / FOLDER)
     except OSError as error:
@@ -95,7 +98,7 @@ def write_pages(folder: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write(folder: Path, draft: Path) -> None:
+def _write(folder: Path, draft: Path, made: Made) -> None:
     """Two passes, because the first says which submissions are the best; neither holds more than lists."""
     every, tests = list[Judged](), defaultdict[str, _Tests](_Tests)
     for row in read_rows(folder):
@@ -106,18 +109,36 @@ def _write(folder: Path, draft: Path) -> None:
     every.sort(key=lambda one: (one.problem, one.model, -one.points, one.key))
     best = {(one.problem, one.model): one.key for one in reversed(every)}
     coloured = None if len(every) <= _COLOURED else set(best.values())
-    made = HtmlPages(beside=True)
+    page_of = HtmlPages(beside=True)
     for name in (STYLE, SCRIPT):
         shutil.copyfile(Path(__file__).with_name(name), draft / name)
-    (draft / ALL).write_text(made(_all(every)), "utf-8")
+    (draft / ALL).write_text(page_of(_all(every)), "utf-8")
     of_problems = defaultdict[str, list[Judged]](list)
     for one in every:
         of_problems[one.problem].append(one)
     for problem, own in of_problems.items():
-        (draft / problem_page(problem)).write_text(made(_problem(problem, own, tests[problem])), "utf-8")
+        (draft / problem_page(problem)).write_text(page_of(_problem(problem, own, tests[problem])), "utf-8")
+    kept = _kept(folder, draft, made)
     for row in read_rows(folder):
-        page = made(_submission(row, result_of_row(row), coloured=coloured is None or row["key"] in coloured))
-        (draft / submission_page(row["key"])).write_text(page, "utf-8")
+        name = submission_page(row["key"])
+        if name not in kept:
+            bright = coloured is None or row["key"] in coloured
+            (draft / name).write_text(page_of(_submission(row, result_of_row(row), coloured=bright)), "utf-8")
+
+
+def _kept(folder: Path, draft: Path, made: Made) -> set[str]:
+    """The pages of rows that the last report had already; they are the same files in both folders."""
+    before = Made.read(folder / FOLDER)
+    size = 0 if before is None else before.covers(folder / RESULTS, made.program)
+    kept = set[str]()
+    for offset, row in decoded(folder / RESULTS, ResultHead) if size else ():
+        name = submission_page(row.key)
+        if offset >= size:
+            break
+        with contextlib.suppress(OSError):  # gone, or on a disk without links: it is made again
+            os.link(folder / FOLDER / name, draft / name)
+            kept.add(name)
+    return kept
 
 
 # --- a submission ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from support.runs import plain, result_row
 from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
-from ioi_eval.reports import write_reports
+from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.document import Code, numbered, visible
 from ioi_eval.reports.pages import ALL, problem_page, submission_page
 
@@ -91,12 +91,50 @@ def test_text_of_others_stays_text(tmp_path: Path, text: str) -> None:
     assert visible(f"model 0{plain(text)}") in shown
 
 
-def test_the_old_pages_go(tmp_path: Path) -> None:
+def added(folder: Path, key: str, code: str = CODE) -> None:
+    one = submission(key, code, row={"model": "model 0", "generation": f"```cpp\n{code}```"})
+    write_run(folder, [result_row(one, SUM, result(one, problem=SUM))])
+
+
+def files(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_ino for path in (folder / "report").glob("submission-*.html")}
+
+
+def test_only_pages_of_new_rows_are_made(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     (folder / "report" / "old.html").write_text("x")
+    before, summaries = files(folder), (folder / "summary.json").stat().st_ino
     write_reports(folder)
+    assert (folder / "report" / "old.html").exists() and (folder / "summary.json").stat().st_ino == summaries
+
+    added(folder, "new")
+    (folder / "report" / submission_page("sum-0-0")).unlink()
+    write_reports(folder)
+    after = files(folder)
+    assert after.keys() - before.keys() == {submission_page("new")}
+    assert {name for name in before if after[name] != before[name]} <= {submission_page("sum-0-0")}
+    assert "new" in (folder / "report" / ALL).read_text()
     assert not (folder / "report" / "old.html").exists()
     assert [path.name for path in folder.glob(".*.tmp")] == []
+
+
+def test_pages_of_other_rows_are_made_anew(tmp_path: Path) -> None:
+    """A row that was replaced has another place, or other ends, though its key is the same."""
+    folder = run(tmp_path / "run")
+    lines = (folder / "results.jsonl").read_bytes().splitlines(keepends=True)
+    page, marked = folder / "report" / submission_page("sum-0-0"), lines[0].replace(b"puts", b"gets")
+    (folder / "results.jsonl").write_bytes(b"".join([*lines[1:], marked]))
+    write_reports(folder)
+    assert "gets" in page.read_text()
+
+
+def test_other_options_and_a_lost_file_make_a_report_anew(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    assert write_reports(folder, ReportOptions(ks=(2,))).models[0].pass_at[0].k == 2
+    assert write_reports(folder).models[0].pass_at[0].k == 1
+    (folder / "report.html").unlink()
+    again = write_reports(folder)
+    assert (folder / "report.html").exists() and write_reports(folder) == again
 
 
 def test_lines_of_code_have_one_number_each() -> None:
