@@ -54,7 +54,8 @@ def report(
     """Make reports of runs anew, also while they go on, and put runs side by side.
 
     A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
-    too: comparison.md, .html and .json in --out; runs that you may only read are compared as well.
+    too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
+    two runs it also says which submissions got another result, and why.
     """
     contests = None if medals is None else read_contests(medals)
     options = ReportOptions(
@@ -66,7 +67,7 @@ def report(
         console.show_json(done.summaries)
     else:
         if len(done.runs) > 1:
-            show_comparison(done.runs)
+            show_comparison(done.runs, done.differences)
         else:
             show_scores(done.runs[0].summary)
         console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))

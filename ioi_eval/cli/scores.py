@@ -8,6 +8,7 @@ from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
 from ioi_eval.reports.comparison import entries
+from ioi_eval.reports.differences import Differences, sections_of
 from ioi_eval.reports.document import Section, share, visible
 from ioi_eval.reports.sections import Entry
 from ioi_eval.rules.metrics import PassAtK
@@ -16,6 +17,7 @@ from ioi_eval.runs.references import Reference, ReferenceOptions, References, Re
 _NOTHING = "-"
 _LINES = 34  # of tables, so that with what is said around them a run takes at most 40
 _MODELS = 12  # of a table; the others are in the report
+_CHANGED = 6  # submissions with another result
 _SHOWN = 20  # problems; the others are in the file
 _OF_ROWS = "pass@k: how likely one of k submissions is right in what its row asked for"
 
@@ -49,6 +51,7 @@ def show_scores(summary: Summary) -> None:
     if not of:
         return
     statuses = list(summary.verdicts)[::-1]
+    screen.add("models", _leaderboard(of))
     _show_models(screen, of, summary.unscored)
     for model in summary.models[:_MODELS]:
         name = f" of {visible(sections.model_name(model.model))}" if len(of) > 1 else ""
@@ -56,15 +59,21 @@ def show_scores(summary: Summary) -> None:
     screen.end()
 
 
-def show_comparison(runs: Sequence[Run]) -> None:
+def show_comparison(runs: Sequence[Run], differ: Differences | None = None) -> None:
     """A line for each model of each run, and what is said of them as a whole."""
     of, screen = entries(runs), _Screen()
+    screen.add("models", _leaderboard(of))
+    if differ is not None:
+        same, *matrix = list(sections_of(differ))[:2]
+        screen.add(same.title, _section(same))
+        screen.add("other results", _others(differ))
+        for section in matrix:
+            screen.add(section.title, _section(section))
     _show_models(screen, of, sum(run.summary.unscored for run in runs))
     screen.end()
 
 
 def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
-    screen.add("models", _leaderboard(of))
     screen.add("pass@k", _passes(of, unscored))
     for section in (sections.medals(of), sections.budgets(of)):
         if section is not None:
@@ -73,14 +82,27 @@ def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
         screen.add(section.title, _section(section))
 
 
+def _others(differ: Differences) -> Iterator[str]:
+    """The first submissions with another result."""
+    heads, changed = ("submission", "problem", "verdict", "why"), differ.changed
+    rows = [
+        [visible(one.key), visible(one.problem), f"{one.before} -> {one.after}", visible("; ".join(one.why))]
+        for one in changed[:_CHANGED]
+    ]
+    if rows:
+        yield from console.table_lines(heads, rows)
+    if len(changed) > _CHANGED:
+        yield f"and {len(changed) - _CHANGED:,} more in the report"
+
+
 def _section(section: Section) -> Iterator[str]:
     yield section.title
     if section.table is not None:
-        heads = [head[:1].lower() + head[1:] for head in section.table.heads]
+        heads = [head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads]
         right = [head for head, side in zip(heads, section.table.align, strict=True) if side == "r"]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
         yield from console.table_lines(heads, rows, right=right, spare=right[:0:-1])
-    for note in section.notes:
+    for note in (*section.items, *section.notes):
         yield from console.wrapped(note)
 
 

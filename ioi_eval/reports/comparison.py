@@ -9,6 +9,7 @@ import msgspec
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports import sections
+from ioi_eval.reports.differences import Differences, sections_of, write_differences
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, Table, counted, number, share
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Group, ModelSummary, Summary
@@ -39,15 +40,17 @@ def _name(parts: tuple[str, ...], every: Collection[tuple[str, ...]]) -> str:
     return "/".join(parts[-length:])
 
 
-def write_comparison(runs: Sequence[Run], folder: Path) -> Path:
+def write_comparison(runs: Sequence[Run], folder: Path, differ: Differences | None = None) -> Path:
     """Writes comparison.json, comparison.md and comparison.html; returns the last one's path."""
     make_folder(folder)
+    if differ is not None:
+        write_differences(differ, folder)
     replace(folder / f"{_NAME}.json", [msgspec.json.format(msgspec.json.encode(runs)), b"\n"])
-    write_document(comparison(runs), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html")
+    write_document(comparison(runs, differ), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html")
     return folder / f"{_NAME}.html"
 
 
-def comparison(runs: Sequence[Run]) -> Document:
+def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Document:
     of = entries(runs)
     unscored = sum(run.summary.unscored for run in runs)
     total = worst_first(run.summary.verdicts for run in runs)
@@ -57,6 +60,7 @@ def comparison(runs: Sequence[Run]) -> Document:
         text=["They are in no score and in no average."] if unscored else [],
         sections=[
             _runs(runs),
+            *(sections_of(differ) if differ is not None else ()),
             Section(title="Models", table=sections.models(of)),
             *_models_by_runs(runs),
             *_groups_by_models(of),

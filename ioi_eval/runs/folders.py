@@ -10,6 +10,7 @@ from pathlib import Path
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.reports import ReportOptions, Run, Summary, named, summary, write_comparison, write_reports
+from ioi_eval.reports.differences import Differences, differences
 from ioi_eval.runs.work import synchronous
 
 
@@ -19,6 +20,7 @@ class Reported(Value):
     summaries: Mapping[str, Summary]  # by folder
     runs: tuple[Run, ...]  # the same under the names that they have in a comparison
     page: str  # for a browser: the run's, or the comparison's where there are several
+    differences: Differences | None = None  # where there are two: of the submissions of both
 
 
 async def report(
@@ -46,8 +48,10 @@ def _reported(every: Sequence[str | Path], options: ReportOptions, out: Path) ->
     several = len(folders) > 1
     summaries = {folder: _summary(folder, options, alone=not several) for folder in folders}
     runs = tuple(named(summaries))
-    page = write_comparison(runs, out) if several else folders[0] / "report.html"
-    return Reported(summaries={str(path): of for path, of in summaries.items()}, runs=runs, page=str(page))
+    differ = differences(*folders) if len(folders) == 2 else None
+    page = write_comparison(runs, out, differ) if several else folders[0] / "report.html"
+    of = {str(path): found for path, found in summaries.items()}
+    return Reported(summaries=of, runs=runs, page=str(page), differences=differ)
 
 
 def _summary(folder: Path, options: ReportOptions, *, alone: bool) -> Summary:

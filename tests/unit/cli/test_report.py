@@ -115,7 +115,8 @@ def test_runs_side_by_side(cli: CommandLine) -> None:
         ["b:", "m2", "352.5"],
     ]
     assert lines[-1] == "Report: both/comparison.md, for a browser both/comparison.html"
-    assert contents(cli.folder / "both").keys() == {f"comparison.{kind}" for kind in ("json", "md", "html")}
+    written = {f"comparison.{kind}" for kind in ("json", "md", "html")} | {"differences.json"}
+    assert contents(cli.folder / "both").keys() == written
     assert "Difficulty by models" in (cli.folder / "both" / "comparison.md").read_text()
     assert (cli.folder / "b" / "report.html").exists()
 

@@ -1,0 +1,97 @@
+"""Two runs of the same submissions beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_samples import SUM, problem, result, submission, write_run
+from support.runs import Fingerprint, result_row
+
+from ioi_eval.models import Problem, Verdict
+from ioi_eval.reports.differences import Differences, differences, sentence
+from ioi_eval.runs import report_sync
+
+pytestmark = pytest.mark.once
+
+PLAIN = problem("plain", subtasks=False)
+OLD = Fingerprint(dump="d", problems={"sum": "1", "plain": "1"}, options={"all_tests": False})
+Judged = Mapping[str, Mapping[str, Verdict]]
+
+
+def run(folder: Path, judged: Judged, made_of: Fingerprint = OLD, **fields: Any) -> Path:
+    """Submissions by key, `plain-...` for the other problem, with the tests that are not right."""
+    rows = []
+    for key, wrong in judged.items():
+        of: Problem = PLAIN if key.startswith("plain") else SUM
+        one = submission(key, problem_id=of.id, row={"model": "m"})
+        rows.append(result_row(one, of, result(one, wrong, problem=of, **fields)))
+    return write_run(folder, rows, made_of=made_of)
+
+
+def compared(
+    tmp_path: Path, before: Judged, after: Judged, made_of: Fingerprint = OLD, **fields: Any
+) -> Differences:
+    return differences(run(tmp_path / "a", before), run(tmp_path / "b", after, made_of, **fields))
+
+
+def test_equal_runs(tmp_path: Path) -> None:
+    both: Judged = {"a": {}, "plain-a": {"1-a": Verdict.WA}}
+    found = compared(tmp_path, both, both)
+    assert (found.shared, found.changed, found.only_before, found.only_after) == (2, (), 0, 0)
+    assert sentence(found) == "The same result for all 2 submissions of both runs"
+    assert found.models[0].mean == 0
+
+
+def test_what_changed_and_why(tmp_path: Path) -> None:
+    before: Judged = {
+        "a": {},
+        "b": {"1-a": Verdict.WA, "3-a": Verdict.TLE},
+        "gone": {},
+        "plain-a": {"1-a": Verdict.WA},
+    }
+    after: Judged = {"a": {"3-a": Verdict.TLE}, "b": {"3-a": Verdict.RE}, "new": {}, "plain-a": {}}
+    found = compared(tmp_path, before, after)
+    assert (found.shared, found.only_before, found.only_after) == (3, 1, 1)
+    changed = {one.key: one for one in found.changed}
+    assert changed["a"].why == ("test 3-a: AC -> TLE",)
+    assert (changed["a"].before, changed["a"].after) == (Verdict.AC, Verdict.TLE)
+    assert (changed["a"].points_before, changed["a"].points_after) == (100, 50.5)
+    assert changed["b"].why == ("test 1-a: WA -> AC",) and changed["plain-a"].points_after == 1
+    (model,) = found.models
+    assert (model.submissions, model.better, model.worse) == (3, 2, 1)
+    of_sum, of_plain = ((0.505 - 1) + (0.505 - 0)) / 2, 1 - 3 / 4
+    assert model.mean == pytest.approx((of_sum + of_plain) / 2) and model.low is not None
+    assert found.confusion[Verdict.AC] == {Verdict.TLE: 1}
+
+
+def test_reasons_beside_the_tests(tmp_path: Path) -> None:
+    made_of = Fingerprint(dump="d", problems={"sum": "2", "plain": "1"}, options={"all_tests": True})
+    found = compared(tmp_path, {"a": {}}, {"a": {"1-a": Verdict.WA}}, made_of, compiler="g++ 13")
+    (one,) = found.changed
+    assert one.why == ("the problem has changed", "\N{EN DASH} -> g++ 13", "test 1-a: AC -> WA")
+    assert found.options == ("option all_tests: false -> true",)
+
+
+def test_other_programs_of_one_key_are_not_the_same(tmp_path: Path) -> None:
+    a, b = submission("k", "first"), submission("k", "second")
+    folders = [
+        write_run(tmp_path / one.code, [result_row(one, SUM, result(one))], made_of=OLD) for one in (a, b)
+    ]
+    found = differences(*folders)
+    assert (found.shared, found.only_before, found.only_after) == (0, 1, 1)
+    assert sentence(found) == "No submission is in both runs"
+
+
+def test_two_runs_are_compared_row_by_row_and_three_are_not(tmp_path: Path) -> None:
+    folders = [run(tmp_path / name, {"a": {"1-a": Verdict.WA} if name == "y" else {}}) for name in "xyz"]
+    done = report_sync(folders[:2], out=tmp_path / "out")
+    assert done.differences is not None and len(done.differences.changed) == 1
+    page = (tmp_path / "out" / "comparison.md").read_text()
+    assert "Another result for 1 of 1 submission of both runs" in page and "test 1-a: AC -\\> WA" in page
+    written = json.loads((tmp_path / "out" / "differences.json").read_text())
+    assert written["changed"][0]["key"] == "a" and written["confusion"] == {"AC": {"WA": 1}}
+    assert report_sync(folders, out=tmp_path / "three").differences is None
