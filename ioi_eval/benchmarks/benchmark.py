@@ -112,6 +112,7 @@ class BenchmarkOptions(Value):
     sample: int | None = None  # so many of what the other options leave, whatever the order of the rows
     seed: int = 0
     generated_tests: bool = True  # also tests that are not the contest's own, where the dataset tells
+    checker: str = ""  # how programs' outputs are compared instead, but where a program of the problem judges
 
 
 class Candidate(Value):

@@ -62,6 +62,7 @@ class Config(Value):
     split: str = ""
     revision: str = ""
     data_dir: str = ""
+    checker: str = ""
     model: ModelConfig = ModelConfig()
     command: str = ""
     samples: _Count = 1
@@ -277,6 +278,7 @@ def choice_of(config: Config) -> BenchmarkOptions:
         problems=frozenset(config.tasks),
         sample=config.sample_size,
         seed=config.seed,
+        checker=config.checker,
     )
 
 

@@ -136,6 +136,9 @@ class ProblemOptions:
         bool,
         typer.Option("--generated-tests/--no-generated-tests", help="Also tests not of the contest itself."),
     ] = True
+    checker: Annotated[
+        str, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: float-lines.")
+    ] = ""
 
     def choice(self) -> BenchmarkOptions:
         return BenchmarkOptions(
@@ -152,6 +155,7 @@ class ProblemOptions:
             sample=self.sample,
             seed=self.seed,
             generated_tests=self.generated_tests,
+            checker=self.checker,
         )
 
 

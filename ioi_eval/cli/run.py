@@ -69,6 +69,9 @@ class _Problems:
         str | None, typer.Option(metavar="ID", help="Another dataset of the benchmark's schema.")
     ] = None
     seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of the sample.")] = None
+    checker: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: float-lines.")
+    ] = None
 
     @property
     def flags(self) -> dict[str, Any]:

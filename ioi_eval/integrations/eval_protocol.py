@@ -22,7 +22,7 @@ from ioi_eval.integrations.eval_protocol_types import EvaluateResult, Evaluation
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import (
@@ -48,7 +48,6 @@ __all__ = [
 ]
 
 _ECHO = 1 << 16  # bytes of a wrong output, or of an error in its place
-_BUILT_IN = tuple(kind.value for kind in CheckerKind if not kind.is_program)
 
 
 class Execution(Value):
@@ -115,13 +114,7 @@ def _execution(options: Mapping[str, Any]) -> Execution:
     """Other keywords are for other evaluators: the package hands all of them to each."""
     known = {name: options[name] for name in Execution.__struct_fields__ if name in options}
     execution = msgspec.structs.replace(Execution(), **known)
-    if execution.checker not in _BUILT_IN:
-        raise InputError(
-            f"no such checker: {execution.checker!r}",
-            where="evaluate_apps_solution",
-            field="checker",
-            remedy=f"There are {', '.join(_BUILT_IN)}",
-        )
+    CheckerKind.built_in(execution.checker)
     return execution
 
 

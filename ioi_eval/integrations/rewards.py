@@ -47,9 +47,12 @@ class RewardOptions(Value):
     partial_weight: float = 0.1  # of the share, in a weighted sum
     language: str = "python"  # of completions whose row has no column `language`
     time_limit: float = 10.0  # seconds for each test, where tests come with the row
+    checker: str = CheckerKind.STRIPPED  # how a program's outputs are compared, where tests come with the row
 
     def __post_init__(self) -> None:
-        find(self.language)  # what is wrong for all rows is said before the first
+        """What is wrong for all rows is said before the first."""
+        find(self.language)
+        CheckerKind.built_in(self.checker)
 
 
 class Rewards(Value):
@@ -105,7 +108,7 @@ class Rewards(Value):
             return None
 
     def problem(self, row: Columns) -> Problem:
-        problem = row.problem(self.problems, self.options.time_limit)
+        problem = row.problem(self.problems, self.options)
         return all_or_nothing(problem) if self.options.mode is Mode.PASS_FAIL else problem
 
     def _problems(self, rows: Sequence[Columns]) -> list[Problem | CasesError]:
@@ -195,7 +198,7 @@ class Columns(Value):
     values: Mapping[str, Any]
     number: int  # of the row, for messages
 
-    def problem(self, problems: Finder | None, time_limit: float) -> Problem:
+    def problem(self, problems: Finder | None, options: RewardOptions) -> Problem:
         """The problem that the row names, or one of the tests that it holds.
 
         CasesError: the row has none, or names what is not there. InputError: no row can have any.
@@ -205,7 +208,7 @@ class Columns(Value):
         columns = [column for column in CASES_COLUMNS if column in self.values]
         for column in columns:
             if self.values[column] is not None:
-                return self._of_cases(column, time_limit)
+                return self._of_cases(column, options)
         if columns:
             raise CasesError(NO_CASES)
         raise InputError(
@@ -224,11 +227,11 @@ class Columns(Value):
         except (InputError, TypeError, ValueError) as error:
             raise CasesError(str(error)) from error
 
-    def _of_cases(self, column: str, time_limit: float) -> Problem:
+    def _of_cases(self, column: str, options: RewardOptions) -> Problem:
         problem = Problem(
             id=str(self.values.get("problem_id", "")) or f"row {self.number}",
-            limits=Limits.contest(time_limit, _MEMORY_LIMIT),
-            checker=Checker(kind=CheckerKind.STRIPPED),
+            limits=Limits.contest(options.time_limit, _MEMORY_LIMIT),
+            checker=Checker(kind=CheckerKind(options.checker)),
         )
         return with_cases(problem, _cases(_plain(self.values[column])), Blob.of)
 

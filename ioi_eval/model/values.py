@@ -10,6 +10,8 @@ from typing import Any, Self, dataclass_transform
 
 import msgspec
 
+from ioi_eval.model.errors import InputError
+
 
 # Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
@@ -100,6 +102,16 @@ class CheckerKind(StrEnum):
     def is_program(self) -> bool:
         """Whether a program of the problem's own judges; all other comparisons are built in."""
         return self in (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC, CheckerKind.CODEFORCES)
+
+    @classmethod
+    def built_in(cls, name: str) -> CheckerKind:
+        """The comparison of that name. InputError: there is none that needs no program."""
+        known = {kind.value: kind for kind in cls if not kind.is_program}
+        if name not in known:
+            raise InputError(
+                f"no such comparison: {name!r}", field="checker", remedy=f"There are {', '.join(known)}"
+            )
+        return known[name]
 
 
 class Checker(Value, kw_only=True):

@@ -77,6 +77,30 @@ def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
     assert (again.returncode, contents(tmp_path / "run")["results.jsonl"]) == (3, before)
 
 
+def test_outputs_may_be_compared_otherwise(cli: CommandLine, tmp_path: Path) -> None:
+    """Functions are not concerned. What was compared otherwise is judged again."""
+    copies = write_apps(tmp_path / "copies")
+    as_floats = {"uuid": "floats", "problem_id": 100, "code": ADD.replace("print(", "print(0.0 + ")}
+    called = {"uuid": "called", "problem_id": 103, "code": "def add(xs): return sum(xs)"}
+    dump = write_dump(tmp_path / "dump.jsonl", [as_floats, called])
+    command = ("score", dump, "--problems", "apps", "--data-dir", copies)
+    for options, resolved, checker in (
+        ((), False, "stripped"),
+        (("--checker", "float-lines"), True, "float-lines"),
+    ):
+        done = cli(*command, *options, "--out", checker)
+        assert done.returncode == 0, done.stderr
+        found = results(tmp_path / checker)
+        assert {key: row["resolved"] for key, row in found.items()} == {"floats": resolved, "called": True}
+        assert [found[key]["checker"] for key in ("floats", "called")] == [checker, "json-wrapped"]
+    other = cli(*command, "--out", "float-lines")
+    assert (other.returncode, "judged again" in other.stderr) == (0, True)
+    assert results(tmp_path / "float-lines")["floats"]["resolved"] is False
+    wrong = cli(*command, "--checker", "float")
+    assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
+    assert "There are white-diff, stripped," in wrong.stderr
+
+
 def test_its_own_solutions_are_judged_first(cli: CommandLine, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     rows = [problem(0), problem(1, solutions=json.dumps([ADD, "print(3)"])), problem(2, solutions="")]

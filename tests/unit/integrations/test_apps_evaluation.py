@@ -240,7 +240,7 @@ def test_the_comparison_is_the_packages_own_or_another() -> None:
     assert evaluate(code, truth).score == 1
     assert evaluate(code, truth, checker="stripped").score == 0
     assert evaluate(code, truth, checker="lines").score == 1
-    with pytest.raises(InputError, match="no such checker: 'testlib'"):
+    with pytest.raises(InputError, match="no such comparison: 'testlib'"):
         evaluate(code, truth, checker="testlib")
 
 

@@ -76,6 +76,15 @@ def test_penalties_are_options() -> None:
     assert give(completions=EVERYTHING, tests=[TESTS] * 5) == [1.5, pytest.approx(1 / 3), 0, -8, -7]
 
 
+def test_outputs_may_be_compared_otherwise() -> None:
+    floats = fenced("print(2.0 * int(input()))")
+    close = make_reward(RewardOptions(mode=Mode.PASS_FAIL, checker="float-lines"))
+    assert close(completions=[floats], tests=[TESTS]) == [1]
+    assert rewards(Mode.PASS_FAIL, [floats], tests=[TESTS]) == [0]
+    with pytest.raises(InputError, match="no such comparison: 'cms'"):
+        make_reward(RewardOptions(checker="cms"))
+
+
 def test_what_trl_gives() -> None:
     """Conversations as completions, columns that mean nothing here, things that are no columns."""
     given = [[{"role": "assistant", "content": RIGHT}], [{"role": "assistant", "content": WRONG}]]
