@@ -191,6 +191,9 @@ void fuzz_comparison(const std::string& input) {
   hold(same == compare::tokens(theirs.get(), ours.get(), rules), "words without tolerance are compared both ways alike");
   rules.absolute = 1e-6, rules.relative = 1e-9;
   hold(!same || rules.space_sensitive || !rules.case_sensitive || compare::tokens(ours.get(), theirs.get(), rules), "a tolerance forgives more");
+  const sys::Fd longer = memory_of(a + "\n \n"), visible = memory_of(a + "\nx");
+  hold(compare::float_lines(longer.get(), theirs.get()) == compare::float_lines(ours.get(), theirs.get()), "empty lines at an output's end do not count");
+  hold(compare::float_lines(visible.get(), visible.get()), "lines that end with a visible one are their own equals");
   const bool values = compare::json(ours.get(), theirs.get());
   hold(a != b || values, "equal texts are equal values");
 }

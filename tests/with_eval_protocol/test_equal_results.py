@@ -73,7 +73,7 @@ def _of_the_program(traceback: str, error: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def of_theirs() -> list[dict[str, Any]]:
-    """While ours has no threads: the package forks this process."""
+    """While ours has no threads: the package forks this process. So this file is the first, by its name."""
     close_all()
     return [
         plain(theirs(answer(case.reply), copy.deepcopy(case.truth), execution_timeout=PATIENCE))
