@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -25,6 +26,8 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems.fields import nearest
 from ioi_eval.store import Store
 from ioi_eval.store.resources import installed
+
+_T = TypeVar("_T")
 
 Test = Callable[[Candidate], bool]
 # A new benchmark is one file with a `Benchmark`, and one entry: in the table here, or in the entry point
@@ -77,18 +80,24 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
         raise InputError("its problems have no dates", field="--date-from", remedy="Leave the window out")
     for test in tests:
         found = [candidate for candidate in found if test(candidate)]
+    if options.first is not None:
+        found = [candidate for candidate in found if not candidate.unusable][: options.first]
     return found if options.sample is None else sample(found, options.sample, options.seed)
 
 
 def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
-    """The `size` problems whose hash with the seed is least. A larger sample contains the smaller one."""
-
-    def rank(candidate: Candidate) -> str:
-        return hashlib.sha256(f"{seed}\n{candidate.id}\n{candidate.year}".encode()).hexdigest()
-
     usable = [candidate for candidate in candidates if not candidate.unusable]
-    chosen = set(sorted(map(rank, usable))[:size])
-    return [candidate for candidate in usable if rank(candidate) in chosen]
+    return sampled(usable, size, seed, key=lambda one: f"{one.id}\n{one.year}")
+
+
+def sampled(every: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
+    """Those whose hash with the seed is least, in their order. A larger sample contains the smaller one."""
+
+    def rank(one: _T) -> str:
+        return hashlib.sha256(f"{seed}\n{key(one)}".encode()).hexdigest()
+
+    chosen = set(sorted(map(rank, every))[:size])
+    return [one for one in every if rank(one) in chosen]
 
 
 def _tests(options: BenchmarkOptions) -> list[Test]:

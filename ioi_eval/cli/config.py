@@ -54,6 +54,7 @@ class Config(Value):
     """What a run is to do. `ioi-eval init` writes these with comments."""
 
     benchmark: str = "apps"
+    first: _Count | None = None
     sample_size: _Count | None = None
     seed: int = 0
     tasks: tuple[str, ...] = ()
@@ -276,6 +277,7 @@ def choice_of(config: Config) -> BenchmarkOptions:
         data_dir=config.data_dir,
         difficulty=frozenset(config.filter_difficulty),
         problems=frozenset(config.tasks),
+        first=config.first,
         sample=config.sample_size,
         seed=config.seed,
         checker=config.checker,

@@ -15,7 +15,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.config import Config, asking_of, author_of, choice_of, named_as_typed, read_config
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import OutputOptions, TimingOptions, command
+from ioi_eval.cli.options import SOURCE_HELP, OutputOptions, TimingOptions, command
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import show_scores
 from ioi_eval.reports.document import counted, visible
@@ -51,11 +51,14 @@ class _Problems:
 
     title: ClassVar = "Problems"
     benchmark: Annotated[
-        str | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Which problems.")
+        str | None, typer.Option("--benchmark", "-b", metavar="SOURCE", help=SOURCE_HELP)
     ] = None
-    sample: Annotated[int | None, typer.Option("--sample", "-n", min=1, metavar="N", help="N of them.")] = (
-        None
-    )
+    first: Annotated[
+        int | None, typer.Option("--first", "-n", min=1, metavar="N", help="The first N of them.")
+    ] = None
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="N of them, the same ones each time.")
+    ] = None
     task: Annotated[
         list[str] | None, typer.Option("--task", "-t", metavar="ID", help="Only this one; may be repeated.")
     ] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 import jinja2
@@ -165,6 +165,7 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
 
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"
+_HEADERS = (".h", ".hpp")
 _FOLDER = Path(__file__).parent / "templates"
 # What a template that asks for what is not there, or for what cannot be done, ends in.
 _UNFILLED = (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -199,7 +200,7 @@ class Prompts:
             raise InputError(
                 f"problem {problem.id!r} has no statement, so nobody can be asked to solve it",
                 where=problem.source or problem.id,
-                remedy="Choose problems of a benchmark, which bring theirs",
+                remedy="Bring it as statement.md in the package (a PDF is not read), or choose others",
             )
         limits = problem.limits
         words = {
@@ -214,12 +215,21 @@ class Prompts:
             "function": problem.options.function if problem.task_type is TaskType.FUNCTION else "",
             "input_file": problem.options.input_file,
             "output_file": problem.options.output_file,
+            "headers": _headers(problem),
             "with_grader": problem.options.with_grader or problem.task_type is TaskType.COMMUNICATION,
         }
         try:
             return self._template.render(words).strip() + "\n"
         except _UNFILLED as error:
             raise InputError(f"the template cannot be filled: {error}", where=self._where) from error
+
+
+def _headers(problem: Problem) -> Mapping[str, str]:
+    """What a program that is built with a grader includes, by name."""
+    files = (file for file in problem.grader_files if file.name.endswith(_HEADERS))
+    return {
+        PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip() for file in files
+    }
 
 
 def _own(environment: jinja2.Environment, path: Path, ours: list[str]) -> jinja2.Template:

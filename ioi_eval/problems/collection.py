@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache as once
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
@@ -15,6 +17,7 @@ from ioi_eval.problems import cms, kattis, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.fields import nearest
 from ioi_eval.problems.package import Package, visible
+from ioi_eval.problems.statements import has_document, statement_of
 from ioi_eval.store import private_folder
 from ioi_eval.store.resources import installed
 
@@ -146,9 +149,12 @@ def load_problems(
     *,
     cache: Path | None = None,
     only: Collection[str] = frozenset(),
+    choose: Callable[[Sequence[str]], Collection[str]] | None = None,
     limits: ArchiveLimits | None = None,
 ) -> Problems:
     """Return the problems of a source, all or `only` those with these ids. Raise the first InputError.
+
+    `choose` takes the ids that are left, in the order of their packages, and returns those that are wanted.
 
     Zips are extracted once into `cache`, by default the private folder. Packages that `only` leaves out may
     be broken.
@@ -156,6 +162,8 @@ def load_problems(
     cache = cache or private_folder()
     with ExitStack() as kept:
         folders = [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
+        if choose is not None:
+            only = choose([name for found in folders if (name := _id(*found)) and (not only or name in only)])
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
         problems = [_sound(_read(folder, where)) for folder, where in wanted]
         for missing in sorted(set(only) - {problem.id for problem in problems}):
@@ -193,7 +201,17 @@ def _id(folder: Path, where: str) -> str | None:
 def _read(folder: Path, where: str) -> Package:
     found = format_of(folder)
     assert found is not None, "only what has a format is taken for a package"
-    return found.read_package(folder, where)
+    return _with_statement(found.read_package(folder, where), folder)
+
+
+def _with_statement(package: Package, folder: Path) -> Package:
+    problem = package.problem
+    if problem is None or problem.statement is not None:
+        return package
+    if (statement := statement_of(folder)) is not None:
+        return msgspec.structs.replace(package, problem=msgspec.structs.replace(problem, statement=statement))
+    notes = ("its statement is a PDF, which no model is asked with",) if has_document(folder) else ()
+    return msgspec.structs.replace(package, notes=(*package.notes, *notes))
 
 
 def _sound(package: Package) -> Problem:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from ioi_eval.benchmarks import (
     load,
     of_columns,
 )
+from ioi_eval.benchmarks.loaded import sampled
 from ioi_eval.benchmarks.row_files import column_names
 from ioi_eval.model.errors import InputError
 from ioi_eval.problems import Package, Problems, check_problems, load_problems
@@ -62,7 +64,8 @@ def open_source(
     benchmark = benchmark_of(source)
     if benchmark is None:
         _check_unused(options)
-        return load_problems(source, cache=store.root / "packages", only=options.problems)
+        choose = None if options.first is None and options.sample is None else partial(_chosen, options)
+        return load_problems(source, cache=store.root / "packages", only=options.problems, choose=choose)
     if Path(source).suffix.lower() in _FILES:
         options = msgspec.structs.replace(options, dataset=source)
     return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
@@ -110,9 +113,15 @@ def language_of(source: Source | None) -> str:
     return DumpOptions().language if benchmark is None else benchmark.language
 
 
+def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
+    """The first packages, or a sample of them that is the same for the same seed."""
+    first = ids[: options.first]
+    return first if options.sample is None else sampled(first, options.sample, options.seed, key=str)
+
+
 def _check_unused(options: BenchmarkOptions) -> None:
     """Options of benchmarks say nothing of packages, where they would be passed over in silence."""
-    plain = msgspec.structs.replace(options, problems=frozenset())
+    plain = msgspec.structs.replace(options, problems=frozenset(), first=None, sample=None, seed=0)
     for field in msgspec.structs.fields(BenchmarkOptions):
         if getattr(plain, field.name) != field.default:
             raise InputError(

@@ -183,7 +183,12 @@ def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path
     copies = write(tmp_path / "copies", [codeforces()])
     wrong = {
         ("--problems", "codefrces"): "no benchmark of that name. Did you mean 'codeforces'",
-        ("--problems", "packages", "--sample", "3"): "only problems of a benchmark can be chosen by it",
+        (
+            "--problems",
+            "packages",
+            "--difficulty",
+            "easy",
+        ): "only problems of a benchmark can be chosen",
         ("--problems", "codeforces", "--data-dir", "nowhere"): "nowhere",
         ("--problems", "codeforces", "--data-dir", str(copies), "--results", "x.xlsx"): "Expected one of",
         ("--problems", "codeforces", "--push-to-hub", "me/x"): "Set HF_TOKEN, or look with --dry-run",

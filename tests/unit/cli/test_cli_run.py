@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from model_server import Answer, Asked, as_json, fenced, model_server
-from support.command_line import CommandLine, adopt_orphans, children, contents, results, wait_until_gone
+from support.command_line import (
+    RIGHT,
+    CommandLine,
+    adopt_orphans,
+    children,
+    contents,
+    results,
+    wait_until_gone,
+    write_package,
+)
 
 pytestmark = pytest.mark.once
 
@@ -236,6 +245,29 @@ def test_one_line_for_a_server_that_refuses(cli: CommandLine, copies: Path) -> N
     assert "HTTP 401: Incorrect API key provided: ***" in line and server.url in line
     assert SECRET not in done.stderr and "Traceback" not in done.stderr
     assert not (cli.folder / "run").exists(), "nothing came of it"
+
+
+# --- packages ----------------------------------------------------------------------------------------
+
+
+def test_packages_bring_their_statements(cli: CommandLine) -> None:
+    """Those that have one; the first so many, or those that are named."""
+    for name in ("add", "sum", "more"):
+        package = write_package(cli.folder / "problems" / name)
+        (package / "statement.md").write_text(f"Add two numbers, says {name}.")
+    (cli.folder / "right.cpp").write_text(RIGHT)
+    agent = f"grep -q 'Add two' problem.md && cp {cli.folder}/right.cpp solution.cpp"
+    base = ("run", "-b", "problems", "--command", agent)
+    done = cli(*base, "-t", "sum", "--out", "one")
+    assert done.returncode == 0, done.stderr
+    assert [(one["instance_id"], one["resolved"]) for one in instances(cli.folder / "one")] == [("sum", True)]
+    assert cli(*base, "-n", "2", "--out", "two").returncode == 0
+    assert [one["instance_id"] for one in instances(cli.folder / "two")] == ["add", "more"]
+    assert "says add" in cli(*base, "--print-prompt").stdout
+
+    (cli.folder / "problems" / "add" / "statement.md").unlink()
+    refused = cli(*base, "--out", "three")
+    assert refused.returncode == 2 and "statement.md" in refused.stderr
 
 
 # --- agents --------------------------------------------------------------------------------------------

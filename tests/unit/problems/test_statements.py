@@ -1,0 +1,77 @@
+"""What packages say to contestants, and what a model is asked with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command_line import write_package
+
+from ioi_eval import load_problems
+from ioi_eval.problems import check_problems
+from ioi_eval.problems.statements import statement_of
+from ioi_eval.store.resources import examples
+
+pytestmark = pytest.mark.once
+
+
+def folder(place: Path, *names: str) -> Path:
+    for name in names:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(f"of {name}")
+    return place
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["statement.md", "notes.md", "statement.pdf"], "statement.md"),
+        (["README.md", "todo.txt"], None),
+        (
+            ["problem_statement/problem.sv.tex", "problem_statement/problem.en.tex"],
+            "problem_statement/problem.en.tex",
+        ),
+        (["problem_statement/problem.sv.tex"], "problem_statement/problem.sv.tex"),
+        (["statement/index.md", "statement/figures.tex"], "statement/index.md"),
+        (
+            ["statements/english/problem.tex", "statements/english/tutorial.tex"],
+            "statements/english/problem.tex",
+        ),
+        (["statement/problem.tex", "statement/problem.md"], "statement/problem.md"),
+        (["statement/lanterns.tex"], "statement/lanterns.tex"),
+        (["statement/statement.pdf"], None),
+    ],
+)
+def test_the_statement_of_a_package(tmp_path: Path, names: list[str], found: str | None) -> None:
+    statement = statement_of(folder(tmp_path, *names))
+    assert (None if statement is None else statement.read().decode()) == (found and f"of {found}")
+
+
+def test_a_package_brings_its_statement_and_tells_of_a_pdf(tmp_path: Path) -> None:
+    folder(write_package(tmp_path / "p" / "text"), "statement.md")
+    folder(write_package(tmp_path / "p" / "paper"), "statement/statement.pdf")
+    packages = {one.problem.id: one for one in check_problems(tmp_path / "p", cache=tmp_path) if one.problem}
+    problem = packages["text"].problem
+    assert (
+        problem is not None
+        and problem.statement is not None
+        and problem.statement.read() == b"of statement.md"
+    )
+    assert packages["text"].notes == ()
+    assert packages["paper"].notes == ("its statement is a PDF, which no model is asked with",)
+
+
+def test_examples_have_statements(tmp_path: Path) -> None:
+    problems = load_problems(examples() / "problems", cache=tmp_path)
+    assert all(problem.statement is not None for problem in problems.values())
+
+
+def test_problems_are_chosen_before_they_are_read(tmp_path: Path) -> None:
+    for name in "abc":
+        write_package(tmp_path / "p" / name)
+    header = tmp_path / "p" / "c" / "problem.json"
+    header.write_text(header.read_text().replace('"Batch"', '"Batched"'))
+    chosen = load_problems(tmp_path / "p", cache=tmp_path, choose=lambda ids: ids[:2])
+    assert list(chosen) == ["a", "b"]
+    only = load_problems(tmp_path / "p", cache=tmp_path, only={"b"}, choose=lambda ids: [*ids, "b"])
+    assert list(only) == ["b"]
