@@ -171,11 +171,14 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
 
 
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """A completion, or the last message of one that is a conversation."""
+    """A completion, or the last message of one that is a conversation; of parts all that is text."""
     if isinstance(completion, str):
         return completion
     content = completion[-1].get("content") if completion else None
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") for part in content or () if isinstance(part, Mapping))
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 # --- the rows of trainers ----------------------------------------------------------------------------

@@ -87,7 +87,8 @@ def test_outputs_may_be_compared_otherwise() -> None:
 
 def test_what_trl_gives() -> None:
     """Conversations as completions, columns that mean nothing here, things that are no columns."""
-    given = [[{"role": "assistant", "content": RIGHT}], [{"role": "assistant", "content": WRONG}]]
+    parts = [{"type": "image"}, {"type": "text", "text": WRONG}]
+    given = [[{"role": "assistant", "content": RIGHT}], [{"role": "assistant", "content": parts}]]
     found = reward(
         prompts=[[{"role": "user", "content": "?"}]] * 2,
         completions=given,
@@ -160,6 +161,11 @@ def test_long_arrays_are_not_mistaken_for_each_other() -> None:
     other["outputs"][1000] = "2"
     echo = fenced("print(input())")
     assert rewards(Mode.PASS_FAIL, [echo, echo], tests=[right, other]) == [1, 0]
+
+
+def test_a_conversation_without_words_has_no_code() -> None:
+    nothing: list[Any] = [[], [{"role": "assistant"}], [{"role": "assistant", "content": None}], ""]
+    assert rewards(Mode.PARTIAL, nothing, tests=[TESTS] * 4) == [-1] * 4
 
 
 def test_rewards_of_open_r1() -> None:
