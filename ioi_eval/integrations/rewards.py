@@ -48,6 +48,7 @@ class RewardOptions(Value):
     language: str = "python"  # of completions whose row has no column `language`
     time_limit: float = 10.0  # seconds for each test, where tests come with the row
     checker: str = CheckerKind.STRIPPED  # how a program's outputs are compared, where tests come with the row
+    share: bool = True  # judge equal programs of a batch once
 
     def __post_init__(self) -> None:
         """What is wrong for all rows is said before the first."""
@@ -69,7 +70,7 @@ class Rewards(Value):
 
         Equal programs for one problem are judged once: samples of one prompt repeat.
         """
-        problems, sharing = self._problems(rows), Sharing()
+        problems, sharing = self._problems(rows), Sharing() if self.options.share else None
         return await together(
             self._or_none(completion, row, problem, own, sharing)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
@@ -97,7 +98,12 @@ class Rewards(Value):
         return self._worth(problem, result, submission.target_subtask)
 
     async def _or_none(
-        self, completion: str, row: Columns, problem: Problem | CasesError, own: Runtime, sharing: Sharing
+        self,
+        completion: str,
+        row: Columns,
+        problem: Problem | CasesError,
+        own: Runtime,
+        sharing: Sharing | None,
     ) -> float | None:
         try:
             if isinstance(problem, CasesError):

@@ -87,7 +87,12 @@ def _overview(run: Summary) -> Iterator[Section]:
     if several:
         yield sections.by_problem(of, linked=True)
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
-    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_near(run)])
+    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_repeated(run), *_near(run)])
+
+
+def _repeated(run: Summary) -> Iterator[str]:
+    if run.repeated:
+        yield f"{counted(run.repeated, 'submission')} equal to another one: it was judged for these, too."
 
 
 def _near(run: Summary) -> Iterator[str]:

@@ -138,6 +138,7 @@ class Summary(Value, kw_only=True):
     verdicts: Mapping[Verdict, int]
     models: tuple[ModelSummary, ...]  # most points first
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
+    repeated: int = 0  # of the scored, those that have the result of an equal program
     measured_again: int = 0  # tests so near to the time limit that they ran again
     saved: int = 0  # of these, those whose least time was within it
     settings: Settings

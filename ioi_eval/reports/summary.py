@@ -222,7 +222,7 @@ class _Reading:
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._traits: dict[str, Traits] = {}
         self._facts = Facts()
-        self._again = self._saved = 0
+        self._repeated = self._again = self._saved = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
         self._failures.pop(row["key"], None)
@@ -230,6 +230,7 @@ class _Reading:
         self._know(result.problem_id, row)
         self._tally(model_of(row), result.problem_id).add(candidate_of(row, result))
         self._facts.add(result)
+        self._repeated += bool(result.repeats)
         again = [test for test in result.tests if test.cpu_times]
         self._again += len(again)
         self._saved += sum(test.status is not Verdict.TLE for test in again)
@@ -256,6 +257,7 @@ class _Reading:
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
             failures=_failures(self._failures.values()),
+            repeated=self._repeated,
             measured_again=self._again,
             saved=self._saved,
             settings=Settings(

@@ -32,7 +32,7 @@ def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
     sums = [str(sum(map(int, line.split()))) for line in lines]
     column = json.dumps({"inputs": lines, "outputs": sums})
     codes = [
-        f"# {number}\nprint(sum(map(int, input().split())){' + 1' if number % 4 == 3 else ''})"
+        f"own = {number}\nprint(sum(map(int, input().split())){' + 1' if number % 4 == 3 else ''})"
         for number in range(prompts * each)
     ]
     return [f"```python\n{code}\n```" for code in codes], [column] * len(codes)

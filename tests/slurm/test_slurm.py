@@ -106,7 +106,7 @@ def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -
 
     write_package(cli.folder / "problems" / "add")
     rows = [row(f"r{number:02}", _SOURCE % (number % 3)) for number in range(3)]
-    rows += [row(f"s{number:02}", (_SOURCE % 0) + f"// {number}\n") for number in range(6)]
+    rows += [row(f"s{number:02}", (_SOURCE % 0) + f"volatile int own = {number};\n") for number in range(6)]
     dump = write_dump(cli.folder / "dump.jsonl", rows)
     # --job batched: a worker that is lost takes many tests with it.
     scoring = cli.start(

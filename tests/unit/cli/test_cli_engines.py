@@ -190,7 +190,7 @@ def judged(run: Path) -> dict[str, Any]:
 def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
     cli: CommandLine, problems: Path, address: str
 ) -> None:
-    codes = {f"row-{number:02}": f"# {number}\n{PYTHON}" for number in range(24)}
+    codes = {f"row-{number:02}": f"own = {number}\n{PYTHON}" for number in range(24)}
     dump = write_dump(
         cli.folder / "d.jsonl", [row(key, code, language="python") for key, code in codes.items()]
     )

@@ -29,7 +29,7 @@ NUMBER = 12
 def dump(cli: CommandLine) -> Path:
     """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
     slow = RIGHT.replace("int main() {", "int main() { for (volatile long n = 0; n < 20000000; ++n);")
-    rows = [row(f"row-{n}", f"{slow}// {n}\n") for n in range(NUMBER)]
+    rows = [row(f"row-{n}", f"{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 

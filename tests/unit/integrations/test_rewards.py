@@ -271,6 +271,11 @@ def test_equal_programs_for_one_problem_are_judged_once() -> None:
     columns = [TESTS] * 4 + [other, TESTS]
     assert give(completions=replies, tests=columns, language=languages) == [1] * 6
     assert len(engine.runs) == 4  # RIGHT, WRONG, RIGHT for the other problem, RIGHT by another interpreter
+    other_engine = FakeEngine()
+    unshared = RewardOptions(mode=Mode.PARTIAL, share=False)
+    each = make_reward(unshared, setup=Setup(engine=lambda _: other_engine))
+    assert each(completions=replies, tests=columns, language=languages) == [1] * 6
+    assert len(other_engine.runs) == 6
 
 
 def problem_with_subtasks() -> Problem:

@@ -56,6 +56,15 @@ def test_the_best_of_each_subtask_counts(tmp_path: Path) -> None:
     assert only.verdicts == {Verdict.WA: 2, Verdict.PA: 1}
 
 
+def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
+    rows = [scored("a"), {**scored("b"), "repeats": "a"}, {**scored("c"), "repeats": "a"}]
+    run = written(tmp_path / "run", rows)
+    assert (summary(run).scored, summary(run).repeated) == (3, 2)
+    write_reports(run)
+    told = "2 submissions equal to another one: it was judged for these, too."
+    assert told in (run / "report.md").read_text()
+
+
 def test_a_problem_is_solved_by_several_submissions_together(tmp_path: Path) -> None:
     parts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
     assert summary(written(tmp_path / "run", parts)).models[0].problems_solved == 1
