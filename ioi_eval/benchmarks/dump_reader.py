@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.loaded import LeftOut
 from ioi_eval.benchmarks.row_files import Row, rows_or_faults
+from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, shaped
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Value
@@ -156,7 +157,6 @@ def _shown(value: Any) -> str:
 
 
 _ID_COLUMNS = ("uuid", "id")
-PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "name")  # the first that a row has
 # Columns with a list of answers, each a submission.
 _LISTS = {"code": ("code_list",), "generation": ("generations", "completions", "output_list")}
 _IN_LISTS = frozenset(column for columns in _LISTS.values() for column in columns)
@@ -257,7 +257,10 @@ class Reader:
                 continue
             usual = f"{content[:16]}-{index}"
             try:
-                for part, each in unrolled(row, place.label):
+                shape, usual_row = shaped(row, place.label)
+                if shape:
+                    self.noted[f"read as {shape}"] += 1
+                for part, each in unrolled(usual_row, place.label):
                     yield self._entry_of(each, place, id_column, usual, part)
             except InputError as error:
                 yield error

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
-    PROBLEM_COLUMNS,
     DumpOptions,
     Entry,
     Finder,
@@ -25,6 +24,7 @@ from ioi_eval.benchmarks.dump_reader import (
 )
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
 from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_columns, scan
+from ioi_eval.benchmarks.shapes import HEADS, PROBLEM_COLUMNS, problem_in
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Submission, Value
@@ -148,13 +148,13 @@ def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
 def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> frozenset[str]:
     """The ids of the problems that a dump has rows of; what is wrong with it is said by `open_dump`."""
     names = PROBLEM_COLUMNS if column is None else (column,)
-    heads = {part for name in names for part in (name, name.partition(".")[0])}
+    heads = {*HEADS, *(part for name in names for part in (name, name.partition(".")[0]))}
     found: set[str] = set()
     for place in find_dumps(paths):
         with _labelled(place):
             for row in read_columns(place.path, heads):
                 values = (value_at(row, name) for name in names)
-                value = next((value for value in values if value is not ABSENT), None)
+                value = next((value for value in values if value is not ABSENT), problem_in(row))
                 found.update([] if value is None else [str(value).strip()])
     return frozenset(found)
 

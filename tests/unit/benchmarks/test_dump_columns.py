@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,61 @@ def test_a_path_leads_into_a_list(tmp_path: Path) -> None:
     within = "response.body.choices.0.message.content"
     (submission,) = read(path, problem_column="custom_id", code_column=within, always_extract=True)
     assert (submission.problem_id, submission.code) == ("sum", CODE)
+
+
+def batch(custom_id: str, *answers: str | None, **columns: Any) -> dict[str, Any]:
+    choices = [
+        {"index": n, "message": {"role": "assistant", "content": one}} for n, one in enumerate(answers)
+    ]
+    body = {"object": "chat.completion", "model": "m-1", "choices": choices}
+    response = {"status_code": 200, "request_id": "r", "body": body}
+    return {"id": f"req-{custom_id}", "custom_id": custom_id, "response": response, "error": None, **columns}
+
+
+def test_results_of_a_batch(tmp_path: Path) -> None:
+    rows = [batch("sum", ANSWER), batch("sum#1", ANSWER, "none"), batch("sum/2", None)]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    dump = open_dump([path], problems=PROBLEMS)
+    found = list(dump)
+    assert [one.key for one in found] == ["req-sum", "req-sum#1/0", "req-sum#1/1", "req-sum/2"]
+    assert [one.code for one in found] == [CODE, CODE, None, None]
+    assert {(one.problem_id, one.row["model"]) for one in found} == {("sum", "m-1")}
+    assert dump.info.noted["read as OpenAI's batch results"] == 3 and mentioned([path]) == {"sum"}
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"response": None, "error": {"code": "expired", "message": "too late"}},
+        {"response": {"status_code": 400, "body": {"error": {"message": "too late"}}}},
+    ],
+)
+def test_a_request_of_a_batch_that_failed_is_no_answer(tmp_path: Path, failed: dict[str, Any]) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [batch("sum", ANSWER), {**batch("tree", ANSWER), **failed}])
+    with pytest.raises(InputError, match=r"line 2, field 'response': the request failed: .*too late"):
+        read(path)
+    assert [one.problem_id for one in read(path, skip_bad_rows=True)] == ["sum"]
+
+
+def test_an_id_of_a_request_beside_a_text_is_a_column_like_others(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"custom_id": "x", "task_id": "sum", "response": ANSWER}])
+    assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_log_of_an_evaluation_harness(tmp_path: Path, as_text: bool) -> None:
+    doc: Any = {"task_id": "sum", "prompt": "Add."}
+    row = {
+        "doc_id": 0,
+        "doc": json.dumps(doc) if as_text else doc,
+        "target": "",
+        "resps": [[ANSWER, "none"]],
+        "filtered_resps": [[ANSWER, "none"]],
+    }
+    path = write_jsonl(tmp_path / "x.jsonl", [row])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert [(one.problem_id, one.code) for one in dump] == [("sum", CODE), ("sum", None)]
+    assert "read as a log of lm-evaluation-harness" in dump.info.noted and mentioned([path]) == {"sum"}
 
 
 LISTS = {

@@ -1,0 +1,94 @@
+"""Rows as other tools write them, which no names of columns lead into: the usual columns are added."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ioi_eval.benchmarks.row_files import Row
+from ioi_eval.model.errors import InputError
+
+PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "name")  # the first that a row has
+# What problems of such rows are named by, for who reads no other columns.
+HEADS = ("custom_id", "doc")
+_SAMPLE = re.compile(r"[#/:]\d+\Z")
+
+
+def shaped(row: Row, where: str) -> tuple[str, Row]:
+    """What the row is read as, and with its usual columns; an empty text where it is read as it is."""
+    columns = row.columns
+    if _is_batch(columns):
+        added = dict(_batch(row, where))
+        name = "OpenAI's batch results"
+    elif "doc" in columns and "resps" in columns:
+        added = dict(_harness(columns))
+        name = "a log of lm-evaluation-harness"
+    else:
+        return "", row
+    return name, Row(row.line, {**added, **columns})
+
+
+def _is_batch(columns: Mapping[str, Any]) -> bool:
+    """A text in `response` is an answer of its own."""
+    response = columns.get("response", "")
+    failed = response is None and "error" in columns
+    return "custom_id" in columns and (failed or (isinstance(response, dict) and "body" in response))
+
+
+def problem_in(columns: Mapping[str, Any]) -> str | None:
+    """What a row of one of these shapes calls its problem."""
+    if isinstance(called := columns.get("custom_id"), str):
+        return _SAMPLE.sub("", called)
+    doc = _document(columns)
+    return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
+
+
+def _batch(row: Row, where: str) -> Iterator[tuple[str, Any]]:
+    response = row.columns["response"]
+    body = response.get("body") if isinstance(response, dict) else None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(choices, list) or not choices:
+        said = json.dumps(row.columns.get("error") or body or response)
+        raise InputError(
+            f"the request failed: {said[:200]}",
+            where=where,
+            row=row.line,
+            field="response",
+            remedy="Ask again, or leave such rows out",
+        )
+    yield "problem_id", problem_in(row.columns)
+    yield _answers([_written(choice) for choice in choices])
+    if "model" in body:
+        yield "model", body["model"]
+
+
+def _written(choice: Any) -> str | None:
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return message.get("content") if isinstance(message, dict) else None
+
+
+def _harness(columns: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if (problem := problem_in(columns)) is not None:
+        yield "problem_id", problem
+    yield _answers([text for answers in _listed(columns["resps"]) for text in _listed(answers)])
+
+
+def _answers(found: list[Any]) -> tuple[str, Any]:
+    return ("generation", found[0]) if len(found) == 1 else ("generations", found)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _document(columns: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The dataset's row in a log, which may be a text of it."""
+    doc = columns.get("doc")
+    if isinstance(doc, str):
+        try:
+            doc = json.loads(doc)
+        except ValueError:
+            return {}
+    return doc if isinstance(doc, dict) else {}
