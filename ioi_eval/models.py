@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ioi_eval.engines.values import Profile
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import Borderline, BuildLimits, BuildOptions, CheckerLimits, ManagerLimits
 from ioi_eval.model.values import (
     Acceptance,
@@ -10,9 +11,6 @@ from ioi_eval.model.values import (
     Checker,
     CheckerKind,
     Grading,
-    Job,
-    JobFile,
-    JobResult,
     Limits,
     Manager,
     NamedBlob,
@@ -20,8 +18,6 @@ from ioi_eval.model.values import (
     Problem,
     ScoreType,
     Solution,
-    Stage,
-    StageStatus,
     Submission,
     SubmissionResult,
     Subtask,
@@ -30,7 +26,6 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
     TestResult,
-    Toolchain,
     Value,
     Verdict,
 )

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
-from ioi_eval.model.values import Job, JobResult
+from ioi_eval.model.job import Job, JobResult
 
 __all__ = ["Answers", "Batch", "Built", "Engine", "Recipe", "Rejected", "Transport"]
 

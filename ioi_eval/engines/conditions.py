@@ -20,9 +20,10 @@ from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, int
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary, shipped_proctor
 from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
 from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.modules import MAIN
-from ioi_eval.model.values import Toolchain, Value
+from ioi_eval.model.values import Value
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 

@@ -28,9 +28,10 @@ import msgspec
 
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineError, JobRejected
+from ioi_eval.model.job import Job, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.protocol import VERSION, Line, Plan, PlanGroup, PlanTest, Start
-from ioi_eval.model.values import Blob, Job, JobResult, Stage, StageStatus, TaskType, Toolchain, Value
+from ioi_eval.model.values import Blob, TaskType, Value
 
 _ENDS = ("ok", "exit", "signal", "cpu", "wall", "memory", "output", "threads")
 _PLAN = msgspec.json.Decoder(Plan)

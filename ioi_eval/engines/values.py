@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import JobRejected
+from ioi_eval.model.job import JobFile, Toolchain
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
-from ioi_eval.model.values import Blob, JobFile, NamedBlob, Problem, Toolchain, Value
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Value
 from ioi_eval.rules.plan import PlannedTest
 
 SUBMISSION = "submission"

@@ -10,7 +10,7 @@ import msgspec
 
 from ioi_eval.engines.transport import decode_reply
 from ioi_eval.model.errors import BrokenReply, IoiEvalError, JudgeFailure
-from ioi_eval.model.values import JobResult, StageStatus
+from ioi_eval.model.job import JobResult, StageStatus
 
 Row = Mapping[str, Any]
 

@@ -19,17 +19,14 @@ from ioi_eval.engines.values import Profile, least
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import (
     Blob,
     CheckerKind,
-    Job,
-    JobFile,
-    JobResult,
     NamedBlob,
     Problem,
-    StageStatus,
     Submission,
     SubmissionResult,
     TaskType,

@@ -7,20 +7,9 @@ from collections.abc import Iterator
 
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.values import (
-    Blob,
-    CheckerKind,
-    Job,
-    JobFile,
-    JobResult,
-    Problem,
-    Submission,
-    TaskType,
-    Test,
-    TestResult,
-    Verdict,
-)
+from ioi_eval.model.values import Blob, CheckerKind, Problem, Submission, TaskType, Test, TestResult, Verdict
 from ioi_eval.rules.verdicts import COMPILATION_ERROR, not_compiled
 
 CONFIG = "grader_config"

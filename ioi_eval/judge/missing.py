@@ -14,10 +14,11 @@ import msgspec
 from ioi_eval.engines.values import Built, Recipe
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.model.errors import ModuleMissing
+from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import find
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, TestResult, Toolchain, Verdict
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, TestResult, Verdict
 from ioi_eval.store.resources import graders
 
 IMPORTS = "imports"

@@ -15,6 +15,7 @@ from ioi_eval.engines.transport.jobs import toolchain
 from ioi_eval.engines.values import Built, Program, Recipe, Rejected
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
 from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
+from ioi_eval.model.job import JobFile
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import BuildLimits, CheckerLimits, JudgeOptions, ManagerLimits
 from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
@@ -22,7 +23,6 @@ from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
-    JobFile,
     Manager,
     NamedBlob,
     Problem,

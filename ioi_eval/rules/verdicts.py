@@ -13,8 +13,9 @@ from types import MappingProxyType
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.job import JobResult, StageStatus
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import JobResult, Limits, StageStatus, TestResult, Value, Verdict
+from ioi_eval.model.values import Limits, TestResult, Value, Verdict
 
 STATUS_ORDER: tuple[Verdict, ...] = (
     Verdict.CE,

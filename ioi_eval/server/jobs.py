@@ -17,7 +17,7 @@ from ioi_eval.engines import transport as piston
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.values import Profile, check_names
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
-from ioi_eval.model.values import Job, JobResult
+from ioi_eval.model.job import Job, JobResult
 from ioi_eval.server.options import ServerOptions
 
 # --- admission: all is decided at once, between two awaits -------------------------------------------

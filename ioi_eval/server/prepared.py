@@ -18,8 +18,9 @@ import msgspec
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.values import Profile, artifact_key
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage, Toolchain
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Stage, Toolchain, Value
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.server.jobs import PackagedEngine
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders

@@ -22,8 +22,9 @@ from waiting_programs import BATCH, GIVEN
 
 from ioi_eval.engines.transport.waiting import waiting
 from ioi_eval.engines.values import Profile, Program
+from ioi_eval.model.job import JobFile
 from ioi_eval.model.protocol import Line, PlanChecker, PlanLimits, PlanSubmission, PlanWarm
-from ioi_eval.model.values import Blob, JobFile
+from ioi_eval.model.values import Blob
 from ioi_eval.store.compiling import waiting_arguments
 from ioi_eval.store.resources import graders
 

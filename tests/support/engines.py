@@ -7,8 +7,8 @@ from ioi_eval.engines.fake import Fault, Outcome, fake_profile
 from ioi_eval.engines.transport.build_jobs import Ending, compile_script
 from ioi_eval.engines.values import Batch, Built, Program, Recipe, Rejected
 from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP
 from ioi_eval.model.languages import LANGUAGES, Language, find
-from ioi_eval.model.values import CPU_LIMIT, HARD_STOP
 
 __all__ = [
     "CPU_LIMIT",

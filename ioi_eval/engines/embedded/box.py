@@ -23,8 +23,8 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, Stage, StageStatus
 from ioi_eval.model.protocol import Message
-from ioi_eval.model.values import CPU_LIMIT, HARD_STOP, Stage, StageStatus
 from ioi_eval.rules.limits import GRACE, patience
 
 # --- what the proctor is told, and what it reports ---------------------------------------------------

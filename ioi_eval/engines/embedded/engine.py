@@ -25,7 +25,8 @@ from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.model.values import Blob, Job, JobResult, Toolchain
+from ioi_eval.model.job import Job, JobResult, Toolchain
+from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders

@@ -20,8 +20,9 @@ from ioi_eval.engines.embedded.commands import (
     find_command,
 )
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.job import Toolchain
 from ioi_eval.model.modules import MODULES
-from ioi_eval.model.values import Toolchain, Value
+from ioi_eval.model.values import Value
 
 _NAME = re.compile(r"python3(?:\.\d+)?")
 _VERSION = re.compile(r"\d+(?:\.\d+){0,2}")

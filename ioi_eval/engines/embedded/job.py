@@ -17,7 +17,8 @@ from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import JobRejected
-from ioi_eval.model.values import Job, JobFile, JobResult, Stage, StageStatus, Value
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import hard_stop
 
 # --- what a job asks for -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from threading import Lock
 
 from ioi_eval.engines.embedded.box import BoxFile
 from ioi_eval.model.errors import EngineOverloaded, JobRejected
-from ioi_eval.model.values import JobFile
+from ioi_eval.model.job import JobFile
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -12,7 +12,8 @@ from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.threads import run_command
 from ioi_eval.engines.values import artifact_key
 from ioi_eval.model.errors import EngineUnavailable
-from ioi_eval.model.values import Blob, NamedBlob, Toolchain
+from ioi_eval.model.job import Toolchain
+from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import (
     PROCTOR,

@@ -15,7 +15,7 @@ import msgspec
 
 from ioi_eval.engines.embedded.commands import ask, everybody_may_start, find_command, seen_in_a_box
 from ioi_eval.engines.embedded.interpreters import find_pypy, find_python
-from ioi_eval.model.values import Toolchain
+from ioi_eval.model.job import Toolchain
 
 _CHUNK = 1 << 20
 # Linked into every static binary, so a build with other ones could differ though the compiler is the same.

@@ -33,8 +33,8 @@ from ioi_eval.model.errors import (
     EngineUnavailable,
     JobRejected,
 )
+from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Job, JobResult
 
 _ATTEMPTS = 8
 _FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first

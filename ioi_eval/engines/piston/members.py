@@ -16,7 +16,8 @@ from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import Patience, ServerTimes, rest_after
 from ioi_eval.engines.values import Profile, least
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
-from ioi_eval.model.values import Toolchain, Value
+from ioi_eval.model.job import Toolchain
+from ioi_eval.model.values import Value
 
 # --- many servers as one engine: what all can do, and which had better be left out -------------------
 

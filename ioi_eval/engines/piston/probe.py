@@ -17,8 +17,9 @@ from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, comp
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, decode_runtimes, encode_request, limit_in
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.values import Blob
 
 # --- what a box is like inside: a script that tells, and what is read out of its words ---------------
 

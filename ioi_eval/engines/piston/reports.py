@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.model.values import Toolchain, Value
+from ioi_eval.model.job import Toolchain
+from ioi_eval.model.values import Value
 
 CODEFORCES = "cf_python3"
 """The package `codeforces` provides no language of its own name. This one shows that it is there."""

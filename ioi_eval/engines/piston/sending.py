@@ -16,8 +16,9 @@ import msgspec
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
 from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
+from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Job, JobResult, Value
+from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import asked, hard_stop
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
 from ioi_eval.engines.transport.jobs import OWN, shell_runtime
 from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
 from ioi_eval.engines.values import Profile, Recipe, least
+from ioi_eval.model.job import CPU_LIMIT, Job, JobFile, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS
-from ioi_eval.model.values import CPU_LIMIT, Blob, Job, JobFile, NamedBlob, Stage, StageStatus, Toolchain
+from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.rules.limits import hard_stop, milliseconds
 
 # --- the script and its ending -----------------------------------------------------------------------

@@ -35,8 +35,9 @@ from ioi_eval.engines.transport.shipping import (
 )
 from ioi_eval.engines.values import SUBMISSION, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
+from ioi_eval.model.job import JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits, BuildOptions
-from ioi_eval.model.values import Blob, JobFile, JobResult, Stage, StageStatus, Toolchain, Value
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import hard_stop
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin

@@ -26,8 +26,8 @@ from ioi_eval.engines.transport.run_jobs import (
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.job import Stage
 from ioi_eval.model.options import BuildOptions
-from ioi_eval.model.values import Stage
 from ioi_eval.store import Store
 
 _TRIES_WITHOUT_LINES = 2

@@ -18,8 +18,8 @@ from ioi_eval.model.errors import (
     JobTooLarge,
     JudgeFailure,
 )
+from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import remedy
-from ioi_eval.model.values import Job, JobResult, StageStatus, Toolchain
 
 # --- which of a transport's runtimes and compilers a job asks for ------------------------------------
 

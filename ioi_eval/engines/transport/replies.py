@@ -18,8 +18,8 @@ from ioi_eval.model.errors import (
     JobRejected,
     JobTooLarge,
 )
+from ioi_eval.model.job import JobResult, Stage, StageStatus
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import JobResult, Stage, StageStatus
 
 # --- refusals: a status and a message ----------------------------------------------------------------
 

@@ -13,8 +13,9 @@ import msgspec
 from ioi_eval.engines.transport.replies import ForeignReply, Refused, broken_json, error_of, refused_above
 from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import JobRejected
+from ioi_eval.model.job import Job, JobFile
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob, Job, JobFile, Value
+from ioi_eval.model.values import Blob, Value
 
 _TEXT, _BASE64, _HEX = "utf8", "base64", "hex"
 LIMITS = tuple(

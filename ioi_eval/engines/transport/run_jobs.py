@@ -14,8 +14,9 @@ from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.transport.waiting import waiting
 from ioi_eval.engines.values import Answers, Batch, Profile, Program, least
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
+from ioi_eval.model.job import Job, JobFile, Stage
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
-from ioi_eval.model.values import Blob, Job, JobFile, Problem, Stage, TaskType, Value
+from ioi_eval.model.values import Blob, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     expected_tests,
     hard_stop,

@@ -24,7 +24,8 @@ from ioi_eval.engines.embedded.box import BoxReport, decode_report, stage_of
 from ioi_eval.engines.transport.jobs import shell_runtime
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
-from ioi_eval.model.values import HARD_STOP, Blob, Job, JobFile, Stage, StageStatus, Value
+from ioi_eval.model.job import HARD_STOP, Job, JobFile, Stage, StageStatus
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.store.single_flight import Shared
 
 _SMALL = 2048  # bytes; what is smaller travels as it is

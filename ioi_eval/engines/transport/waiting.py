@@ -12,8 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from ioi_eval.engines.values import Profile, Program
+from ioi_eval.model.job import JobFile
 from ioi_eval.model.protocol import PlanWarm
-from ioi_eval.model.values import Blob, JobFile
+from ioi_eval.model.values import Blob
 from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders
 

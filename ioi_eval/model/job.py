@@ -1,0 +1,83 @@
+"""One request to an engine and what it answers, and what an engine offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from ioi_eval.model.values import Blob, Value
+
+
+class JobFile(Value):
+    name: str
+    content: Blob
+    executable: bool = False
+    text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
+
+
+class Job(Value):
+    """One request to an engine: what Piston's /execute takes, as a value. Times in ms, sizes in bytes.
+
+    Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash.
+    """
+
+    files: tuple[JobFile, ...]
+    runtime: str = "ioi_eval"
+    version: str = "*"
+    args: tuple[str, ...] = ()
+    stdin: str = ""
+    compile_timeout: int | None = None
+    run_timeout: int | None = None
+    compile_cpu_time: int | None = None
+    run_cpu_time: int | None = None
+    compile_memory_limit: int | None = None
+    run_memory_limit: int | None = None
+    keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where the profile takes paths
+    alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
+
+
+class StageStatus(StrEnum):
+    """Piston's words for how a stage ended badly."""
+
+    RE = "RE"  # exit code
+    SG = "SG"  # signal
+    TO = "TO"  # time
+    OL = "OL"  # stdout over the limit
+    EL = "EL"  # stderr over the limit
+    XX = "XX"  # the box failed
+
+
+CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"
+"""What stands in the message of a stage that these ended; servers have others for their wall clocks."""
+
+
+class Stage(Value):
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None  # None when killed
+    signal: str | None = None  # SIGKILL, ...
+    message: str | None = None
+    status: StageStatus | None = None
+    cpu_time: int | None = None  # ms
+    wall_time: int | None = None  # ms
+    memory: int | None = None  # bytes
+
+
+class JobResult(Value):
+    run: Stage
+    compile: Stage | None = None
+    language: str = ""
+    version: str = ""
+    endpoint: str = ""
+    kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+
+
+class Toolchain(Value):
+    """A compiler or interpreter that an engine offers."""
+
+    command: str  # g++, python3
+    path: str
+    version: str
+    identity: str  # changes when a build with it could differ: part of every artifact's key
+    read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
+    modules: tuple[str, ...] | None = None  # of a Python, which of model/modules.py it has; None: unknown
