@@ -5,10 +5,12 @@ One source is handed over byte for byte; several become an archive, which the in
 The first line printed is a hash of what the program does: of its byte code without the numbers of lines,
 where nothing in it can see these or its own text. Else the line is empty. It comes before all that a source
 can make the interpreter say.
+
+Every program is built, so this imports nothing that takes time.
 """
 
+import _string
 import io
-import re
 import sys
 
 
@@ -47,7 +49,6 @@ HIDDEN = words(
     """
 )
 FRAMES = ("ag_", "co_", "cr_", "f_", "gi_", "tb_")  # how attributes of these and of their like begin
-FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\w*(?:![rsa])?(?::[^{}]*)?\})*")  # of a format, without attributes
 
 
 def main():
@@ -97,12 +98,22 @@ def equality(data, path, code):
     try:
         if len(data) > LONGEST or not is_blind(compile(data, path, "exec", 0x400)):  # PyCF_ONLY_AST
             return ""
-        import hashlib
-
         text = sys.version + told(code)
-        return hashlib.sha256(text.encode("ascii", "backslashreplace")).hexdigest()
+        return sha256()(text.encode("ascii", "backslashreplace")).hexdigest()
     except (RecursionError, MemoryError):  # valid, and more than this can look through
         return ""
+
+
+def sha256():
+    """Straight from where it is: hashlib loads OpenSSL."""
+    try:
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256
+    return sha256
 
 
 def told(value):
@@ -169,8 +180,17 @@ def is_fine_attribute(node, modules):
         stays = type(node.ctx).__name__ == "Load" or node.attr in REPLACED
         return stays and is_part(modules[owner.id], node.attr)
     if node.attr == "format":
-        return isinstance(getattr(owner, "value", None), str) and bool(FIELDS.fullmatch(owner.value))
+        return isinstance(getattr(owner, "value", None), str) and is_fine_format(owner.value)
     return is_plain(node.attr, CALLED)
+
+
+def is_fine_format(text):
+    """It asks no value for an attribute or an item."""
+    try:
+        fields = [(name, spec) for _, name, spec, _ in _string.formatter_parser(text) if name is not None]
+    except ValueError:
+        return False
+    return all((not name or name.isalnum()) and is_fine_format(spec) for name, spec in fields)
 
 
 def is_plain(name, more=frozenset()):
