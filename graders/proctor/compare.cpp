@@ -235,6 +235,7 @@ Comparison named(const std::string& name) {
       {"tokens", tokens},
       {"lines", [](int output, int answer, const Tokens&) { return lines(output, answer); }},
       {"float-lines", [](int output, int answer, const Tokens&) { return float_lines(output, answer); }},
+      {"apps", [](int output, int answer, const Tokens&) { return apps(output, answer); }},
       {"json", [](int output, int answer, const Tokens&) { return json(output, answer); }},
       {"json-wrapped", [](int output, int answer, const Tokens&) { return json(output, answer, true); }},
   };

@@ -30,6 +30,10 @@ bool lines(int output, int answer);
 // of them numbers that are as close as numpy.allclose asks for.
 bool float_lines(int output, int answer);
 
+// As the harness of APPS compares, which tries one way after another: the whole without white space at its ends, line by line, as
+// floats, as sets of the words of lines, as sets of rounded numbers.
+bool apps(int output, int answer);
+
 // As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
 // `wrapped`: the answer may be a list of which the only element is the value.
 bool json(int output, int answer, bool wrapped = false);

@@ -137,7 +137,7 @@ class ProblemOptions:
         typer.Option("--generated-tests/--no-generated-tests", help="Also tests not of the contest itself."),
     ] = True
     checker: Annotated[
-        str, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: float-lines.")
+        str, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: apps.")
     ] = ""
 
     def choice(self) -> BenchmarkOptions:

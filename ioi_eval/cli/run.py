@@ -73,7 +73,7 @@ class _Problems:
     ] = None
     seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of the sample.")] = None
     checker: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: float-lines.")
+        str | None, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: apps.")
     ] = None
 
     @property

@@ -91,6 +91,7 @@ class CheckerKind(StrEnum):
     TOKENS = "tokens"
     LINES = "lines"
     FLOAT_LINES = "float-lines"
+    APPS = "apps"
     JSON = "json"
     JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
     CMS = "cms"

@@ -194,6 +194,8 @@ void fuzz_comparison(const std::string& input) {
   const sys::Fd longer = memory_of(a + "\n \n"), visible = memory_of(a + "\nx");
   hold(compare::float_lines(longer.get(), theirs.get()) == compare::float_lines(ours.get(), theirs.get()), "empty lines at an output's end do not count");
   hold(compare::float_lines(visible.get(), visible.get()), "lines that end with a visible one are their own equals");
+  const bool plain = a.find_first_of("\r\v\f\x1c\x1d\x1e\xc2\xe2") == std::string::npos;
+  hold(!plain || plain_stripped(a) != plain_stripped(b) || compare::apps(ours.get(), theirs.get()), "APPS strips the whole first");
   const bool values = compare::json(ours.get(), theirs.get());
   hold(a != b || values, "equal texts are equal values");
 }

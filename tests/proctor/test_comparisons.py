@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -239,6 +240,91 @@ def test_lines_of_floats(one_bench: Bench) -> None:
 def test_float_lines_of_what_is_no_text(one_bench: Bench) -> None:
     pairs = [(b"\xff", b"\xff"), (b"\xff", b"\xfe"), (b"\xe2\x80", b"\xe2\x80"), (b"\xc2\n1", b"\xc2\n1.0")]
     assert verdicts(one_bench, PlanChecker(kind="float-lines"), pairs) == [True, False, True, False]
+
+
+def as_apps(output: str, answer: str) -> bool:
+    """As APPS' harness words it: right is what one of its ways calls right."""
+    ours, theirs = output.splitlines(), [line.strip() for line in answer.split("\n") if line]
+    filled = [line for line in ours if line]
+    joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]
+    return (
+        answer.strip() in [text.strip() for text in joined]
+        or theirs in (ours, filled)
+        or as_close(filled, theirs)
+        or as_sets(filled, theirs, str)
+        or as_sets(filled, theirs, lambda word: round(float(word), 3))
+    )
+
+
+def as_close(ours: list[str], theirs: list[str]) -> bool:
+    try:
+        pairs = list(zip(map(float, ours), map(float, theirs), strict=True))
+    except ValueError:
+        return False
+    return all(a == b or (abs(a - b) <= 1e-8 + 1e-5 * abs(b) and math.isfinite(b)) for a, b in pairs)
+
+
+def as_sets(ours: list[str], theirs: list[str], read: Callable[[str], object]) -> bool:
+    try:
+        found = {frozenset(map(read, line.split())) for line in ours if line.split()}
+        return found == {frozenset(map(read, line.split())) for line in theirs}
+    except ValueError:
+        return False
+
+
+@FEW
+@given(
+    pairs=st.lists(
+        st.tuples(_floats, _floats)
+        | _floats.map(lambda x: (x, x))
+        | _floats.map(lambda x: (x + "\n", f" {x}"))
+        | st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(reversed(xs)), "\n".join(xs)))
+        | st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(xs), "\n\n".join(xs))),
+        min_size=20,
+        max_size=60,
+    )
+)
+def test_apps(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+    encoded = [(a.encode(), b.encode()) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="apps"), encoded) == [as_apps(a, b) for a, b in pairs]
+
+
+def test_each_way_of_apps(one_bench: Bench) -> None:
+    pairs = [
+        ("1 2", " 1 2 \n", True),
+        ("a\r\nb", "a\nb", True),
+        ("a\nb", "a\r\nb", True),
+        ("a \n\n b\n", "a\n\nb", True),
+        (" a\n b", "a\n b", True),
+        ("a\n \nb", "a\n \nb", True),
+        ("a\n  \nb", "a\n \nb", False),
+        ("a\n\nb", "a\n \nb", True),
+        ("a\nb", "a\n\nb", True),
+        ("a\n\nb", "a\nb", True),
+        ("2.0\n3", "2\n\n3.00001", True),
+        ("2.0\n3.1", "2\n3.00001", False),
+        ("1e999", "inf", True),
+        ("nan", "NaN", False),
+        ("nan x", "NaN x", False),
+        ("b a\n\n c", "c\na b", True),
+        ("a a\na", "a", True),
+        ("a", "a\nb", False),
+        ("a\nb", "a", False),
+        ("2.0004 x", "2 x", False),
+        ("2.0004 1", "1 2", True),
+        ("2.0006 1", "1 2", False),
+        ("-0.0001 7", "0 7.0", True),
+        ("3 7", "7 _3", False),
+        ("Yes", "YES", False),
+        ("", " \n", True),
+        ("\n\n", "", True),
+        ("", "x", False),
+        ("x", "", False),
+        ("\u3000a\u2028b", "a\nb", True),
+    ]
+    assert [as_apps(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
+    encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="apps"), encoded) == [same for *_, same in pairs]
 
 
 def test_json_that_may_be_wrapped(one_bench: Bench) -> None:

@@ -183,7 +183,7 @@ def test_what_each_batch_problem_shows(problems: Problems) -> None:
 def test_every_task_type_checker_and_format_of_a_manager(problems: Problems) -> None:
     all_of_them = [problems.find(name) for name in BATCH + OTHERS]
     assert {problem.task_type for problem in all_of_them} == set(TaskType)
-    of_datasets = {CheckerKind.LINES, CheckerKind.FLOAT_LINES, CheckerKind.JSON_WRAPPED}
+    of_datasets = {CheckerKind.LINES, CheckerKind.FLOAT_LINES, CheckerKind.APPS, CheckerKind.JSON_WRAPPED}
     assert {problem.checker.kind for problem in all_of_them} == set(CheckerKind) - of_datasets
     managers = {problem.id: problem.manager.kind for problem in all_of_them if problem.manager}
     cms = CheckerKind.CMS

@@ -86,6 +86,7 @@ def test_outputs_may_be_compared_otherwise(cli: CommandLine, tmp_path: Path) -> 
     command = ("score", dump, "--problems", "apps", "--data-dir", copies)
     for options, resolved, checker in (
         ((), False, "stripped"),
+        (("--checker", "apps"), True, "apps"),
         (("--checker", "float-lines"), True, "float-lines"),
     ):
         done = cli(*command, *options, "--out", checker)
