@@ -121,11 +121,7 @@ bool as_number(const std::string& word, double& number) {
 
 bool same_word(const std::string& ours, const std::string& theirs, const Tokens& rules) {
   double a, b;
-  if ((rules.absolute >= 0 || rules.relative >= 0) && as_number(theirs, b)) {
-    if (!as_number(ours, a)) return false;
-    const double apart = std::fabs(a - b);
-    return apart <= rules.absolute || apart <= rules.relative * std::fabs(b);
-  }
+  if (rules.tolerant() && as_number(theirs, b)) return as_number(ours, a) && rules.close(a, b);
   return rules.case_sensitive ? ours == theirs : strcasecmp(ours.c_str(), theirs.c_str()) == 0 && ours.size() == theirs.size();
 }
 
@@ -140,34 +136,43 @@ std::string whole(const std::string& digits) {
   return first == std::string::npos ? "0" : (sign ? "-" : "") + digits.substr(first);
 }
 
-bool same_value(const ::json::Value& a, const ::json::Value& b);
+class Values {
+ public:
+  explicit Values(const Tokens& rules) : rules_(rules) {}
 
-bool same_number(const ::json::Value& a, const ::json::Value& b) {
-  const std::string ours = whole(a.text), theirs = whole(b.text);
-  return !ours.empty() && !theirs.empty() ? ours == theirs : a.number == b.number;
-}
-
-bool same_list(const ::json::Value& a, const ::json::Value& b) {
-  return a.list.size() == b.list.size() && std::equal(a.list.begin(), a.list.end(), b.list.begin(), same_value);
-}
-
-bool same_object(const ::json::Value& a, const ::json::Value& b) {
-  const auto same = [](const auto& x, const auto& y) { return x.first == y.first && same_value(x.second, y.second); };
-  return a.object.size() == b.object.size() && std::equal(a.object.begin(), a.object.end(), b.object.begin(), same);
-}
-
-bool same_value(const ::json::Value& a, const ::json::Value& b) {
-  using Kind = ::json::Value::Kind;
-  const auto numeric = [](const ::json::Value& value) { return value.kind == Kind::number || value.kind == Kind::boolean; };
-  if (numeric(a) && numeric(b)) return same_number(a, b);
-  if (a.kind != b.kind) return false;
-  switch (a.kind) {
-    case Kind::text: return a.text == b.text;
-    case Kind::list: return same_list(a, b);
-    case Kind::object: return same_object(a, b);
-    default: return true;
+  bool same(const ::json::Value& a, const ::json::Value& b) const {
+    using Kind = ::json::Value::Kind;
+    const auto numeric = [](const ::json::Value& value) { return value.kind == Kind::number || value.kind == Kind::boolean; };
+    if (numeric(a) && numeric(b)) return same_number(a, b);
+    if (a.kind != b.kind) return false;
+    switch (a.kind) {
+      case Kind::text: return a.text == b.text;
+      case Kind::list: return same_list(a, b);
+      case Kind::object: return same_object(a, b);
+      default: return true;
+    }
   }
-}
+
+ private:
+  // Whole numbers are equal or not, whatever the tolerance.
+  bool same_number(const ::json::Value& a, const ::json::Value& b) const {
+    const std::string ours = whole(a.text), theirs = whole(b.text);
+    if (!ours.empty() && !theirs.empty()) return ours == theirs;
+    return a.number == b.number || (rules_.tolerant() && rules_.close(a.number, b.number));
+  }
+
+  bool same_list(const ::json::Value& a, const ::json::Value& b) const {
+    const auto alike = [this](const auto& x, const auto& y) { return same(x, y); };
+    return a.list.size() == b.list.size() && std::equal(a.list.begin(), a.list.end(), b.list.begin(), alike);
+  }
+
+  bool same_object(const ::json::Value& a, const ::json::Value& b) const {
+    const auto alike = [this](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); };
+    return a.object.size() == b.object.size() && std::equal(a.object.begin(), a.object.end(), b.object.begin(), alike);
+  }
+
+  Tokens rules_;
+};
 
 size_t values_in(const ::json::Value& value) {
   size_t all = 1;
@@ -177,6 +182,11 @@ size_t values_in(const ::json::Value& value) {
 }
 
 }  // namespace
+
+bool Tokens::close(double ours, double theirs) const {
+  const double apart = std::fabs(ours - theirs);
+  return apart <= absolute || apart <= relative * std::fabs(theirs);
+}
 
 bool exact(int output, int answer) {
   Bytes ours(output), theirs(answer);
@@ -196,14 +206,15 @@ bool tokens(int output, int answer, const Tokens& rules) {
   }
 }
 
-bool json(int output, int answer, bool wrapped) {
+bool json(int output, int answer, const Tokens& rules, bool wrapped) {
   if (stripped(output, answer)) return true;
   if (files::size(output) > static_cast<int64_t>(largest_value)) return false;
   const ::json::Value expected = ::json::parse(files::read_all(answer, largest_value), deepest_value);
   try {
     // What has more values than the answer is another one, and is not read to its end: a list of millions would fill our memory.
     const ::json::Value value = ::json::parse(files::read_all(output, largest_value), deepest_value, values_in(expected));
-    return same_value(value, expected) || (wrapped && expected.list.size() == 1 && same_value(value, expected.list[0]));
+    const Values values(rules);
+    return values.same(value, expected) || (wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
   } catch (const sys::Failure&) {
     return false;  // what the submission gave back is no JSON
   }
@@ -236,8 +247,8 @@ Comparison named(const std::string& name) {
       {"lines", [](int output, int answer, const Tokens&) { return lines(output, answer); }},
       {"float-lines", [](int output, int answer, const Tokens&) { return float_lines(output, answer); }},
       {"apps", [](int output, int answer, const Tokens&) { return apps(output, answer); }},
-      {"json", [](int output, int answer, const Tokens&) { return json(output, answer); }},
-      {"json-wrapped", [](int output, int answer, const Tokens&) { return json(output, answer, true); }},
+      {"json", [](int output, int answer, const Tokens& rules) { return json(output, answer, rules); }},
+      {"json-wrapped", [](int output, int answer, const Tokens& rules) { return json(output, answer, rules, true); }},
   };
   const auto found = all.find(name);
   return found == all.end() ? nullptr : found->second;

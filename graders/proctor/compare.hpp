@@ -17,6 +17,9 @@ bool exact(int output, int answer);
 struct Tokens {
   bool case_sensitive = true, space_sensitive = false;
   double absolute = -1, relative = -1;  // tolerances; negative: none. With one, what is a number in the answer is compared as one
+
+  bool tolerant() const { return absolute >= 0 || relative >= 0; }
+  bool close(double ours, double theirs) const;
 };
 
 // Word by word; white space only separates, unless it is to be the same too.
@@ -35,8 +38,8 @@ bool float_lines(int output, int answer);
 bool apps(int output, int answer);
 
 // As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
-// `wrapped`: the answer may be a list of which the only element is the value.
-bool json(int output, int answer, bool wrapped = false);
+// Numbers that are not both whole may differ by a tolerance. `wrapped`: the answer may be a list of which the only element is the value.
+bool json(int output, int answer, const Tokens& rules = {}, bool wrapped = false);
 
 using Comparison = bool (*)(int output, int answer, const Tokens& rules);
 

@@ -3,8 +3,9 @@
     python3 harness.py SUBMISSION FUNCTION DESCRIPTOR < ARGUMENTS
 
 ARGUMENTS is a JSON list; an object in it whose names are all whole numbers has these for keys, because JSON
-has no other way to say so. FUNCTION is a function of the submission, a method of its class Solution, or
-Class.method. The submission shares this process and may do to it what it likes. That earns nothing: the
+has no other way to say so. Or it is a tuple as Python writes it: then tuples and sets are told from lists,
+here and in the result (`tagged`). FUNCTION is a function of the submission, a method of its class Solution,
+or Class.method. The submission shares this process and may do to it what it likes. That earns nothing: the
 expected result is not here, and what leaves is a text that is compared elsewhere. All that matters here is
 that a submission which returns is heard, whatever it left behind: threads, atexit, __del__, a changed json.
 
@@ -50,7 +51,9 @@ def main():
     path, function, descriptor = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
-    arguments = [with_whole_keys(value) for value in json.loads(sys.stdin.buffer.read())]
+    written = sys.stdin.buffer.read()
+    literal = written.startswith(b"(")
+    arguments = literals(written) if literal else [with_whole_keys(value) for value in json.loads(written)]
     sys.argv[:] = [path]
     encode = json.JSONEncoder(allow_nan=False).encode
     leave, tell = os._exit, os.write  # a submission may put its own in their places
@@ -62,7 +65,7 @@ def main():
         tell(2, last_words())
         leave(1)
     try:
-        text = encode(result).encode("ascii")
+        text = encode(tagged(result, encode) if literal else result).encode("ascii")
     except BaseException:
         tell(2, b"the result cannot be written as JSON\n")
         leave(0)
@@ -75,6 +78,36 @@ def with_whole_keys(value):
     if not isinstance(value, dict) or not all(WHOLE(key) for key in value):
         return value
     return {int(key): item for key, item in value.items()}
+
+
+def literals(written):
+    import ast  # takes time, and few need it
+
+    return ast.literal_eval(written.decode())
+
+
+def tagged(value, encode):
+    """As JSON that says what is no list. ioi_eval/rules/python_values.py writes answers in the same way."""
+
+    def each(items):
+        return [tagged(item, encode) for item in items]
+
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, complex):
+        return {"complex": each([value.real, value.imag])}
+    if isinstance(value, list):
+        return each(value)
+    if isinstance(value, tuple):
+        return {"tuple": each(value)}
+    if isinstance(value, (set, frozenset)):
+        return {"set": sorted(each(value), key=encode)}
+    if isinstance(value, dict):
+        return {"dict": sorted(map(each, value.items()), key=encode)}
+    if hasattr(value, "__index__"):  # also whole numbers of numpy
+        return int(value)
+    number = float(value)
+    return number if number - number == 0 else {"float": repr(number)}
 
 
 def load(path):

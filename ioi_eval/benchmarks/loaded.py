@@ -16,6 +16,7 @@ from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Kept, Unusable, kept
 from ioi_eval.benchmarks.code_contests import CodeContests
 from ioi_eval.benchmarks.codeforces import Codeforces
+from ioi_eval.benchmarks.evalplus import HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
@@ -33,7 +34,15 @@ Test = Callable[[Candidate], bool]
 # A new benchmark is one file with a `Benchmark`, and one entry: in the table here, or in the entry point
 # group of any installed package. docs/extending.md shows one.
 GROUP = "ioi_eval.benchmarks"
-BENCHMARKS: tuple[Benchmark, ...] = (Ioi(), Codeforces(), Apps(), LiveCodeBench(), CodeContests())
+BENCHMARKS: tuple[Benchmark, ...] = (
+    Ioi(),
+    Codeforces(),
+    Apps(),
+    LiveCodeBench(),
+    CodeContests(),
+    HumanEvalPlus(),
+    MbppPlus(),
+)
 
 
 def benchmarks() -> tuple[Benchmark, ...]:

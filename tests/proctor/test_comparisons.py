@@ -99,6 +99,22 @@ def test_json(one_bench: Bench, pairs: list[tuple[object, object]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == [a == b for a, b in pairs]
 
 
+def test_json_with_a_tolerance(one_bench: Bench) -> None:
+    """Of numbers wherever they are, but not of two that are whole."""
+    near = {"absolute": 1e-6, "relative": 1e-7}
+    told = {
+        ("[0.1, 2]", "[0.1000005, 2]"): True,
+        ("[0.1, 2]", "[0.100002, 2]"): False,
+        ('{"a": 100000000.5}', '{"a": 100000009.5}'): True,
+        ("1000000000000001", "1000000000000000"): False,
+        ("3", "3.0000001"): True,
+        ("0.1", '"0.1"'): False,
+    }
+    pairs = [(output.encode(), answer.encode()) for output, answer in told]
+    assert verdicts(one_bench, PlanChecker(kind="json", **near), pairs) == list(told.values())
+    assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == [False] * len(pairs)
+
+
 def as_lines(output: str, answer: str) -> bool:
     """As the harness of LiveCodeBench words it."""
 

@@ -1,0 +1,234 @@
+"""HumanEval+ and MBPP+: tests that are programs become inputs, results and comparisons, and are not run."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import contents, loaded
+from hypothesis import given
+from hypothesis import strategies as st
+from support.datasets import CasesError
+from support.places import graders
+
+from ioi_eval import Scorer
+from ioi_eval.benchmarks.evalplus import read_test
+from ioi_eval.models import CheckerKind, Problem, Submission
+from ioi_eval.models import Verdict as V
+from ioi_eval.rules.python_values import as_arguments, as_json, literal
+
+pytestmark = pytest.mark.once
+
+# Of the form of the datasets' own, as far as it matters.
+PLAIN = """
+import numpy as np
+
+def is_floats(x) -> bool:
+    return isinstance(x, float)
+
+def assertion(out, exp, atol):
+    exact_match = out == exp
+    if atol == 0 and is_floats(exp):
+        atol = 1e-6
+    if not exact_match and atol != 0:
+        assert np.allclose(out, exp, rtol=1e-07, atol=atol)
+    else:
+        assert exact_match
+"""
+AS_SETS = "def assertion(out, exp, atol):\n    exact_match = set(out) == set(exp)\n    assert exact_match\n"
+NOT_NONE = """
+def assertion(out, exp, atol):
+    if isinstance(out, bool):
+        exact_match = out == exp
+    else:
+        exact_match = exp == (out is not None)
+"""
+
+
+def checked(inputs: str, results: str, *, atol: str = "0", head: str = PLAIN) -> str:
+    """A test of HumanEval+."""
+    return f"""{head}
+def check(candidate):
+    inputs = {inputs}
+    results = {results}
+    for i, (inp, exp) in enumerate(zip(inputs, results)):
+        assertion(candidate(*inp), exp, {atol})
+"""
+
+
+def looped(name: str, inputs: str, results: str, *, head: str = PLAIN) -> str:
+    """A test of MBPP+."""
+    return f"""from math import inf
+{head}
+inputs = {inputs}
+results = {results}
+for i, (inp, exp) in enumerate(zip(inputs, results)):
+    assertion({name}(*inp), exp, 0)
+"""
+
+
+def humaneval(test: str, **columns: Any) -> dict[str, Any]:
+    return {
+        "task_id": "HumanEval/7",
+        "prompt": "def total(numbers):\n    '''Add.'''\n",
+        "canonical_solution": "    return sum(numbers)\n",
+        "entry_point": "total",
+        "test": test,
+        **columns,
+    }
+
+
+def mbpp(test: str, code: str) -> dict[str, Any]:
+    return {
+        "task_id": 11,
+        "code": code,
+        "prompt": "Write a function.",
+        "source_file": "x.ipynb",
+        "test_imports": [],
+        "test_list": ["assert True"],
+        "test": test,
+    }
+
+
+def one(folder: Path, row: dict[str, Any]) -> Problem:
+    name = "mbpp_plus" if "code" in row else "humaneval_plus"
+    problems = loaded(folder, name, [row], schema=False)
+    [problem] = problems.values()
+    assert not problem.unusable, problem.unusable
+    return problem
+
+
+async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
+    return [test.status for test in (await scorer.score(problem, submission)).tests]
+
+
+SUMS = humaneval(checked("[[[1, 2]], [[0.1, 0.2]], [[]]]", "[3, 0.30000000000000004, 0]"))
+
+
+async def test_a_row_of_humaneval_becomes_a_function(scorer: Scorer, tmp_path: Path) -> None:
+    problems = loaded(tmp_path, "humaneval_plus", [SUMS], schema=False)
+    problem = problems.find("HumanEval/7")
+    assert problems.find("7") is problem
+    assert problem.starter_code.startswith("def total") and problem.options.function == "total"
+    assert contents(problem)[0] == ("([1, 2],)", "3")
+    [own] = problems.references("HumanEval/7")
+    assert await statuses(scorer, problem, own.code) == [V.AC] * 3
+    assert await statuses(scorer, problem, "def total(numbers): return round(sum(numbers), 1)") == [V.AC] * 3
+    assert await statuses(scorer, problem, "def total(numbers): return sum(numbers) + 0.001") == [V.WA] * 3
+
+
+async def test_whole_numbers_have_no_tolerance(scorer: Scorer, tmp_path: Path) -> None:
+    problem = one(
+        tmp_path, humaneval(checked("[[[10**15 - 1, 1]]]".replace("10**15 - 1", "9" * 15), "[10.5]"))
+    )
+    assert (problem.checker.absolute, problem.checker.relative) == (1e-6, 1e-7)
+    exact = one(tmp_path / "b", humaneval(checked("[[[1]]]", f"[{10**15}]", atol="0.01")))
+    assert exact.checker.absolute == 0.01
+    assert await statuses(scorer, exact, f"def total(numbers): return {10**15 + 1}") == [V.WA]
+    assert await statuses(scorer, exact, f"def total(numbers): return {10**15}.001") == [V.AC]
+
+
+async def test_tuples_and_sets_are_no_lists(scorer: Scorer, tmp_path: Path) -> None:
+    code = "def twice(pair, more): return {pair, pair + (max(more),)}"
+    test = looped("twice", "[[(1, 2), {3, 4}], [(1,), {inf}]]", "[{(1, 2), (1, 2, 4)}, {(1,), (1, inf)}]")
+    problem = one(tmp_path, mbpp(test, code))
+    assert problem.id == "Mbpp/11" and problem.options.function == "twice"
+    assert await statuses(scorer, problem, code) == [V.AC, V.AC]
+    assert await statuses(scorer, problem, code.replace("{pair, pair", "[pair, pair").replace("}", "]")) == [
+        V.WA,
+        V.WA,
+    ]
+
+
+async def test_results_that_are_compared_as_sets(scorer: Scorer, tmp_path: Path) -> None:
+    code = "def both(a, b): return tuple(set(a) & set(b))"
+    problem = one(tmp_path, mbpp(looped("both", "[((3, 4, 5), (5, 4))]", "[(4, 5)]", head=AS_SETS), code))
+    assert problem.checker.kind is CheckerKind.CODEFORCES
+    for result, status in (("[5, 4]", V.AC), ("(4, 5, 5)", V.AC), ("[4]", V.WA), ("7", V.WA)):
+        assert await statuses(scorer, problem, f"def both(a, b): return {result}") == [status]
+
+
+async def test_a_match_that_an_exported_test_forgets(scorer: Scorer, tmp_path: Path) -> None:
+    code = "import re\ndef found(a): return re.search('b', a)"
+    problem = one(tmp_path, mbpp(looped("found", "[['abc'], ['xyz']]", "[True, False]", head=NOT_NONE), code))
+    assert await statuses(scorer, problem, "def found(a): return 'b' if 'b' in a else None") == [V.AC, V.AC]
+    assert await statuses(scorer, problem, "def found(a): return None") == [V.WA, V.AC]
+
+
+async def test_answers_of_a_reference(scorer: Scorer, tmp_path: Path) -> None:
+    test = PLAIN.replace("import numpy as np\n", "") + (
+        "def ref_func(numbers):\n    return sum(numbers)\n\ndef check(candidate):\n"
+        "    inputs = [[[1, 2]], [[5]]]\n    for i, inp in enumerate(inputs):\n"
+        "        assertion(candidate(*inp), ref_func(*inp), 0)\n"
+    )
+    problem = one(tmp_path, humaneval(test))
+    assert await statuses(scorer, problem, "def total(numbers): return sum(numbers)") == [V.AC, V.AC]
+    assert await statuses(scorer, problem, "def total(numbers): return 3") == [V.AC, V.WA]
+
+
+async def test_a_root_is_any_root(scorer: Scorer, tmp_path: Path) -> None:
+    head = "import math\ndef _poly(xs, x):\n    return sum(c * math.pow(x, i) for i, c in enumerate(xs))\n"
+    test = checked("[[[-4, 0, 1]]]", "[2.0]", head=head).replace(
+        "assertion(candidate(*inp), exp, 0)", "assert _poly(*candidate(*inp), inp) <= 0.0001"
+    )
+    problem = one(tmp_path, humaneval(test))
+    for root, status in (("2.0", V.AC), ("-2.0", V.AC), ("1.0", V.WA)):
+        assert await statuses(scorer, problem, f"def total(xs): return {root}") == [status]
+
+
+# --- what is read, and what is not -------------------------------------------------------------------
+
+_plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.complex_numbers(allow_nan=False, allow_infinity=False),
+    lambda inner: (
+        st.lists(inner) | st.tuples(inner, inner) | st.sets(st.integers()) | st.dictionaries(st.text(), inner)
+    ),
+    max_leaves=5,
+)
+
+
+@given(_plain)
+def test_answers_are_written_as_the_harness_writes_results(value: object) -> None:
+    source = (graders() / "python" / "harness.py").read_text().removesuffix("main()\n")
+    harness: dict[str, Any] = {}
+    exec(source, harness)
+    encode = json.JSONEncoder(allow_nan=False).encode
+    assert encode(harness["tagged"](value, encode)) == as_json(value)
+
+
+@given(st.lists(_plain.filter(lambda value: "nan" not in repr(value))))
+def test_arguments_are_read_as_they_were_written(values: list[object]) -> None:
+    assert ast.literal_eval(as_arguments(values)) == tuple(values)
+
+
+def test_values_that_are_printed_like_calls() -> None:
+    written = ast.parse("[Counter({'a': 2}), inf, -inf, set(), OrderedDict()]", mode="eval").body
+    assert literal(written) == [{"a": 2}, float("inf"), -float("inf"), set(), {}]
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("def check(", "no Python"),
+        ("assert True", "no list of inputs"),
+        (checked("[[1], [2]]", "[1]"), "2 inputs and 1 results"),
+        (checked("[[__import__('os').mkdir('trap')]]", "[1]"), "is no plain value"),
+        (checked("[[float('nan')]]", "[1]"), "is no plain value"),
+    ],
+)
+def test_no_test_is_run(test: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CasesError, match=message):
+        read_test(test, "f")
+    problems = loaded(tmp_path, "humaneval_plus", [humaneval(test)], schema=False)
+    assert message in problems["HumanEval/7"].unusable
+    assert not (tmp_path / "trap").exists()
