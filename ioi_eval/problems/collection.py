@@ -13,7 +13,7 @@ import msgspec
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
-from ioi_eval.problems import cms, kattis, tps
+from ioi_eval.problems import cms, kattis, polygon, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.fields import nearest
 from ioi_eval.problems.package import Package, visible
@@ -124,7 +124,7 @@ class Format(Protocol):
 
 
 # The first that fits: a package for the preparation system also has what the contest system's has.
-_BUILT_IN: tuple[Format, ...] = (kattis, tps, cms)
+_BUILT_IN: tuple[Format, ...] = (kattis, polygon, tps, cms)
 
 
 @once
@@ -139,7 +139,7 @@ def format_of(folder: Path) -> Format | None:
 
 # --- loading -----------------------------------------------------------------------------------------
 
-_HEADERS = "problem.json or problem.yaml"
+_EXPECTED = "A package is a folder with a problem.json, problem.yaml or problem.xml, or a zip of one"
 _DEEPEST = 2  # folders around the packages, within the one that was named
 _ARCHIVES = frozenset({".zip", ".kpp"})
 
@@ -254,7 +254,7 @@ def _found(source: Path) -> list[Path]:
         raise InputError(
             "no problem packages in this folder",
             where=str(source),
-            remedy=f"A package is a folder with a {_HEADERS}, or a zip of one",
+            remedy=_EXPECTED,
         )
     return places
 
@@ -286,7 +286,5 @@ def _folders(
         return [(root, str(place))]
     inside = list(_below(root, _DEEPEST, zips=False))
     if not inside:
-        raise InputError(
-            f"no {_HEADERS} in this zip", where=str(place), remedy="Expected a package as exported"
-        )
+        raise InputError("no problem packages in this zip", where=str(place), remedy=_EXPECTED)
     return [(path, f"{place}/{path.relative_to(root).as_posix()}") for path in inside]

@@ -37,15 +37,24 @@ Build = Callable[[Path, str, Fields, Faults], Problem]
 
 
 def read_with(build: Build, folder: Path, where: str, *, name: str, header: str) -> Package:
-    """Read all of a package: its header, and then all by what that says. Note all that is wrong.
+    """Read all of a package: its header, a mapping in JSON or YAML, and then all by what that says."""
+
+    def read(faults: Faults) -> Problem | None:
+        values = read_mapping(folder, header, faults)
+        return None if values is None else build(folder, where, Fields(values, header, faults), faults)
+
+    return collected(read, where, name=name)
+
+
+def collected(read: Callable[[Faults], Problem | None], where: str, *, name: str) -> Package:
+    """The package that was read, or all that is wrong with it.
 
     `where` is what messages call the package, `name` is that of the format.
     """
     faults = Faults(where)
     problem = None
     try:
-        if (values := read_mapping(folder, header, faults)) is not None:
-            problem = build(folder, where, Fields(values, header, faults), faults)
+        problem = read(faults)
     except OSError as error:
         faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
     if faults.errors:

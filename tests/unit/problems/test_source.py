@@ -86,7 +86,7 @@ def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "x.txt").write_text("hello")
-    with pytest.raises(InputError, match=r"no problem\.json or problem\.yaml in this zip"):
+    with pytest.raises(InputError, match="no problem packages in this zip"):
         load_problems(zipped(folder, tmp_path / "a.zip"), cache=cache)
 
 

@@ -1,0 +1,310 @@
+"""One package of Polygon (`problem.xml`), read from its folder after its tests were generated.
+
+Checkers and interactors are written with testlib, whose header the package brings. A package as exported
+without its tests is refused with the commands of its own scripts that make them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import NamedTuple
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from ioi_eval.model.values import (
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    Solution,
+    TaskOptions,
+    TaskType,
+    Test,
+)
+from ioi_eval.problems.fields import Faults
+from ioi_eval.problems.package import (
+    Package,
+    collected,
+    is_plain,
+    language_of,
+    named,
+    solution,
+    test_of,
+)
+from ioi_eval.problems.polygon_groups import read_groups, tests_of
+
+FORMAT = "Polygon"
+HEADER = "problem.xml"
+_MAIN = "tests"  # the testset that counts; others are pretests and the like
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".inc"})
+_STANDARD = ("", "stdin", "stdout")
+# What an author's tag says, in words of expectations; a solution that is not to be run says nothing.
+_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "main": "correct",
+        "accepted": "accepted",
+        "rejected": "rejected",
+        "failed": "rejected",
+        "incorrect": "rejected",
+        "wrong-answer": "wrong_answer",
+        "presentation-error": "presentation_error",
+        "time-limit-exceeded": "time_limit_exceeded",
+        "memory-limit-exceeded": "memory_limit_exceeded",
+        "time-limit-exceeded-or-accepted": "time_limit_exceeded, accepted",
+        "time-limit-exceeded-or-memory-limit-exceeded": "time_limit_exceeded, memory_limit_exceeded",
+    }
+)
+_NOT_RUN = "do-not-run"
+
+
+def looks_like_package(folder: Path) -> bool:
+    return (folder / HEADER).is_file()
+
+
+def package_id(folder: Path, where: str) -> str | None:
+    root = _parsed(folder, Faults(""))
+    return None if root is None else _id(root, folder)
+
+
+def read_package(folder: Path, where: str) -> Package:
+    def read(faults: Faults) -> Problem | None:
+        root = _parsed(folder, faults)
+        return None if root is None else _Reader(folder, where, root, faults).problem()
+
+    return collected(read, where, name=FORMAT)
+
+
+def _parsed(folder: Path, faults: Faults) -> Element | None:
+    text = (folder / HEADER).read_bytes()
+    if (
+        b"<!DOCTYPE" in text or b"<!ENTITY" in text
+    ):  # a few lines of entities can stand for any amount of text
+        faults.add("entities are not taken", HEADER, remedy="Remove its DOCTYPE")
+        return None
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        faults.add(f"broken XML: {error.msg}", HEADER, row=error.position[0], remedy="Correct it in the file")
+        return None
+    if root.tag == "problem":
+        return root
+    faults.add(f"<{root.tag}> is no problem", HEADER, remedy="Expected <problem> as Polygon exports it")
+    return None
+
+
+def _id(root: Element, folder: Path) -> str:
+    return root.get("short-name") or folder.resolve().name
+
+
+class _Source(NamedTuple):
+    path: str
+    language: str
+
+
+class _Reader:
+    """Reads one package's parts, each noting its own faults."""
+
+    def __init__(self, folder: Path, where: str, root: Element, faults: Faults) -> None:
+        self._folder, self._where, self._root, self._faults = folder, where, root, faults
+
+    def problem(self) -> Problem | None:
+        judging = self._root.find("judging")
+        testset = self._testset(judging)
+        if judging is None or testset is None:
+            self._fault("judging.testset", "missing", "Export the package again")
+            return None
+        self._refuse_what_is_not_judged(judging)
+        interactor = self._program("interactor")
+        checker = self._program("checker")
+        if checker is None and interactor is None and not self._faults.errors:
+            self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
+        tests = tuple(self._tests(testset))
+        return Problem(
+            id=self._plain_id(),
+            name=self._name(),
+            source=self._where,
+            task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
+            options=TaskOptions(
+                input_file=self._file(judging, "input-file"), output_file=self._file(judging, "output-file")
+            ),
+            limits=Limits.contest(
+                self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit")
+            ),
+            checker=_checker(checker),
+            manager=_manager(interactor),
+            tests=tests,
+            subtasks=read_groups(testset, tests, self._faults, HEADER),
+            solutions=tuple(self._solutions()),
+            tags=tuple(tag.get("value", "") for tag in self._root.iterfind("tags/tag")),
+        )
+
+    def _fault(self, field: str, problem: str, remedy: str) -> None:
+        self._faults.add(problem, HEADER, field=field, remedy=remedy)
+
+    # --- problem.xml -------------------------------------------------------------------------------------
+
+    def _plain_id(self) -> str:
+        name = _id(self._root, self._folder)
+        if not is_plain(name):
+            self._fault("short-name", f"{name!r} is not an id", "Use letters, digits, '_', '-' and '.'")
+        return name
+
+    def _name(self) -> str:
+        names = {name.get("language"): name.get("value", "") for name in self._root.iterfind("names/name")}
+        return names.get("english") or next(iter(names.values()), "") or _id(self._root, self._folder)
+
+    def _testset(self, judging: Element | None) -> Element | None:
+        found = list(judging.iterfind("testset")) if judging is not None else []
+        main = next((one for one in found if one.get("name") == _MAIN), found[0] if found else None)
+        for other in found:
+            if other is not main:
+                self._faults.note(f"left out: the testset {other.get('name')!r}", HEADER)
+        return main
+
+    def _refuse_what_is_not_judged(self, judging: Element) -> None:
+        if judging.get("run-count", "1") != "1":
+            self._fault("judging.run-count", "solutions run more than once", "Only 1 is judged")
+        for file in self._root.iterfind("files/resources/file"):
+            used = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
+            if "solution" in used:
+                words = f"solutions are compiled with {file.get('path')}"
+                self._fault("files.resources", words, "Only programs on their own are judged")
+
+    def _number(self, testset: Element, field: str) -> int:
+        said = (testset.findtext(field) or "").strip()
+        if said.isdecimal() and 0 < int(said) < 1 << 60:
+            return int(said)
+        unit = "milliseconds" if field == "time-limit" else "bytes"
+        self._fault(f"testset.{field}", f"{said[:40]!r} is not a number of {unit}", "Correct it in the file")
+        return 1
+
+    def _file(self, judging: Element, field: str) -> str:
+        name = judging.get(field, "")
+        if name in _STANDARD:
+            return ""
+        if not is_plain(name):
+            self._fault(f"judging.{field}", f"{name!r} is not a plain file name", "Leave it empty")
+        return name
+
+    # --- programs ----------------------------------------------------------------------------------------
+
+    def _program(self, kind: str) -> tuple[tuple[NamedBlob, ...], str] | None:
+        """The sources of the checker or the interactor, with the headers that lie in the package."""
+        element = self._root.find(f"assets/{kind}")
+        if element is None:
+            return None
+        said = element.get("type", "testlib")
+        if kind == "checker" and said != "testlib":
+            self._fault("assets.checker.type", f"{said!r} is not judged", "Expected testlib")
+        source = self._source(element, f"assets.{kind}")
+        if source is None:
+            return None
+        if source.language not in ("c++", "c", "python"):
+            self._fault(f"assets.{kind}.source", f"it is in {source.language}", "Expected C++ or Python")
+        headers = [path for path in self._headers() if path != source.path]
+        return named(self._folder, [source.path, *headers]), source.language
+
+    def _headers(self) -> Iterator[str]:
+        for file in self._root.iterfind("files/resources/file"):
+            path = file.get("path", "")
+            if PurePosixPath(path).suffix in _HEADERS and self._lies(path):
+                yield path
+
+    def _source(self, element: Element, field: str) -> _Source | None:
+        source = element.find("source")
+        path = source.get("path", "") if source is not None else ""
+        if not self._lies(path):
+            self._fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
+            return None
+        said = (source.get("type", "") if source is not None else "").lower()
+        known = "pypy" if "pypy" in said else language_of(path)
+        return _Source(path, known or said or "a language that nobody says")
+
+    def _lies(self, path: str) -> bool:
+        plain = PurePosixPath(path)
+        inside = bool(plain.parts) and not plain.is_absolute() and ".." not in plain.parts
+        return inside and (self._folder / plain).is_file()
+
+    # --- tests -------------------------------------------------------------------------------------------
+
+    def _tests(self, testset: Element) -> Iterator[Test]:
+        listed = tests_of(testset)
+        patterns = [self._pattern(testset, field) for field in ("input-path-pattern", "answer-path-pattern")]
+        if not listed:
+            self._fault("testset.tests", "no tests", "Export the package again")
+        if None in patterns:
+            return
+        inputs, answers = (
+            [str(pattern) % number for number in range(1, len(listed) + 1)] for pattern in patterns
+        )
+        missing = [place for place, path in enumerate(inputs) if not self._lies(path)]
+        missing_answers = [
+            path
+            for path, other in zip(answers, inputs, strict=True)
+            if not self._lies(path) and self._lies(other)
+        ]
+        if missing:
+            self._refuse_missing(listed, inputs, missing)
+        elif missing_answers:
+            remedy = "The main solution writes it: run doall.sh, or export with tests"
+            self._faults.add(
+                f"{len(missing_answers)} answers are not there", missing_answers[0], remedy=remedy
+            )
+        else:
+            for path, answer in zip(inputs, answers, strict=True):
+                yield test_of(PurePosixPath(path).name, self._folder / path, self._folder / answer)
+
+    def _pattern(self, testset: Element, field: str) -> str | None:
+        said = (testset.findtext(field) or "").strip()
+        plain = PurePosixPath(said)
+        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", said) and not plain.is_absolute() and ".." not in plain.parts:
+            return said
+        self._fault(f"testset.{field}", f"{said[:40]!r} is not a pattern", "Expected one such as tests/%02d")
+        return None
+
+    def _refuse_missing(self, listed: list[Element], inputs: list[str], missing: list[int]) -> None:
+        """As exported without tests: what its doall.sh would run says how they are made."""
+        commands = [
+            f"{listed[place].get('cmd')} > {inputs[place]}" for place in missing if listed[place].get("cmd")
+        ]
+        shown = "; ".join(commands[:3]) + (f"; and {len(commands) - 3} more" if len(commands) > 3 else "")
+        made = f": {shown}" if commands else ""
+        self._faults.add(
+            f"{len(missing)} of {len(inputs)} tests are not there{made}",
+            inputs[missing[0]],
+            remedy="Run the package's own doall.sh, or export it with tests (Full package)",
+        )
+
+    # --- solutions ---------------------------------------------------------------------------------------
+
+    def _solutions(self) -> Iterator[Solution]:
+        for element in self._root.iterfind("assets/solutions/solution"):
+            source = self._source(element, "assets.solutions.solution")
+            tag = element.get("tag", "")
+            if source is None or tag == _NOT_RUN:
+                continue
+            if element.find("extra-tags") is not None:
+                self._faults.note("its tags for single groups and testsets are passed over", source.path)
+            read = solution(
+                self._folder / source.path, name=PurePosixPath(source.path).name, expected=_TAGS.get(tag, tag)
+            )
+            yield read
+
+
+def _checker(program: tuple[tuple[NamedBlob, ...], str] | None) -> Checker:
+    if program is None:
+        return Checker()
+    sources, language = program
+    return Checker(kind=CheckerKind.TESTLIB, sources=sources, language=language)
+
+
+def _manager(program: tuple[tuple[NamedBlob, ...], str] | None) -> Manager | None:
+    if program is None:
+        return None
+    sources, language = program
+    return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language)

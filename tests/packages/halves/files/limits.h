@@ -1,0 +1,2 @@
+#pragma once
+constexpr long long least = 1;

@@ -1,0 +1,165 @@
+"""Packages of Polygon: its XML, its groups with what they depend on, and what is refused in a sentence."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from package_files import only_error, read, sound
+
+from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
+from ioi_eval.problems.polygon import package_id
+from ioi_eval.rules import scoring
+
+pytestmark = pytest.mark.once
+
+HALVES = Path(__file__).parents[2] / "packages" / "halves"
+TESTS = ("01", "02", "03", "04", "05", "06")
+
+
+def changed(tmp_path: Path, *changes: tuple[str, str], drop: tuple[str, ...] = ()) -> Path:
+    """The package with texts of its header replaced, each of which must be there, and without some files."""
+    folder = tmp_path / "halves"
+    shutil.copytree(HALVES, folder)
+    header = folder / "problem.xml"
+    text = header.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    header.write_text(text)
+    for name in drop:
+        (folder / name).unlink()
+    return folder
+
+
+def points(folder: Path, wrong: str = "") -> list[float]:
+    """What the groups earn where these tests, by their last digits, are wrong."""
+    problem = sound(folder)
+    results = {
+        name: TestResult(
+            test_name=name,
+            score=float(name[-1] not in wrong),
+            status=Verdict.WA if name[-1] in wrong else Verdict.AC,
+        )
+        for name in TESTS
+    }
+    submission = Submission(key="k", problem_id=problem.id, code="")
+    found = scoring.submission_result(problem, submission, results)
+    return [round(part.exact_score * part.points, 6) for part in found.subtasks]
+
+
+def test_a_package(tmp_path: Path) -> None:
+    problem = sound(HALVES, "halves")
+    assert (problem.id, problem.name, problem.tags) == ("halves", "Two parts", ("math",))
+    assert (problem.limits.cpu_time, problem.limits.memory) == (1.0, 256 << 20)
+    assert [test.name for test in problem.tests] == list(TESTS)
+    assert problem.checker.kind is CheckerKind.TESTLIB
+    assert [source.name for source in problem.checker.sources] == ["files/check.cpp", "files/limits.h"]
+    assert [(s.name, s.points) for s in problem.subtasks] == [("0", 0), ("1", 30), ("2", 70)]
+    assert package_id(HALVES, "") == "halves"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "earned"),
+    [
+        ("", [0, 30, 70]),
+        ("5", [0, 30, 50]),  # each test of group 2 has its own points
+        ("456", [0, 30, 0]),
+        ("3", [0, 0, 0]),  # group 1 is all or nothing, and group 2 depends on it
+        ("1", [0, 0, 0]),  # and that on the sample
+    ],
+)
+def test_groups_that_depend_on_others(wrong: str, earned: list[float]) -> None:
+    assert points(HALVES, wrong) == earned
+
+
+def test_groups_without_a_sum_have_that_of_their_tests(tmp_path: Path) -> None:
+    change = ('points="30.0" points-policy', "points-policy")
+    own = ('<test group="1" method="manual" points="0.0"/>', '<test group="1" method="manual" points="7"/>')
+    assert points(changed(tmp_path, change, own)) == [0, 7, 70]
+
+
+def test_tests_with_points_and_no_groups(tmp_path: Path) -> None:
+    folder = changed(tmp_path, ("<groups>", "<nothing>"), ("</groups>", "</nothing>"))
+    assert points(folder, "5") == [50]
+    assert [(s.name, s.points) for s in sound(folder).subtasks] == [("all", 70)]
+
+
+def test_without_points_all_tests_are_to_be_passed(tmp_path: Path) -> None:
+    none = [(f'points="{n}.0"', "") for n in (0, 10, 20, 30, 40)]
+    assert sound(changed(tmp_path, *none)).subtasks == ()
+
+
+def test_an_interactor(tmp_path: Path) -> None:
+    interactor = '<interactor><source path="files/check.cpp" type="cpp.g++17"/></interactor><solutions>'
+    problem = sound(changed(tmp_path, ("<solutions>", interactor)))
+    assert problem.task_type is TaskType.INTERACTIVE
+    assert problem.manager is not None
+    assert (problem.manager.kind, problem.checker.kind) == (CheckerKind.TESTLIB, CheckerKind.TESTLIB)
+
+
+def test_files_that_are_read_and_written(tmp_path: Path) -> None:
+    files = ('input-file="" output-file=""', 'input-file="halves.in" output-file="stdout"')
+    options = sound(changed(tmp_path, files)).options
+    assert (options.input_file, options.output_file) == ("halves.in", "")
+
+
+def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
+    pretests = ("</testset>", '</testset><testset name="pretests"/>')
+    tags = ("</solution>", '<extra-tags><extra-tag group="1" tag="accepted"/></extra-tags></solution>')
+    package = read(changed(tmp_path, pretests, tags, ('tag="accepted"', 'tag="do-not-run"')))
+    assert package.notes[0] == "sum/problem.xml: left out: the testset 'pretests'"
+    assert len([note for note in package.notes if "tags for single groups" in note]) == 4
+    assert package.problem is not None
+    assert len(package.problem.solutions) == 4
+
+
+def test_tests_that_were_not_generated(tmp_path: Path) -> None:
+    error = only_error(changed(tmp_path, drop=("tests/02", "tests/04", "tests/05", "tests/06")))
+    assert str(error) == (
+        "sum/tests/02: 4 of 6 tests are not there: gen 1000 > tests/04; gen 3000000000 > tests/05;"
+        " gen 4000000001 > tests/06. Run the package's own doall.sh, or export it with tests (Full package)"
+    )
+    (tmp_path / "other").mkdir()
+    error = only_error(changed(tmp_path / "other", drop=("tests/06.a",)))
+    assert "1 answers are not there" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "words"),
+    [
+        ('short-name="halves"', 'short-name="a b"', "short-name", "'a b' is not an id"),
+        ("<time-limit>1000", "<time-limit>1 s", "testset.time-limit", "'1 s' is not a number of millisec"),
+        ("<memory-limit>268435456", "<memory-limit>", "testset.memory-limit", "'' is not a number of bytes"),
+        ('input-file=""', 'input-file="../a"', "judging.input-file", "not a plain file name"),
+        ('cpu-name="any"', 'run-count="2"', "judging.run-count", "solutions run more than once. Only 1"),
+        ('path="files/check', 'path="files/chek', "assets.checker.source", "no file 'files/chek.cpp'"),
+        ('path="files/check.cpp"', 'path="/etc/passwd"', "assets.checker.source", "no file '/etc/passwd'"),
+        ('checker type="testlib"', 'checker type="x"', "assets.checker.type", "'x' is not judged. Expected"),
+        ("tests/%02d<", "tests/%s<", "testset.input-path-pattern", "'tests/%s' is not a pattern"),
+        ("tests/%02d<", "../%02d<", "testset.input-path-pattern", "'../%02d' is not a pattern"),
+        ('"each-test"', '"some"', "testset.groups.2.points-policy", "Expected complete-group or each-test"),
+        ('dependency group="1"', 'dependency group="x"', "testset.groups.2.dependencies", "no group 'x'"),
+        ('dependency group="0"', 'dependency group="1"', "testset.groups.1.dependencies", "on itself"),
+        ('points="40.0"', 'points="many"', "testset.tests.test.points", "'many' is not a number of points"),
+        ("<problem ", "<!DOCTYPE problem><problem ", "", "entities are not taken. Remove its DOCTYPE"),
+        ("</names>", "", "", "broken XML"),
+        (
+            'type="h.g++"/>',
+            '><assets><asset name="solution"/></assets></file>',
+            "files.resources",
+            "limits.h",
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, old: str, new: str, field: str, words: str) -> None:
+    error = only_error(changed(tmp_path, (old, new)))
+    assert (error.where, error.field) == ("sum/problem.xml", field)
+    assert words in str(error)
+    assert "\n" not in str(error)
+
+
+def test_a_header_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "problem.xml").write_text("<html/>")
+    assert "<html> is no problem" in str(only_error(tmp_path))
