@@ -29,7 +29,14 @@ from ioi_eval.integrations.classic_clients import (
 from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
 from ioi_eval.integrations.environment import ENDPOINTS, TOKEN, Servers, cache_folder, servers_of
 from ioi_eval.integrations.open_r1_codeforces import score_submission
-from ioi_eval.integrations.open_r1_rewards import binary_code_reward, code_reward, get_code_format_reward
+from ioi_eval.integrations.open_r1_rewards import (
+    binary_code_reward,
+    cf_code_reward,
+    code_reward,
+    extract_code,
+    get_code_format_reward,
+    ioi_code_reward,
+)
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
@@ -53,11 +60,14 @@ __all__ = [
     "TestResult",
     "add_includes",
     "binary_code_reward",
+    "cf_code_reward",
     "code_reward",
+    "extract_code",
     "get_code_format_reward",
     "get_morph_client_from_env",
     "get_piston_client_from_env",
     "get_slurm_piston_endpoints",
+    "ioi_code_reward",
     "load_ioi_tests",
     "load_ioi_tests_for_year",
     "patch_code",

@@ -12,12 +12,12 @@ import pytest
 from support.datasets import Problems
 from support.engines import fake_profile
 
-from ioi_eval.errors import InputError
+from ioi_eval.errors import JobRejected, InputError
 from ioi_eval.integrations import open_r1
 from ioi_eval.integrations.environment import Servers
 from ioi_eval.integrations.open_r1 import score_single_test_case
 from ioi_eval.model.secret import Secret
-from ioi_eval.models import Blob, Problem, Test
+from ioi_eval.models import Blob, Job, JobResult, Problem, Stage, Test
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -31,18 +31,21 @@ class Refusing:
 
 
 # What `open_r1.utils.competitive_programming` exports in huggingface/open-r1 at commit 83cb6e23a91c, what its
-# modules piston_client and ioi_utils have besides, and the rewards for code of `open_r1.rewards`.
+# modules piston_client and ioi_utils have besides, and all of `open_r1.rewards` that is about code.
 THEIRS = {
     "PistonClient",
     "PistonError",
     "SubtaskResult",
     "add_includes",
     "binary_code_reward",
+    "cf_code_reward",
     "code_reward",
+    "extract_code",
     "get_code_format_reward",
     "get_morph_client_from_env",
     "get_piston_client_from_env",
     "get_slurm_piston_endpoints",
+    "ioi_code_reward",
     "load_ioi_tests",
     "load_ioi_tests_for_year",
     "patch_code",
@@ -100,6 +103,68 @@ def test_the_tests_of_a_year_are_those_of_its_problems(monkeypatch: pytest.Monke
     monkeypatch.setattr(benchmarks, "load", load)
     expected = {"1-01": ("1", "x")}
     assert open_r1.load_ioi_tests_for_year(2024) == {"nile": expected, "tree": expected}
+
+
+class Answering(FakeEngine):
+    """Gives points by a word in the submission, as the scripts of the classic contracts print them."""
+
+    async def execute(self, job: Job) -> JobResult:
+        self.jobs.append(job)
+        code = next(file.content.read() for file in job.files if file.name in ("graders/sum.cpp", "main.cpp"))
+        if b"judge" in code:
+            raise JobRejected("no")
+        return JobResult(
+            compile=Stage(code=0), run=Stage(stdout="1\n" if b"right" in code else "0\n", code=0)
+        )
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Answering:
+    engine = Answering(profile=fake_profile())
+    monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
+    monkeypatch.setattr(Servers, "engine", lambda servers: engine)
+    return engine
+
+
+def fenced(code: str) -> list[dict[str, str]]:
+    return [{"role": "assistant", "content": f"Not this:\n```cpp\n0\n```\nBut:\n```cpp\n{code}\n```"}]
+
+
+def test_rewards_of_contests(cluster: Answering) -> None:
+    """The columns of their datasets, and what TRL adds to them. A row that is broken is None."""
+    row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}
+    row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
+    answers = [fenced(code) for code in ("right;", "wrong;", "judge;", "right;")]
+    answers += [[{"role": "assistant", "content": "right"}]]
+    columns: dict[str, Any] = {name: [value] * 3 + [None] + [value] for name, value in row.items()}
+    given = {"completions": answers, "prompts": ["p"] * 5, "trainer_state": object(), **columns}
+    assert open_r1.ioi_code_reward(**given) == [1, 0, None, None, 0]
+    assert b"bits/stdc++.h" in next(f.content.read() for f in cluster.jobs[0].files if f.name.endswith("cpp"))
+
+    tests = [{"input": "1", "output": "x"}, {"input": "2", "output": "y"}]
+    row = {"time_limit": 1.0, "memory_limit": 256.0, "input_mode": "stdio", "official_tests": tests}
+    columns = {name: [value] * 3 + [None] + [value] for name, value in row.items()}
+    given = {"completions": answers, "language": ["cpp"] * 5, **columns}
+    assert open_r1.cf_code_reward(**given) == [1.1, 0, None, None, -1]
+    assert open_r1.cf_code_reward(patch_code=True, scoring_mode="partial", **given)[:2] == [1, 0]
+
+
+def test_what_is_wrong_for_every_row_of_a_contest(
+    cluster: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match=r"no such column.*language|language.*no such column"):
+        open_r1.cf_code_reward([fenced("x")], time_limit=[1.0])
+    with pytest.raises(InputError, match="MorphCloud"):
+        open_r1.ioi_code_reward([fenced("x")], provider_type="morph", id=["sum"], test_names=[["a"]])
+    monkeypatch.delenv("PISTON_ENDPOINTS")
+    with pytest.raises(InputError, match="PISTON_ENDPOINTS is not set"):
+        open_r1.ioi_code_reward([fenced("x")], id=["sum"], test_names=[["a"]])
+
+
+def test_the_last_block_of_a_language() -> None:
+    text = "```python\n1\n``` ```cpp\n2``` ```python\n3\n``` ```c++\n4\n```"
+    codes = [open_r1.extract_code(text, language) for language in ("python", "cpp", "c++", "go", None)]
+    assert codes == ["3\n", "2", "4\n", "", ""]
 
 
 @pytest.mark.parametrize(
