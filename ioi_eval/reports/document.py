@@ -10,7 +10,7 @@ import hashlib
 import importlib.resources
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,15 @@ class Table(Value):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     align: str  # `l` or `r` for each column
+    meanings: Mapping[str, str] = {}  # of heads
+
+
+class Figure(Value):
+    """A drawing and the numbers that it shows."""
+
+    title: str
+    drawing: str  # SVG, in which all text of others is escaped
+    numbers: str  # CSV
 
 
 class Lines(Value):
@@ -169,6 +178,7 @@ class Section(Value):
     level: int = 2
     lead: str = ""  # what there is to know first
     text: Sequence[str] = ()  # paragraphs before the table; the first goes on where the lead ends
+    figures: Sequence[Figure] = ()
     table: Table | None = None
     notes: Sequence[str] = ()  # behind it
     code: Code | None = None
@@ -182,6 +192,7 @@ class Document(Value):
     lead: str = ""
     text: Sequence[str] = ()
     links: Sequence[Link] = ()  # to other pages of ours
+    search: str = ""  # the page that a search box asks, if there is to be one
     sections: Sequence[Section] = ()
 
 
@@ -211,7 +222,8 @@ def _hashes(level: int) -> Markdown:
     return Markdown("#" * level)
 
 
-STYLE, SCRIPT = "style.css", "script.js"
+STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
+_PARTS = {STYLE: ("style.css", "figures.css"), SCRIPT: ("tables.js", "saving.js")}
 _METER = (
     '<div class="meter"><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
     '<rect class="track" width="100" height="1"/><rect class="full" width="{:.2f}" height="1"/></svg>{}</div>'
@@ -223,6 +235,12 @@ _SHORT = 34  # characters that are not worth a line break
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
 _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad"}
+
+
+@cache
+def asset(name: str) -> str:
+    """The style or the script of all pages."""
+    return "".join((_FOLDER / part).read_text("utf-8") for part in _PARTS[name])
 
 
 def html(document: Document) -> str:
@@ -238,7 +256,7 @@ class HtmlPages:
 
     def __init__(self, *, beside: bool = False) -> None:
         import jinja2
-        from markupsafe import Markup
+        from markupsafe import Markup, escape
 
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
@@ -248,12 +266,13 @@ class HtmlPages:
             undefined=jinja2.StrictUndefined,
             autoescape=True,
         )
-        style, script = ((_FOLDER / name).read_text("utf-8") for name in (STYLE, SCRIPT))
+        style, script = asset(STYLE), asset(SCRIPT)
         # Chromium knows no 'self' of a file, so where the two lie beside a page any file may bring them.
         sources = "file: 'self'" if beside else ""
         allowed = (
             f"{kind}-src {sources or _hash(text)}" for kind, text in (("style", style), ("script", script))
         )
+        environment.filters |= {"drawn": Markup, "raw": escape}
         environment.globals |= {
             "rows": rows_of,
             "numbered": numbered,

@@ -24,7 +24,7 @@ from ioi_eval.reports.document import (
     share,
 )
 from ioi_eval.reports.made import Made
-from ioi_eval.reports.pages import ALL, FOLDER, problem_page, submission_page, write_pages
+from ioi_eval.reports.pages import ALL, FOLDER, model_page, problem_page, submission_page, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
@@ -40,7 +40,7 @@ from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import replace
 
 _COMMAND = "command"  # the setting that says how the run was started
-_LONG = 40  # rows
+_LONG, _MANY = 40, 150  # rows
 _MODES = {
     Mode.MAX_SUBTASK: "Points are those of the best of subtasks (max_subtask): for each subtask the best "
     "that any submission earned, added up.",
@@ -54,23 +54,41 @@ _UNSCORED = (
 )
 
 
-def document(run: Summary, validation: Validation | None = None) -> Document:
+def document(run: Summary, validation: Validation | None = None, *, apart: bool = False) -> Document:
+    """`apart`: what there is to say of each model alone is on pages of their own."""
+    alone = len(run.models) == 1
     return Document(
         title=f"Scores of {counted(run.submissions, 'submission')}",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[_UNSCORED] if run.unscored else [],
         links=[Link(text="All submissions", href=f"{FOLDER}/{ALL}")] if run.scored else [],
+        search=f"{FOLDER}/{ALL}" if run.scored else "",
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
-            *_overview(run),
-            *(section for model in run.models for section in _model(model, alone=len(run.models) == 1)),
+            *_overview(run, apart=apart),
+            *(part for model in run.models if not apart for part in _model(model, f"{FOLDER}/", alone=alone)),
             *_failures(run),
             *_about(run.settings),
         ],
     )
 
 
-def _overview(run: Summary) -> Iterator[Section]:
+def _of_models(run: Summary) -> dict[str, Document]:
+    """Pages by name, where all of it together would make the report long; otherwise none."""
+    if len(run.models) == 1 or sum(len(model.problems) for model in run.models) <= _MANY:
+        return {}
+    links = [Link(text="Report", href="../report.html"), Link(text="All submissions", href=ALL)]
+    return {
+        model_page(model.model): Document(
+            title=f"Model {sections.model_name(model.model)}",
+            links=links,
+            sections=list(_model(model, "", alone=False)),
+        )
+        for model in run.models
+    }
+
+
+def _overview(run: Summary, *, apart: bool) -> Iterator[Section]:
     of = sections.entries(run)
     several = len(of) > 1
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
@@ -79,7 +97,7 @@ def _overview(run: Summary) -> Iterator[Section]:
     )
     yield Section(
         title="Models" if several else "Total",
-        table=sections.models(of),
+        table=sections.models(of, apart=apart),
         notes=[*notes, f"{solved}every test."],
     )
     yield from filter(None, (sections.budgets(of), sections.medals(of), sections.passes(of, run.unscored)))
@@ -110,15 +128,15 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 # --- a model -----------------------------------------------------------------------------------------
 
 
-def _model(model: ModelSummary, *, alone: bool) -> Iterator[Section]:
+def _model(model: ModelSummary, place: str, *, alone: bool) -> Iterator[Section]:
     yield Section(
         title=model.model or ("Problems" if alone else "Submissions without a model's name"),
-        table=_problems(model),
+        table=_problems(model, place),
         long=len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
         of = "" if alone else ", " + (model.model or "no model's name")
-        rows = [row for problem in model.problems for row in _subtasks(problem)]
+        rows = [row for problem in model.problems for row in _subtasks(problem, place)]
         yield Section(
             title=f"Best of each subtask{of}",
             level=3,
@@ -129,14 +147,14 @@ def _model(model: ModelSummary, *, alone: bool) -> Iterator[Section]:
         )
 
 
-def _problems(model: ModelSummary) -> Table:
+def _problems(model: ModelSummary, place: str) -> Table:
     statuses = list(model.verdicts)[::-1]
     ks = sections.known_ks(problem.pass_at for problem in model.problems)
     heads = ["Problem", "Points", "of", "Mean", "Solved by", *(f"pass@{k}" for k in ks)]
     heads += ["Submissions", *statuses, "Unscored"]
     rows = [
         [
-            _opening(problem),
+            _opening(problem, place),
             sections.points(problem),
             sections.whole([problem]),
             share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
@@ -151,10 +169,10 @@ def _problems(model: ModelSummary) -> Table:
     return Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
 
 
-def _opening(problem: ProblemSummary) -> Cell:
+def _opening(problem: ProblemSummary, place: str) -> Cell:
     if not problem.scored:
         return problem.problem_id
-    return Link(text=problem.problem_id, href=f"{FOLDER}/{problem_page(problem.problem_id)}")
+    return Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
 
 
 def _passes(problem: ProblemSummary, ks: list[int]) -> list[str]:
@@ -162,19 +180,19 @@ def _passes(problem: ProblemSummary, ks: list[int]) -> list[str]:
     return [share(values.get(k), 1) for k in ks]
 
 
-def _subtasks(problem: ProblemSummary) -> list[list[Cell]]:
+def _subtasks(problem: ProblemSummary, place: str) -> list[list[Cell]]:
     return [
         [
-            problem.problem_id if place == 0 else "",
+            "" if number_of else problem.problem_id,
             best.subtask,
             number(best.weighted_score),
             number(best.points),
             best.status,
-            Link(text=best.key, href=f"{FOLDER}/{submission_page(best.key)}")
+            Link(text=best.key, href=f"{place}{submission_page(best.key)}")
             if best.weighted_score
             else NOTHING,
         ]
-        for place, best in enumerate(problem.subtasks)
+        for number_of, best in enumerate(problem.subtasks)
     ]
 
 
@@ -286,8 +304,9 @@ def write_reports(folder: Path, options: ReportOptions | None = None) -> Summary
         return known
     run = summary(folder, options)
     write_summary(folder, run)
-    write_document(document(run, read_validation(folder)), folder)
-    write_pages(folder, made)
+    validation, more = read_validation(folder), _of_models(run)
+    write_document(document(run, validation), folder, shown=document(run, validation, apart=bool(more)))
+    write_pages(folder, made, more)
     return run
 
 
@@ -301,6 +320,14 @@ def _read_summary(folder: Path) -> Summary | None:
         return None
 
 
-def write_document(of: Document, folder: Path, *, markdown_name: str = REPORT, html_name: str = PAGE) -> None:
+def write_document(
+    of: Document,
+    folder: Path,
+    *,
+    shown: Document | None = None,
+    markdown_name: str = REPORT,
+    html_name: str = PAGE,
+) -> None:
+    """`shown`: what a browser gets, where it is another one."""
     replace(folder / markdown_name, [markdown(of).encode()])
-    replace(folder / html_name, [html(of).encode()])
+    replace(folder / html_name, [html(shown or of).encode()])

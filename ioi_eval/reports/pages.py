@@ -30,6 +30,7 @@ from ioi_eval.reports.document import (
     Link,
     Section,
     Table,
+    asset,
     counted,
     number,
 )
@@ -44,7 +45,7 @@ from ioi_eval.store.rows import bounded, model_of
 
 FOLDER, ALL = "report", "submissions.html"
 _COLOURED = 3000  # submissions of a run; of more, only the best of each model for each problem has colours
-_MAX_GENERATION = 8000  # characters
+_MAX_GENERATION, _MAX_FEEDBACK = 8000, 100  # characters
 _LEXERS = {
     "c": "c",
     "c++": "cpp",
@@ -64,6 +65,7 @@ class Judged(NamedTuple):
     problem: str
     status: Verdict
     points: float
+    feedback: str  # of the first test that it did not pass
 
 
 def submission_page(key: str) -> str:
@@ -74,6 +76,10 @@ def problem_page(problem: str) -> str:
     return f"problem-{_hash(problem)}.html"
 
 
+def model_page(model: str) -> str:
+    return f"model-{_hash(model)}.html"
+
+
 def model_anchor(model: str) -> str:
     return f"m-{_hash(model)}"
 
@@ -82,13 +88,13 @@ def _hash(name: str) -> str:
     return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def write_pages(folder: Path, made: Made) -> None:
-    """Writes report/ anew. The old one stays until the new one is whole."""
+def write_pages(folder: Path, made: Made, more: Mapping[str, Document] | None = None) -> None:
+    """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
     draft = folder / f".{FOLDER}.{os.getpid()}.tmp"
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        _write(folder, draft, made)
+        _write(folder, draft, made, more or {})
         made.write(draft)
         shutil.rmtree(folder / FOLDER, ignore_errors=True)
         draft.rename(folder / FOLDER)
@@ -98,20 +104,23 @@ def write_pages(folder: Path, made: Made) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write(folder: Path, draft: Path, made: Made) -> None:
+def _write(folder: Path, draft: Path, made: Made, more: Mapping[str, Document]) -> None:
     """Two passes, because the first says which submissions are the best; neither holds more than lists."""
     every, tests = list[Judged](), defaultdict[str, _Tests](_Tests)
     for row in read_rows(folder):
         result = result_of_row(row)
         status = submission_status(result)
-        every.append(Judged(result.key, model_of(row), result.problem_id, status, result.points))
+        why = _feedback(result)
+        every.append(Judged(result.key, model_of(row), result.problem_id, status, result.points, why))
         tests[result.problem_id].add(result.tests)
     every.sort(key=lambda one: (one.problem, one.model, -one.points, one.key))
     best = {(one.problem, one.model): one.key for one in reversed(every)}
     coloured = None if len(every) <= _COLOURED else set(best.values())
     page_of = HtmlPages(beside=True)
     for name in (STYLE, SCRIPT):
-        shutil.copyfile(Path(__file__).with_name(name), draft / name)
+        (draft / name).write_text(asset(name), "utf-8")
+    for name, page in more.items():
+        (draft / name).write_text(page_of(page), "utf-8")
     (draft / ALL).write_text(page_of(_all(every)), "utf-8")
     of_problems = defaultdict[str, list[Judged]](list)
     for one in every:
@@ -139,6 +148,14 @@ def _kept(folder: Path, draft: Path, made: Made) -> set[str]:
             os.link(folder / FOLDER / name, draft / name)
             kept.add(name)
     return kept
+
+
+def _feedback(result: SubmissionResult) -> str:
+    if not result.compiles:
+        return bounded(result.compile_output.strip().partition("\n")[0], _MAX_FEEDBACK)
+    failing = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+    first = next(failing, None)
+    return "" if first is None else bounded(f"{first.test_name}: {first.feedback}", _MAX_FEEDBACK)
 
 
 # --- a submission ------------------------------------------------------------------------------------
@@ -294,7 +311,7 @@ def _of_tests(tests: _Tests) -> Section:
 
 
 def _all(every: Sequence[Judged]) -> Document:
-    table = _list(every, of=("key", "model", "problem", "status", "points"))
+    table = _list(every, of=("key", "model", "problem", "status", "points", "feedback"))
     return Document(
         title=f"All {counted(len(every), 'submission')}",
         links=[Link(text="Report", href="../report.html")],
@@ -309,6 +326,7 @@ def _list(every: Iterable[Judged], *, of: Sequence[str]) -> Table:
         "problem": "Problem",
         "status": "Verdict",
         "points": "Points",
+        "feedback": "Feedback",
     }
     rows: list[list[Cell]] = []
     for one in every:
@@ -318,6 +336,7 @@ def _list(every: Iterable[Judged], *, of: Sequence[str]) -> Table:
             "problem": Link(text=one.problem, href=problem_page(one.problem)),
             "status": one.status,
             "points": number(one.points),
+            "feedback": one.feedback or NOTHING,
         }
         rows.append([cells[name] for name in of])
     align = "".join("r" if name == "points" else "l" for name in of)

@@ -81,6 +81,13 @@ class BudgetAward(Value):
     award: Award
 
 
+class Step(Value):
+    """What the first so many submissions for each problem are worth, handed in as `limited` ones are."""
+
+    submissions: int
+    points: float
+
+
 class ModelSummary(Value):
     """One model over all problems of the run, also those that it has no submission for."""
 
@@ -100,6 +107,8 @@ class ModelSummary(Value):
     pass_at: tuple[PassAtK, ...] = ()
     groups: tuple[Group, ...] = ()
     awards: tuple[BudgetAward, ...] = ()
+    steps: tuple[Step, ...] = ()  # up to the limit; empty where no problem has subtasks
+    pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
 
 
 class Failures(Value):

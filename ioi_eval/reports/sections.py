@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from ioi_eval.model.values import Value, Verdict
+from ioi_eval.reports import figures
 from ioi_eval.reports.document import NOTHING, Cell, Link, Meter, Section, Table, counted, number, share
-from ioi_eval.reports.pages import FOLDER, model_anchor, problem_page
+from ioi_eval.reports.pages import FOLDER, model_anchor, model_page, problem_page
 from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.selection import Budget
@@ -39,7 +40,17 @@ def model_name(model: str) -> str:
 # --- models ------------------------------------------------------------------------------------------
 
 
-def models(of: Sequence[Entry]) -> Table:
+_MEANINGS = {
+    "Points": "of all problems with subtasks; what several submissions make of one is said below",
+    "Share": "of the points that there are; without subtasks the mean share of tests passed",
+    "Solved": "problems with full marks",
+    "Compiled": "share of the scored submissions",
+    "Unscored": "submissions that the judge could not judge; they are in no other number",
+}
+
+
+def models(of: Sequence[Entry], *, apart: bool = False) -> Table:
+    """`apart`: each model has a page of its own."""
     heads = ["Model", "Points", "of", "Share", "Solved", "Submissions", "Compiled", "Unscored"]
     rows: list[list[Cell]] = []
     for one in of:
@@ -53,7 +64,7 @@ def models(of: Sequence[Entry]) -> Table:
         missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
-                one.name,
+                Link(text=one.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else one.name,
                 number(model.points) if model.max_points else NOTHING,
                 number(model.max_points) if model.max_points else NOTHING,
                 share_of,
@@ -63,7 +74,7 @@ def models(of: Sequence[Entry]) -> Table:
                 f"{model.unscored:,}{missing}",
             ]
         )
-    return Table(heads=heads, rows=rows, align="lrrllrrr")
+    return Table(heads=heads, rows=rows, align="lrrllrrr", meanings=_MEANINGS)
 
 
 def budgets(of: Sequence[Entry]) -> Section | None:
@@ -85,6 +96,7 @@ def budgets(of: Sequence[Entry]) -> Section | None:
             "subtasks from the last to the first, leaving out those that are solved; of those that aim at a "
             "subtask, the one with most on the samples first, then the longest.",
         ],
+        figures=figures.by_number(of),
         table=Table(heads=["Model", "All", limits, "One", "of"], rows=rows, align="lrrrr"),
     )
 
@@ -107,6 +119,7 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
             "problems with k scored submissions. In parentheses the 95 % interval, by a bootstrap over "
             "problems."
         ],
+        figures=figures.passes(of),
         table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
         notes=[
             *(f"pass@{k}: no problem has {counted(k, 'scored submission')}." for k in missing),
@@ -168,7 +181,9 @@ def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
         least = 2 if brief else 1
         if len({group.name for _, group in found}) >= least and not (brief and kind == "tag"):
             table = _groups(title, found, several=len(of) > 1, brief=brief)
-            yield Section(title=f"By {kind}", table=table, long=len(table.rows) > _LONG)
+            names = sorted({group.name for _, group in found}, key=place)
+            drawn = [] if brief else figures.groups(kind, names, found)
+            yield Section(title=f"By {kind}", figures=drawn, table=table, long=len(table.rows) > _LONG)
 
 
 def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> Table:
@@ -230,16 +245,15 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
         rows.append([first, whole(there), *cells])
     heads = ["Problem", "of", *(one.name for one in of)]
     table = Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
-    return Section(title="Points by problem", table=table, long=len(rows) > _LONG)
+    drawn = [*figures.problems(of, linked=linked), *figures.subtasks(of, linked=linked)]
+    return Section(title="Points by problem", figures=drawn, table=table, long=len(rows) > _LONG)
 
 
 def _square(problem: ProblemSummary, model: str, linked: bool) -> Cell:
     if not problem.scored:
         return NOTHING
-    most = problem.max_points or 1.0
-    earned = problem.best_pass_rate if problem.points is None else problem.points
     href = f"{FOLDER}/{problem_page(problem.problem_id)}#{model_anchor(model)}" if linked else ""
-    return Link(text=points(problem), href=href, share=min(1.0, (earned or 0.0) / most))
+    return Link(text=points(problem), href=href, share=figures.earned(problem))
 
 
 def points(problem: ProblemSummary) -> str:
@@ -265,6 +279,7 @@ def verdicts(of: Sequence[Entry], total: Mapping[Verdict, int], unscored: int) -
     return Section(
         title="Verdicts",
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
+        figures=figures.verdicts(of, statuses),
         table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
     )
 

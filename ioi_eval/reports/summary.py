@@ -25,6 +25,7 @@ from ioi_eval.reports.records import (
     ProblemSummary,
     ReportOptions,
     Settings,
+    Step,
     Summary,
 )
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, worst_first
@@ -36,6 +37,8 @@ from ioi_eval.store.files import replace
 from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows
 from ioi_eval.store.rows import model_of, result_of
 
+# How many submissions curves are drawn at, and k of pass@k.
+_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
 _Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in
 
 
@@ -52,6 +55,10 @@ class Account:
             for name, tally in sorted(self._tallies.items())
         )
         budgets = _budgets(problems)
+        ks, trials = self._options.ks, self._trials(problems)
+        # Where a problem falls out, the mean is one over others: no curve goes through both.
+        fewest = min((one.scored for one in trials), default=0)
+        passes = pass_at(trials, {*ks, *(step for step in _STEPS if step <= fewest)})
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -66,10 +73,20 @@ class Account:
             problems=problems,
             budgets=budgets,
             mean_score=_mean_score(problems),
-            pass_at=pass_at(self._trials(problems), self._options.ks),
+            pass_at=tuple(found for found in passes if found.k in ks),
             groups=tuple(self._groups(problems)),
             awards=tuple(self._awards(problems)) if budgets else (),
+            steps=tuple(self._steps(worths)),
+            pass_curve=tuple(found for found in passes if found.k <= fewest),
         )
+
+    def _steps(self, worths: Mapping[str, float]) -> Iterator[Step]:
+        own = [tally.pool for name, tally in self._tallies.items() if name in worths]
+        every = [pool.chosen(Budget.LIMITED) for pool in own]
+        limit = self._options.submissions
+        for number in sorted({*(step for step in _STEPS if step < limit), limit} if own else ()):
+            worth = math.fsum(self._worth(chosen[:number]) for chosen in every)
+            yield Step(submissions=number, points=worth)
 
     # --- a problem ---
 
@@ -97,7 +114,9 @@ class Account:
         )
 
     def _points(self, tally: Tally, budget: Budget) -> float:
-        chosen = tally.pool.chosen(budget)
+        return self._worth(tally.pool.chosen(budget))
+
+    def _worth(self, chosen: Sequence[Candidate]) -> float:
         tokened = {one.result.key for one in chosen if one.tokened}
         return scoring.points(self._options.mode, results(chosen), tokened)
 

@@ -20,7 +20,8 @@ from support.runs import failure_row, plain, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
-from ioi_eval.reports.document import Document, Lines, Meter, Section, Table, style_of, visible
+from ioi_eval.reports.document import Document, Figure, Lines, Meter, Section, Table, style_of, visible
+from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
 from ioi_eval.reports.records import write_validation
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import Case, expectations
@@ -42,11 +43,23 @@ HOSTILE = [
 ]
 TAGS = {"html", "head", "meta", "title", "style", "body", "main", "header", "nav", "a", "h1", "h2", "h3", "p"}
 TAGS |= {"strong", "div", "section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "ul", "li"}
-TAGS |= {"pre", "details", "summary", "script"}
+TAGS |= {"pre", "details", "summary", "script", "form", "input", "button"}
+TAGS |= {"figure", "figcaption", "line", "path", "circle", "text"}
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "id", "class", "href", "tabindex"}
-ATTRIBUTES |= {"viewbox", "preserveaspectratio", "aria-hidden", "width", "height", "scope"}
+ATTRIBUTES |= {
+    "viewbox",
+    "preserveaspectratio",
+    "aria-hidden",
+    "width",
+    "height",
+    "scope",
+    "aria-label",
+    "role",
+}
+ATTRIBUTES |= {"data-name", "data-numbers", "data-page", "type", "placeholder", "title", "transform"}
+ATTRIBUTES |= {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "d", "text-anchor"}
 PAGE = re.compile(
-    r"#s\d+|report/(submissions|(submission|problem)-[0-9a-f]{16})\.html(#m-[0-9a-f]{16})?", re.ASCII
+    r"#s\d+|report/(submissions|(submission|problem|model)-[0-9a-f]{16})\.html(#m-[0-9a-f]{16})?", re.ASCII
 )
 
 
@@ -70,7 +83,7 @@ class Reader(HTMLParser):
             self.rows.append(0)
         if tag in ("td", "th"):
             self.rows[-1] += 1
-        if tag not in ("meta", "rect"):
+        if tag not in ("meta", "input"):
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -104,10 +117,16 @@ def read(page: str) -> Reader:
 
 def around(text: str) -> Document:
     """A document that has the text in every place that there is."""
+    square = Square(share=0.5, text=text)
+    drawing = grid(text, [text], [text], [[square]]) + stacked(text, [(text, [1])], [(text, "v-ac")])
+    drawing += bars(text, [text], [(text, [0.5])])
+    axis = Axis(title=text, most=2)
+    drawing += curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
     section = Section(
         title=text,
         lead=text,
         text=[text],
+        figures=[Figure(title=text, drawing=drawing, numbers=as_csv([text], [[text]]))],
         table=Table(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
         notes=[text],
         items=[text],

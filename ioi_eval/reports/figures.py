@@ -1,0 +1,194 @@
+"""Figures of a report: which numbers each shows. The numbers are those of the summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ioi_eval.model.values import Verdict
+from ioi_eval.reports.document import NOTHING, Figure, number
+from ioi_eval.reports.pages import FOLDER, model_anchor, problem_page, submission_page
+from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
+from ioi_eval.reports.records import Group, ProblemSummary
+from ioi_eval.rules.selection import Budget
+
+if TYPE_CHECKING:
+    from ioi_eval.reports.sections import Entry
+
+_MAX_SUBTASKS = 80  # lines of one grid; of more the problems' own pages have them
+_MAX_GROUPS = 20
+_CLASSES: dict[str, str] = {
+    **{str(status): f"v-{status.lower()}" for status in Verdict},
+    "Unscored": "v-unscored",
+}
+
+
+def by_number(of: Sequence[Entry]) -> list[Figure]:
+    """Points by how many submissions may be handed in, and of all of them."""
+    there = [one for one in of if one.model.steps]
+    if not there:
+        return []
+    title = "Points by the number of submissions for each problem"
+    limit, most = max(one.limit for one in there), max(one.model.max_points for one in there)
+    series = [
+        Series(name=one.name, points=[(step.submissions, step.points) for step in one.model.steps])
+        for one in there
+    ]
+    x = Axis(title="Submissions for each problem", most=limit, least=1)
+    y = Axis(title="Points", most=most)
+    rows: list[tuple[Any, ...]] = [
+        (one.name, step.submissions, step.points) for one in there for step in one.model.steps
+    ]
+    rows += [(one.name, "all", one.model.budgets[Budget.UNLIMITED]) for one in there]
+    return [
+        Figure(
+            title=title,
+            drawing=curves(title, series, x, y, (limit, f"the rule: {limit:,}")),
+            numbers=as_csv(["model", "submissions", "points"], rows),
+        )
+    ]
+
+
+def passes(of: Sequence[Entry]) -> list[Figure]:
+    there = [one for one in of if len(one.model.pass_curve) > 1]
+    if not there:
+        return []
+    title = "pass@k with 95 % intervals"
+    every = [found for one in there for found in one.model.pass_curve]
+    series = [
+        Series(
+            name=one.name,
+            points=[(found.k, found.value or 0.0) for found in one.model.pass_curve],
+            band=[
+                (found.k, found.low, found.high)
+                for found in one.model.pass_curve
+                if found.low is not None and found.high is not None
+            ],
+        )
+        for one in there
+    ]
+    highest = max(found.high or found.value or 0.0 for found in every)
+    x = Axis(title="k", most=max(found.k for found in every), least=1)
+    y = Axis(title="pass@k", most=max(0.1, highest), percent=True)
+    rows = [
+        (one.name, found.k, found.value, found.low, found.high, found.problems)
+        for one in there
+        for found in one.model.pass_curve
+    ]
+    return [
+        Figure(
+            title=title,
+            drawing=curves(title, series, x, y, None),
+            numbers=as_csv(["model", "k", "pass_at_k", "low", "high", "problems"], rows),
+        )
+    ]
+
+
+def verdicts(of: Sequence[Entry], statuses: Sequence[Verdict]) -> list[Figure]:
+    title = "Verdicts of submissions"
+    kinds: list[str] = [*statuses, *(["Unscored"] if any(one.model.unscored for one in of) else [])]
+    rows = [
+        (one.name, [*(one.model.verdicts.get(status, 0) for status in statuses), one.model.unscored])
+        for one in of
+    ]
+    shown = [(name, counts[: len(kinds)]) for name, counts in rows]
+    return [
+        Figure(
+            title=title,
+            drawing=stacked(title, shown, [(kind, _CLASSES[kind]) for kind in kinds]),
+            numbers=as_csv(["model", *kinds], [(name, *counts) for name, counts in shown]),
+        )
+    ]
+
+
+def groups(kind: str, names: Sequence[str], found: Sequence[tuple[Entry, Group]]) -> list[Figure]:
+    """Mean scores by difficulty, tag or year. `names`: the groups in their order."""
+    title = f"Mean score by {kind}"
+    models = list(dict.fromkeys(one.name for one, _ in found))
+    scores = {(group.name, one.name): group.mean_score for one, group in found}
+    table = [(name or "(none)", [scores.get((name, model)) for model in models]) for name in names]
+    if len(table) < 2:
+        return []
+    return [
+        Figure(
+            title=title + (f", the first {_MAX_GROUPS}" if len(table) > _MAX_GROUPS else ""),
+            drawing=bars(title, models, table[:_MAX_GROUPS]),
+            numbers=as_csv([kind, *models], [(name, *values) for name, values in table]),
+        )
+    ]
+
+
+# --- grids -------------------------------------------------------------------------------------------
+
+
+def problems(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
+    """Shares of points: a line for each model, a column for each problem."""
+    title = "Share of points by problem and model"
+    columns = [{problem.problem_id: problem for problem in one.model.problems} for one in of]
+    names = sorted({name for column in columns for name in column})
+    squares = [
+        [_square(column.get(name), one.model.model, linked) for name in names]
+        for column, one in zip(columns, of, strict=True)
+    ]
+    numbers = [(one.name, *(square.share for square in line)) for one, line in zip(of, squares, strict=True)]
+    return [
+        Figure(
+            title=title,
+            drawing=grid(title, [one.name for one in of], names, squares),
+            numbers=as_csv(["model", *names], numbers),
+        )
+    ]
+
+
+def earned(problem: ProblemSummary) -> float | None:
+    """The share of a problem's points; without subtasks the best share of tests that a submission passed."""
+    if not problem.scored:
+        return None
+    value = problem.best_pass_rate if problem.points is None else problem.points
+    return min(1.0, (value or 0.0) / (problem.max_points or 1.0))
+
+
+def _square(problem: ProblemSummary | None, model: str, linked: bool) -> Square:
+    part = None if problem is None else earned(problem)
+    if problem is None or part is None:
+        return Square(share=None, text="no submission was scored")
+    text = f"{100 * part:.0f} %" if problem.points is None else number(problem.points)
+    href = f"{FOLDER}/{problem_page(problem.problem_id)}#{model_anchor(model)}" if linked else ""
+    return Square(share=part, text=text, href=href)
+
+
+def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
+    """The best of each subtask: a line for each, a column for each model. Nothing where there are many."""
+    title = "Best of each subtask"
+    found = {
+        (problem.problem_id, part.subtask, place): part
+        for place, one in enumerate(of)
+        for problem in one.model.problems
+        for part in problem.subtasks
+        if part.points
+    }
+    lines = list(dict.fromkeys((problem, subtask) for problem, subtask, _ in found))
+    if not lines or len(lines) > _MAX_SUBTASKS:
+        return []
+
+    def squares(problem: str, subtask: str) -> Iterator[Square]:
+        for place in range(len(of)):
+            best = found.get((problem, subtask, place))
+            if best is None:
+                yield Square(share=None, text=NOTHING)
+                continue
+            href = f"{FOLDER}/{submission_page(best.key)}" if linked and best.weighted_score else ""
+            part = min(1.0, best.weighted_score / best.points)
+            yield Square(share=part, text=number(best.weighted_score), href=href)
+
+    cells = [list(squares(*line)) for line in lines]
+    rows: list[list[Any]] = [
+        [*line, *(square.share for square in own)] for line, own in zip(lines, cells, strict=True)
+    ]
+    return [
+        Figure(
+            title=title,
+            drawing=grid(title, [" ".join(line) for line in lines], [one.name for one in of], cells),
+            numbers=as_csv(["problem", "subtask", *(one.name for one in of)], rows),
+        )
+    ]
