@@ -12,7 +12,7 @@ import pytest
 from support.datasets import Problems
 from support.engines import fake_profile
 
-from ioi_eval.errors import JobRejected, InputError
+from ioi_eval.errors import InputError, JobRejected
 from ioi_eval.integrations import open_r1
 from ioi_eval.integrations.environment import Servers
 from ioi_eval.integrations.open_r1 import score_single_test_case
