@@ -21,6 +21,7 @@ from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
 from ioi_eval.benchmarks.tables import Tables
+from ioi_eval.benchmarks.taco import Taco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
@@ -42,6 +43,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CodeContests(),
     HumanEvalPlus(),
     MbppPlus(),
+    Taco(),
 )
 
 
@@ -61,12 +63,16 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def of_columns(names: Collection[str], *, where: str) -> Benchmark:
-    """The benchmark that a file of rows belongs to: that whose columns are all there."""
-    found = [benchmark for benchmark in benchmarks() if set(benchmark.columns) <= set(names)]
+    """The benchmark that a file of rows belongs to: that whose columns are all there.
+
+    One that needs more of them wins: rows of TACO have all that those of APPS have.
+    """
+    fitting = [benchmark for benchmark in benchmarks() if set(benchmark.columns) <= set(names)]
+    found = [one for one in fitting if not any(set(one.columns) < set(more.columns) for more in fitting)]
     if len(found) != 1:
-        fitting = f" of {' and '.join(one.name for one in found)}" if found else ""
+        several = " and ".join(one.name for one in found)
         raise InputError(
-            f"rows that may be{fitting}" if found else "rows of no benchmark that is known",
+            f"rows that may be of {several}" if found else "rows of no benchmark that is known",
             where=where,
             remedy="Name the benchmark with --problems, and the file with --dataset",
         )

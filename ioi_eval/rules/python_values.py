@@ -26,6 +26,14 @@ def literal(node: ast.expr) -> Any:
         raise broken(f"{ast.unparse(node)[:40]!r} is no plain value") from error
 
 
+def literal_in(text: str) -> Any:
+    """The same of a text. CasesError."""
+    try:
+        return literal(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise broken(f"{text[:40]!r} is no value") from error
+
+
 class _Plain(ast.NodeTransformer):
     """Makes literals of what is printed like calls and names."""
 

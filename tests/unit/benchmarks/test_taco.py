@@ -1,0 +1,78 @@
+"""TACO: rows of APPS' schema with tags and days; a file of them is not one of APPS."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import ADD, apps, contents, loaded
+from support.datasets import of_columns
+
+from ioi_eval import Scorer
+from ioi_eval.errors import InputError
+from ioi_eval.models import CheckerKind, Problem, Submission
+from ioi_eval.models import Verdict as V
+
+pytestmark = pytest.mark.once
+
+
+def taco(**columns: Any) -> dict[str, Any]:
+    row = {key: value for key, value in apps(0).items() if key != "problem_id"}
+    more = {
+        "difficulty": "MEDIUM_HARD",
+        "raw_tags": "['implementation', \"Euler's\"]",
+        "name": "Add",
+        "source": "codeforces",
+        "tags": "['Mathematics']",
+        "skill_types": "['Greedy algorithms', 'Mathematics']",
+        "Expected Auxiliary Space": None,
+        "time_limit": "2.0 seconds",
+        "date": "2019-12-31",
+        "picture_num": "0",
+        "memory_limit": "256.0 megabytes",
+        "Expected Time Complexity": None,
+    }
+    return {**row, **more, **columns}
+
+
+async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
+    return [test.status for test in (await scorer.score(problem, submission)).tests]
+
+
+async def test_a_row_becomes_a_program(scorer: Scorer, tmp_path: Path) -> None:
+    problem = loaded(tmp_path, "taco", [taco()], schema=False).find("0")
+    assert (problem.id, problem.difficulty, problem.year) == ("taco_0", "MEDIUM_HARD", 2019)
+    assert problem.tags == ("codeforces", "Mathematics", "Greedy algorithms", "Mathematics")
+    assert (problem.limits.cpu_time, problem.checker.kind) == (4, CheckerKind.STRIPPED)
+    assert contents(problem)[0] == ("1 2\n", "3\n")
+    assert await statuses(scorer, problem, ADD) == [V.AC, V.AC]
+    assert await statuses(scorer, problem, ADD.replace("+", "-")) == [V.WA, V.WA]
+
+
+async def test_a_function(scorer: Scorer, tmp_path: Path) -> None:
+    written = {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}
+    row = taco(input_output=json.dumps(written), date=None, tags=None, skill_types="[]", source="leetcode")
+    problem = loaded(tmp_path, "taco", [row], schema=False)["taco_0"]
+    assert (problem.year, problem.tags) == (None, ("leetcode",))
+    assert await statuses(scorer, problem, "def add(a, b): return a + b") == [V.AC]
+    assert await statuses(scorer, problem, "def add(a, b): return a - b") == [V.WA]
+
+
+def test_tags_and_skills_are_chosen(tmp_path: Path) -> None:
+    rows = [taco(), taco(skill_types="['Sorting']", date="2021-01-01")]
+    assert list(loaded(tmp_path, "taco", rows, schema=False, tags=frozenset({"sorting"}))) == ["taco_1"]
+    assert list(loaded(tmp_path, "taco", rows, schema=False, date_to="2020-12-31")) == ["taco_0"]
+
+
+def test_tags_are_read_and_not_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is not a list.*damaged") as caught:
+        loaded(tmp_path, "taco", [taco(tags="__import__('os').getcwd()")], schema=False)
+    assert (caught.value.row, caught.value.field) == (1, "tags")
+
+
+def test_columns_tell_it_from_apps() -> None:
+    assert of_columns(taco(), where="rows").name == "taco"
+    assert of_columns(apps(0), where="rows").name == "apps"
