@@ -77,9 +77,12 @@ want_languages() {
 
 # Only for the tests of the report's pages: without a browser they are left out, or, where CI is set, fail.
 want_browser() {
-    if command -v chromium && command -v chromedriver; then return; fi >/dev/null
-    if may_install && refresh_lists && apt_install chromium chromium-driver; then return; fi
-    say "Without chromium and chromium-driver the tests of pages in a browser are left out."
+    if ! { command -v chromium && command -v chromedriver && command -v npm; } >/dev/null; then
+        if may_install; then refresh_lists && apt_install chromium chromium-driver npm; fi ||
+            say "Without chromium and chromium-driver the tests of pages in a browser are left out."
+    fi
+    [ -e "$venv/axe/node_modules/axe-core" ] || npm install --silent --no-audit --no-fund --prefix "$venv/axe" axe-core ||
+        say "Without axe-core (npm) nothing says whether all can read the report's pages."
 }
 
 # Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
-from missing import lacks
 from run_samples import SUM, problem, result, submission, write_run
 from support.runs import plain, result_row
 from test_html_page import HOSTILE
@@ -142,60 +139,3 @@ def test_lines_of_code_have_one_number_each() -> None:
         for lexer in ("", "python", "cpp"):
             shown = str(numbered(Code(text=code, lexer=lexer)))
             assert shown.count("<a ") == code.rstrip("\n").count("\n") + 1, (code, lexer)
-
-
-# --- in a browser ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    try:
-        from selenium import webdriver
-    except ImportError:
-        lacks("selenium")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        lacks("chromium and chromedriver (apt-get install chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as opened:
-        yield opened
-
-
-def column(browser: Any, place: int) -> list[str]:
-    return browser.execute_script(
-        "return [...document.querySelectorAll('tbody tr')].filter((row) => !row.hidden)"
-        f".map((row) => row.cells[{place}].textContent)"
-    )
-
-
-@pytest.mark.long
-def test_a_browser_opens_sorts_and_filters_from_files(tmp_path: Path, browser: Any) -> None:
-    folder = run(tmp_path / "run", text=HOSTILE[0])
-    browser.get((folder / "report.html").as_uri())
-    cell = browser.find_element("css selector", "td.g10 a")
-    assert cell.value_of_css_property("background-color") is not None
-    cell.click()
-    assert browser.title == "Problem sum"
-    browser.find_element("css selector", "td a").click()
-    assert browser.title.startswith("Submission sum-0-0")
-    assert browser.find_element("css selector", ".code .cp").value_of_css_property("color") != "rgb(0, 0, 0)"
-    browser.get((folder / "report" / ALL).as_uri())
-    assert len(column(browser, 0)) == 18
-    browser.find_element("css selector", "th.number button").click()
-    points = [float(text) for text in column(browser, 4)]
-    assert points == sorted(points, reverse=True)
-    browser.find_element("css selector", "input.filter").send_keys("tree wa")
-    assert len(column(browser, 0)) == 3 and set(column(browser, 3)) == {"WA"}
-    for width in (400, 1400):
-        browser.set_window_size(width, 900)
-        for page in (folder / "report.html", *sorted((folder / "report").glob("*.html"))[:4]):
-            browser.get(page.as_uri())
-            wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, f"{page.name} at {width} pixels"
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-    asked = re.findall(r'"url\\?":\\?"([a-z]+:)', str(browser.get_log("performance")))
-    assert set(asked) <= {"file:", "data:", "about:"}
