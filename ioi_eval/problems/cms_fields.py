@@ -63,8 +63,8 @@ def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOption
             by_file = task is TaskType.BATCH_AND_OUTPUT
             return TaskOptions(
                 with_grader=_compilation(params, "grader", has_grader),
-                input_file=_file_name(params, "inputfile"),
-                output_file=_file_name(params, "outputfile"),
+                input_file=file_name(params, "inputfile"),
+                output_file=file_name(params, "outputfile"),
                 output_tests=_list(params, "output_only_testcases", _at_commas) if by_file else (),
             )
         case TaskType.COMMUNICATION:
@@ -106,8 +106,8 @@ def _parsed(header: Fields, field: str) -> Any:
         return None
 
 
-def _file_name(params: Fields, name: str) -> str:
-    value = params.text(name, "")
+def file_name(params: Fields, name: str, default: str = "") -> str:
+    value = params.text(name, default)
     if value and not is_plain(value):
         params.fault(
             name, f"{value!r} is not a plain file name", "Give a name such as input.txt, or leave it empty"

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval import Store, validate
+from ioi_eval import EmbeddedEngine, Scorer, Store, Submission, load_problems, validate
 from ioi_eval.runs import ValidatedSolutions
 
-PACKAGES = sorted((Path(__file__).parents[1] / "packages").iterdir())
+FOLDER = Path(__file__).parents[1] / "packages"
+# Packages of formats that do not say what solutions that are not right should get.
+SAY_LITTLE = {"gradini", "powers"}
+PACKAGES = sorted(package for package in FOLDER.iterdir() if package.name not in SAY_LITTLE)
 
 
 async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions:
@@ -23,6 +26,37 @@ async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cac
     assert [one.reason for one in found.unjudged] == []
     assert [(one.solution, one.differences) for one in found.solutions if one.differences] == []
     assert found.expectations >= len(found.solutions) > 1
+
+
+NEARLY = """def ways(steps):
+    one, after = 1, 1
+    for _ in range(steps - 1):
+        one, after = after, one + after
+    return after + (1 if steps == 50 else 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "points"),
+    [
+        ("gradini", (FOLDER / "gradini/sol/soluzione.py").read_text(), [0, 40, 60]),
+        ("gradini", NEARLY, [0, 40, 30]),  # its checker gives half of the points
+        ("gradini", "def ways(steps):\n    return steps", [0, 0, 0]),
+        ("powers", "n = int(input())\na = next(a for a in range(2, n) if n % a == 0)\nprint(a, n // a)", [1]),
+        ("powers", "print(7, 7)", [1 / 3]),
+        ("powers", "print(1, input())", [0]),
+    ],
+)
+async def test_programs_of_known_points(
+    shared_cache: Path, package: str, code: str, points: list[float]
+) -> None:
+    store = Store(shared_cache)
+    problem = load_problems(FOLDER / package)[package]
+    submission = Submission(key="k", problem_id=package, code=code, language="python")
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        result = await scorer.score(problem, submission)
+    earned = [part.exact_score * part.points for part in result.subtasks] or [result.points]
+    assert earned == pytest.approx(points)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +73,7 @@ async def test_a_grader_that_fails_is_no_verdict(
     tmp_path: Path, shared_cache: Path, source: str, words: str
 ) -> None:
     package = tmp_path / "relaybatons"
-    shutil.copytree(Path(__file__).parents[1] / "packages" / "relaybatons", package)
+    shutil.copytree(FOLDER / "relaybatons", package)
     (package / "data/secret/testdata.yaml").write_text("on_reject: continue\ngrader_flags: always_accept\n")
     (package / "graders/grade.py").write_text(f"{source}\n")
     found = (await validated(package, tmp_path / "run", shared_cache)).validation

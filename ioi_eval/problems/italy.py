@@ -1,0 +1,254 @@
+"""One package in CMS's `italy_yaml` format: task.yaml, tests in input/ and output/, subtasks in gen/GEN.
+
+It is read as CMS's own loader imports it, but programs are built from their sources: a checker or a manager
+that is there as a binary alone is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    ScoreType,
+    Solution,
+    Subtask,
+    TaskOptions,
+    TaskType,
+    Test,
+)
+from ioi_eval.problems.cms import problem_id
+from ioi_eval.problems.cms_fields import FIFO_IO, STD_IO, USER_IO, file_name, read_subtasks
+from ioi_eval.problems.fields import Faults, Fields, read_mapping
+from ioi_eval.problems.package import (
+    Package,
+    files_below,
+    first_named,
+    language_of,
+    led_by,
+    read_with,
+    solution,
+    test_of,
+    visible,
+)
+
+FORMAT = "italy_yaml"
+HEADER = "task.yaml"
+_GEN = "gen/GEN"
+# Names of old, which are read where the new one is missing.
+_OLD = MappingProxyType(
+    {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
+)
+_MIB = 1 << 20
+_MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
+_CHECKERS = ("check/checker", "cor/correttore")
+_MANAGERS = ("check/manager", "cor/manager")
+_SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
+_ALL_POINTS = 100
+
+
+def looks_like_package(folder: Path) -> bool:
+    return (folder / HEADER).is_file() and ((folder / _GEN).is_file() or (folder / "input").is_dir())
+
+
+def package_id(folder: Path, where: str) -> str | None:
+    found = _renamed(read_mapping(folder, HEADER, Faults("")) or {}).get("name")
+    return found if isinstance(found, str) else None
+
+
+def read_package(folder: Path, where: str) -> Package:
+    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    old = {new: values[name] for new, name in _OLD.items() if name in values}
+    return {**old, **values}
+
+
+def _problem(folder: Path, where: str, said: Fields, faults: Faults) -> Problem:
+    header = Fields(_renamed(said.values), HEADER, faults)
+    code = problem_id(header, "name")
+    manager = _source(folder, _MANAGERS, faults)
+    task = _task(header, manager)
+    graders = tuple(_graders(folder))
+    checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
+    counted = _counted(folder, faults)
+    count = sum(tests for _, tests in counted) if counted is not None else header.whole("n_input")
+    tests = tuple(_tests(folder, count, faults))
+    return Problem(
+        id=code,
+        name=header.text("title", code),
+        source=where,
+        task_type=task,
+        options=_options(header, task, graders),
+        limits=_limits(header, task),
+        grader_files=graders,
+        checker=_checker(checker),
+        manager=None if manager is None else Manager(sources=manager, language=_language(manager)),
+        tests=tests,
+        subtasks=_subtasks(folder, header, counted or [], [test.name for test in tests], faults),
+        score_precision=header.whole("score_precision", 2, most=9),
+        solutions=tuple(_solutions(folder, task)),
+    )
+
+
+# --- task.yaml ---------------------------------------------------------------------------------------
+
+
+def _task(header: Fields, manager: object) -> TaskType:
+    if header.flag("output_only", False):
+        return TaskType.OUTPUT_ONLY
+    return TaskType.BATCH if manager is None else TaskType.COMMUNICATION
+
+
+def _limits(header: Fields, task: TaskType) -> Limits:
+    if task is TaskType.OUTPUT_ONLY:  # no program runs
+        return Limits()
+    memory = header.whole("memory_limit", least=1)
+    if memory > _MOST_MEMORY:
+        header.fault("memory_limit", f"{memory} MiB is more than any machine has", "It counts MiB, not bytes")
+    return Limits.contest(header.number("time_limit", above=0), memory * _MIB)
+
+
+def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> TaskOptions:
+    if task is TaskType.COMMUNICATION:
+        stub = first_named(graders, ["graders/stub"]) is not None
+        return TaskOptions(
+            with_grader=stub,
+            processes=header.whole("num_processes", 1, least=1, most=100),
+            user_io=header.choice("user_io", USER_IO, FIFO_IO if stub else STD_IO),
+        )
+    if task is TaskType.OUTPUT_ONLY:
+        return TaskOptions()
+    return TaskOptions(
+        with_grader=first_named(graders, ["graders/grader"]) is not None,
+        input_file=file_name(header, "infile", "input.txt"),
+        output_file=file_name(header, "outfile", "output.txt"),
+    )
+
+
+# --- programs ----------------------------------------------------------------------------------------
+
+
+def _graders(folder: Path) -> Iterator[NamedBlob]:
+    """What submissions are compiled with lies among the solutions."""
+    for path in visible((folder / "sol").glob("*")):
+        is_grader = path.stem in ("grader", "stub") and language_of(path.name)
+        if path.is_file() and (is_grader or path.suffix in (".h", ".hpp")):
+            yield NamedBlob(name=f"graders/{path.name}", content=Blob.of_file(path))
+
+
+def _source(folder: Path, stems: Sequence[str], faults: Faults) -> tuple[NamedBlob, ...] | None:
+    """A program of the package, with what lies beside it."""
+    for stem in stems:
+        place = str(PurePosixPath(stem).parent)
+        files = [file for file in files_below(folder, place) if not _is_other(file.name, stem)]
+        if (source := first_named(files, [stem])) is not None:
+            return led_by(source, files)
+        if (folder / stem).is_file():
+            faults.add("a binary without its source", stem, remedy=f"Add {stem}.cpp: it is built anew")
+    return None
+
+
+def _is_other(name: str, stem: str) -> bool:
+    """Whether a file is a binary, or the source of another program."""
+    path = PurePosixPath(name)
+    return not path.suffix or (language_of(name) is not None and str(path.with_suffix("")) != stem)
+
+
+def _language(sources: Sequence[NamedBlob]) -> str:
+    return language_of(sources[0].name) or "c++"
+
+
+def _checker(sources: tuple[NamedBlob, ...] | None) -> Checker:
+    if sources is None:
+        return Checker(kind=CheckerKind.WHITE_DIFF)
+    return Checker(kind=CheckerKind.CMS, sources=sources, language=_language(sources))
+
+
+# --- tests and subtasks ------------------------------------------------------------------------------
+
+
+def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
+    paths = [(folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(count)]
+    missing = [path for pair in paths for path in pair if not path.is_file()]
+    if missing:
+        first = missing[0].relative_to(folder).as_posix()
+        remedy = "Generate the tests first, as with cmsMake or task-maker"
+        faults.add(f"{len(missing)} files of {count} tests are not there", first, remedy=remedy)
+    elif not count:
+        faults.add("no tests", _GEN, remedy="Give it a line for each test")
+    else:
+        for number, (path, answer) in enumerate(paths):
+            yield test_of(f"{number:03}", path, answer)
+
+
+def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | None:
+    """The points of each subtask and its count of tests, by gen/GEN; without points where it has none."""
+    if not (folder / _GEN).is_file():
+        return None
+    found: list[tuple[int | None, int]] = [(None, 0)]
+    lines = (folder / _GEN).read_text(encoding="utf-8", errors="replace").splitlines()
+    for row, line in enumerate(lines, 1):
+        command, _, comment = (part.strip() for part in line.partition("#"))
+        begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
+        if sum(map(bool, (command, begins, copies))) > 1:
+            faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
+        elif begins:
+            points = re.fullmatch(r"ST:\s*([0-9]{1,9})", comment)
+            if points is None:
+                faults.add(f"{comment!r} has no points", _GEN, row=row, remedy="Write `#ST: 20`")
+            if found[-1][0] is None and found[-1][1]:
+                faults.add("a test before the first subtask", _GEN, row=row, remedy="Move it below")
+            found = [*(found if found[-1][0] is not None else []), (int(points[1]) if points else 0, 0)]
+        elif command or copies:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+    return found
+
+
+def _subtasks(
+    folder: Path,
+    header: Fields,
+    counted: Sequence[tuple[int | None, int]],
+    names: Sequence[str],
+    faults: Faults,
+) -> tuple[Subtask, ...]:
+    if header.has("n_input") and counted and names and header.whole("n_input") != len(names):
+        header.fault("n_input", f"{_GEN} has {len(names)} tests", "Correct one of the two")
+    if header.has("score_type") and header.has("score_type_parameters"):
+        return read_subtasks(folder, header, tuple(names), faults)
+    if not counted or counted[0][0] is None:
+        worth = header.number("total_value", _ALL_POINTS)
+        return (Subtask(name="all", points=worth, tests=tuple(names), score_type=ScoreType.SUM),)
+    total = sum(points or 0 for points, _ in counted)
+    if total != _ALL_POINTS:
+        faults.add(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_ALL_POINTS} together")
+    found, start = list[Subtask](), 0
+    for number, (points, tests) in enumerate(counted):
+        if points and not tests:
+            faults.add(f"subtask {number} has points and no tests", _GEN, remedy="Add a test to it")
+        found.append(Subtask(name=str(number), points=points or 0, tests=tuple(names[start : start + tests])))
+        start += tests
+    return tuple(found)
+
+
+# --- solutions ---------------------------------------------------------------------------------------
+
+
+def _solutions(folder: Path, task: TaskType) -> Iterator[Solution]:
+    """The official one. Of others in sol/ the format says nothing."""
+    if task is TaskType.OUTPUT_ONLY:
+        return
+    for path in visible((folder / "sol").glob("*")):
+        if path.stem in _SOLUTIONS and path.is_file() and language_of(path.name):
+            yield solution(path, name=path.name, expected="correct")

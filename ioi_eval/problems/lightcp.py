@@ -1,0 +1,197 @@
+"""One package of LightCPVerifier, LiveCodeBench Pro's judge: config.yaml, testdata/, a testlib checker.
+
+Its judge passes a program that is right on all tests; points of subtasks are not in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Test
+from ioi_eval.problems.fields import Faults, Fields, shown
+from ioi_eval.problems.package import Package, is_plain, language_of, read_with, source_text, test_of
+
+FORMAT = "LightCPVerifier"
+HEADER = "config.yaml"
+_TESTS = "testdata"
+_CHECKER, _TESTLIB = "chk.cc", "testlib.h"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class _Case(NamedTuple):
+    input: str
+    output: str
+    time: float  # seconds
+    memory: int  # bytes
+
+
+def looks_like_package(folder: Path) -> bool:
+    return (folder / HEADER).is_file() and (folder / _TESTS).is_dir()
+
+
+def package_id(folder: Path, where: str) -> str:
+    place = Path(where)
+    return place.stem if place.suffix.lower() == ".zip" else folder.resolve().name
+
+
+def read_package(folder: Path, where: str) -> Package:
+    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
+
+
+def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+    kind = header.text("type", "default")
+    if kind != "default":
+        header.fault("type", f"{kind!r} is not judged", "Expected default")
+    name = package_id(folder, where)
+    if not is_plain(name):
+        faults.add(
+            f"{name!r} is not an id", "", remedy="Name the package with letters, digits, '_', '-', '.'"
+        )
+    cases = list(_cases(header))
+    different = {(case.time, case.memory) for case in cases}
+    if len(different) > 1:
+        header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
+    time, memory = next(iter(different), (1.0, 1))
+    return Problem(
+        id=name,
+        name=name,
+        source=where,
+        # Its wall clock runs to twice the time limit.
+        limits=Limits(cpu_time=time, wall_time=2 * time, memory=memory),
+        checker=_checker(folder, header),
+        tests=tuple(_tests(folder, cases, faults)),
+        cpp_standard="gnu++17",
+    )
+
+
+# --- config.yaml -------------------------------------------------------------------------------------
+
+
+def _cases(header: Fields) -> Iterator[_Case]:
+    listed = header.values.get("subtasks")
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+        header.fault("subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`")
+        return
+    first = 1
+    for number, values in enumerate(listed):
+        subtask = header.under(f"subtasks.{number}", values)
+        if subtask.has("n_cases"):
+            count = subtask.whole("n_cases", most=100_000)
+            for case in range(first, first + count):
+                yield _numbered(header, subtask, case)
+            first += count
+        else:
+            yield from _named(header, subtask)
+
+
+def _numbered(header: Fields, subtask: Fields, number: int) -> _Case:
+    def name(side: str, suffix: str) -> str:
+        return f"{header.text(f'{side}_prefix', '')}{number}{header.text(f'{side}_suffix', suffix)}"
+
+    return _Case(name("input", ".in"), name("output", ".ans"), *_limits(header, subtask))
+
+
+def _named(header: Fields, subtask: Fields) -> Iterator[_Case]:
+    cases = subtask.values.get("cases")
+    if not isinstance(cases, list) or not all(isinstance(one, dict) for one in cases):
+        subtask.fault(
+            "cases", "neither n_cases nor a list of cases", "Write `cases: [{input: 1.in, output: 1.out}]`"
+        )
+        return
+    for number, values in enumerate(cases):
+        case = subtask.under(f"cases.{number}", values)
+        yield _Case(case.text("input"), case.text("output"), *_limits(header, subtask, case))
+
+
+def _limits(*levels: Fields) -> tuple[float, int]:
+    """The innermost that says something; of one level the longer name first."""
+    return (
+        _limit(levels, ("time_limit", "time"), "1s", _seconds, "a time such as 2s or 500ms"),
+        _limit(levels, ("memory_limit", "memory"), "256m", _bytes, "a size such as 256m"),
+    )
+
+
+def _limit(levels: tuple[Fields, ...], names: tuple[str, ...], usual: str, read: Any, expected: str) -> Any:
+    for level in reversed(levels):
+        # A case has the short name alone.
+        for name in names[1:] if level is levels[-1] and len(levels) > 2 else names:
+            if level.has(name):
+                found = read(level.values[name])
+                if not found:
+                    level.fault(name, f"{shown(level.values[name])} is not {expected}", "Write its unit, too")
+                return found or read(usual)
+    return read(usual)
+
+
+def _seconds(said: Any) -> float | None:
+    """A number without its unit would count nanoseconds there: nobody means that."""
+    found = (
+        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s)?", said, re.I)
+        if isinstance(said, str)
+        else None
+    )
+    if found is None:
+        return None
+    return float(found[1]) / (1000 if (found[2] or "s").lower() == "ms" else 1)
+
+
+def _bytes(said: Any) -> int | None:
+    if isinstance(said, int) and not isinstance(said, bool):
+        return said if 0 < said < 1 << 60 else None
+    found = (
+        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)", said, re.I)
+        if isinstance(said, str)
+        else None
+    )
+    return round(float(found[1]) * _UNITS[found[2].lower()]) if found else None
+
+
+# --- files -------------------------------------------------------------------------------------------
+
+
+def _checker(folder: Path, header: Fields) -> Checker:
+    name = header.text("checker", _CHECKER)
+    path = folder / name
+    if not is_plain(name) or not path.is_file():
+        header.fault(
+            "checker", f"there is no file {name!r} in the package", "Add it, or name the one that is"
+        )
+        return Checker()
+    if language_of(name) != "c++":
+        header.fault("checker", f"{name!r} is not C++", "Expected a checker that is written with testlib")
+    sources = [NamedBlob(name=name, content=Blob.of_file(path))]
+    # There the header lies on the judge's machine; here beside the checker, or beside the packages.
+    header_file = next(
+        (place / _TESTLIB for place in (folder, folder.resolve().parent) if (place / _TESTLIB).is_file()),
+        None,
+    )
+    if header_file is not None:
+        sources.append(NamedBlob(name=_TESTLIB, content=Blob.of_file(header_file)))
+    elif _TESTLIB in source_text(path):
+        header.fault(
+            "checker", f"{name} includes {_TESTLIB}", f"Put {_TESTLIB} into the package or beside it"
+        )
+    return Checker(kind=CheckerKind.TESTLIB, sources=tuple(sources))
+
+
+def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
+    for case in cases:
+        paths = [folder / _TESTS / case.input, _answer(folder, case.output)]
+        missing = [path for path in paths if not _lies(path, folder / _TESTS)]
+        for path in missing:
+            faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {HEADER}")
+        if not missing:
+            yield test_of(PurePosixPath(case.input).with_suffix("").as_posix(), paths[0], paths[1])
+
+
+def _answer(folder: Path, name: str) -> Path:
+    """An .ans is preferred to an .out."""
+    preferred = folder / _TESTS / re.sub(r"\.out$", ".ans", name)
+    return preferred if preferred.is_file() else folder / _TESTS / name
+
+
+def _lies(path: Path, folder: Path) -> bool:
+    return path.is_file() and path.resolve().is_relative_to(folder.resolve())

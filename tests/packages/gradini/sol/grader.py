@@ -1,0 +1,3 @@
+import gradini
+
+print(gradini.ways(int(input())))

@@ -1,0 +1,2 @@
+#pragma once
+long long ways(int steps);

@@ -1,0 +1,133 @@
+"""Packages in CMS's italy_yaml format: gen/GEN with its subtasks, and what is refused in a sentence."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from package_files import only_error, read, sound
+
+from ioi_eval.models import CheckerKind, ScoreType, TaskType
+from ioi_eval.problems.italy import package_id
+
+pytestmark = pytest.mark.once
+
+GRADINI = Path(__file__).parents[2] / "packages" / "gradini"
+OLD = {"name: ": "nome_breve: ", "title: ": "nome: ", "time_limit: ": "timeout: ", "memory_limit": "memlimit"}
+
+
+def changed(tmp_path: Path, files: Mapping[str, str | None], **fields: object) -> Path:
+    """The package with other files, or without those that are None, and with more lines in task.yaml."""
+    folder = tmp_path / "gradini"
+    shutil.copytree(GRADINI, folder)
+    for name, content in files.items():
+        (folder / name).unlink(missing_ok=True)
+        if content is not None:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(content)
+    lines = [
+        line for line in (folder / "task.yaml").read_text().splitlines() if line.split(":")[0] not in fields
+    ]
+    more = [f"{name}: {value}" for name, value in fields.items() if value != "missing"]
+    (folder / "task.yaml").write_text("\n".join([*lines, *more]))
+    return folder
+
+
+def test_a_package() -> None:
+    problem = sound(GRADINI)
+    assert (problem.id, problem.name, problem.task_type) == ("gradini", "Gradini", TaskType.BATCH)
+    assert (problem.limits.cpu_time, problem.limits.memory) == (1.0, 256 << 20)
+    assert problem.options.with_grader
+    assert (problem.options.input_file, problem.options.output_file) == ("", "")
+    graders = {"graders/gradini.h", "graders/grader.cpp", "graders/grader.py"}
+    assert {file.name for file in problem.grader_files} == graders
+    assert (problem.checker.kind, problem.checker.sources[0].name) == (CheckerKind.CMS, "check/checker.cpp")
+    assert [(s.name, s.points, s.tests) for s in problem.subtasks] == [
+        ("0", 0, ("000",)),
+        ("1", 40, ("001", "002")),
+        ("2", 60, ("003", "004")),
+    ]
+    assert {solution.name for solution in problem.solutions} == {"solution.cpp", "soluzione.py"}
+    assert package_id(GRADINI, "") == "gradini"
+
+
+def test_names_of_old(tmp_path: Path) -> None:
+    text = (GRADINI / "task.yaml").read_text()
+    for new, old in OLD.items():
+        text = text.replace(new, old)
+    problem = sound(changed(tmp_path, {"task.yaml": text}))
+    assert (problem.id, problem.name, problem.limits.memory) == ("gradini", "Gradini", 256 << 20)
+
+
+def test_without_subtasks_every_test_is_worth_the_same(tmp_path: Path) -> None:
+    lines = {"gen/GEN": "1\n2\n# a comment\n3\n\n4 # and another\n#COPY: a.txt\n"}
+    (subtask,) = sound(changed(tmp_path, lines, total_value=50)).subtasks
+    assert (subtask.points, subtask.score_type, len(subtask.tests)) == (50, ScoreType.SUM, 5)
+    (subtask,) = sound(changed(tmp_path / "no", {"gen/GEN": None}, n_input=4)).subtasks
+    assert (subtask.points, len(subtask.tests)) == (100, 4)
+
+
+def test_a_score_type_of_its_own(tmp_path: Path) -> None:
+    own = {"score_type": "GroupMul", "score_type_parameters": "[[30, 2], [70, '00[2-4]']]"}
+    error = only_error(changed(tmp_path / "mixed", {}, **own))
+    assert error.field == "score_type_parameters.2.tests"
+    own["score_type_parameters"] = "[[30, 2], [70, 3]]"
+    problem = sound(changed(tmp_path, {}, **own))
+    assert [(s.points, s.score_type, len(s.tests)) for s in problem.subtasks] == [
+        (30, ScoreType.GROUP_MUL, 2),
+        (70, ScoreType.GROUP_MUL, 3),
+    ]
+
+
+def test_files_that_are_read_and_written_unless_said_otherwise(tmp_path: Path) -> None:
+    options = sound(changed(tmp_path, {}, infile="missing", outfile="gradini.out")).options
+    assert (options.input_file, options.output_file) == ("input.txt", "gradini.out")
+
+
+def test_communication(tmp_path: Path) -> None:
+    files = {"check/checker.cpp": None, "check/manager.cpp": "int main() {}\n", "sol/stub.cpp": "\n"}
+    problem = sound(changed(tmp_path, files, num_processes=2))
+    assert problem.task_type is TaskType.COMMUNICATION
+    assert problem.manager is not None
+    assert problem.manager.sources[0].name == "check/manager.cpp"
+    options = problem.options
+    assert (options.with_grader, options.processes, options.user_io) == (True, 2, "fifo_io")
+    alone = sound(changed(tmp_path / "alone", {**files, "sol/stub.cpp": None})).options
+    assert (alone.with_grader, alone.user_io) == (False, "std_io")
+
+
+def test_output_only(tmp_path: Path) -> None:
+    problem = sound(changed(tmp_path, {}, output_only="true", time_limit="missing"))
+    assert (problem.task_type, problem.limits.cpu_time) == (TaskType.OUTPUT_ONLY, None)
+
+
+def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
+    assert sound(changed(tmp_path, {"check/checker.cpp": None})).checker.kind is CheckerKind.WHITE_DIFF
+
+
+@pytest.mark.parametrize(
+    ("files", "fields", "place", "words"),
+    [
+        ({"check/checker.cpp": None, "check/checker": "x"}, {}, "check/checker", "a binary without its sou"),
+        ({"output/output3.txt": None}, {}, "output/output3.txt", "1 files of 5 tests are not there"),
+        ({"gen/GEN": "#ST: 90\n1\n2\n3\n4\n5\n"}, {}, "gen/GEN", "90 points. Expected 100 together"),
+        ({"gen/GEN": "1 #ST: 100\n2\n"}, {}, "gen/GEN, row 1", "a test and a command in one line"),
+        ({"gen/GEN": "#ST: many\n1\n"}, {}, "gen/GEN, row 1", "'ST: many' has no points. Write `#ST: 20`"),
+        ({"gen/GEN": "1\n#ST: 100\n2\n"}, {}, "gen/GEN, row 2", "a test before the first subtask"),
+        ({"gen/GEN": "#ST: 20\n#ST: 80\n1\n"}, {}, "gen/GEN", "subtask 0 has points and no tests"),
+        ({"gen/GEN": "# nothing\n"}, {}, "gen/GEN", "no tests"),
+        ({}, {"n_input": 4}, "task.yaml, field n_input", "gen/GEN has 5 tests"),
+        ({}, {"memory_limit": 268435456}, "task.yaml, field memory_limit", "It counts MiB, not bytes"),
+        ({}, {"time_limit": "missing"}, "task.yaml, field time_limit", "missing. Add it"),
+        ({}, {"infile": "a/b"}, "task.yaml, field infile", "not a plain file name"),
+    ],
+)
+def test_what_is_refused(
+    tmp_path: Path, files: dict[str, str | None], fields: dict[str, object], place: str, words: str
+) -> None:
+    error = read(changed(tmp_path, files, **fields)).errors[0]
+    shown = f"{error.where}{f', row {error.row}' if error.row else ''}, field {error.field}"
+    assert shown.removesuffix(", field ") == f"sum/{place}"
+    assert words in str(error)
