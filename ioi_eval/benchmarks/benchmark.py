@@ -7,6 +7,7 @@ only what a dump mentions, is made into a problem (`problem`), once for each sta
 from __future__ import annotations
 
 import hashlib
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +43,15 @@ class Keep:
         if not place.exists():
             place.write_bytes(data)
         return Blob(sha256=sha256, size=size, path=sha256)  # relative: the folder moves when it is done
+
+    def file(self, blob: Blob) -> Blob:
+        """Of contents that lie in a file elsewhere: copied, and not read as a whole."""
+        if blob.path is None or blob.size <= INLINE:
+            return Blob.of(blob.read())
+        place = self._folder / blob.sha256
+        if not place.exists():
+            shutil.copyfile(blob.path, place)
+        return Blob(sha256=blob.sha256, size=blob.size, path=blob.sha256)
 
 
 class Kept(Value):

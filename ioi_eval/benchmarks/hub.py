@@ -73,6 +73,20 @@ def fetch(name: HubName) -> list[Place]:
     return places
 
 
+def file_of_hub(repo: str, name: str) -> Path | None:
+    """One file of a dataset; None where the dataset has none of this name."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    with _said(repo), asking(repo):
+        try:
+            return Path(hf_hub_download(repo, name, repo_type="dataset"))
+        except LocalEntryNotFoundError:  # nobody was reached
+            raise
+        except EntryNotFoundError:
+            return None
+
+
 def _repos(name: HubName) -> list[str]:
     if not _is_pattern(name.name):
         return [name.repo]

@@ -12,13 +12,16 @@ from typing import TypeVar
 
 import msgspec
 
+from ioi_eval.benchmarks.aethercode import AetherCode
 from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Kept, Unusable, kept
 from ioi_eval.benchmarks.code_contests import CodeContests
+from ioi_eval.benchmarks.code_contests_plus import CodeContestsPlus
 from ioi_eval.benchmarks.codeforces import Codeforces
 from ioi_eval.benchmarks.evalplus import HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
+from ioi_eval.benchmarks.livecodebench_pro import LiveCodeBenchPro
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
 from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.benchmarks.taco import Taco
@@ -44,6 +47,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     HumanEvalPlus(),
     MbppPlus(),
     Taco(),
+    LiveCodeBenchPro(),
+    CodeContestsPlus(),
+    AetherCode(),
 )
 
 

@@ -160,11 +160,29 @@ class Row:
     def content(self, field: str) -> memoryview:
         """The bytes of a text where they lie, not copied."""
         scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
-        buffer = scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
+        buffer = _buffer(scalar)
         if buffer is None:
             raise self._not(field, self.value(field), "a text")
         self.table.was_read(len(buffer))
         return memoryview(buffer)
+
+    def contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
+        """Texts in each object of a list, where they lie. Nothing is there where there is no list."""
+        scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
+        objects = getattr(scalar, "values", None)
+        if scalar is None or objects is None:
+            return
+        try:
+            columns = [objects.field(name) for name in names]
+        except (AttributeError, KeyError) as error:
+            raise self._not(field, self.value(field), f"a list of objects with {', '.join(names)}") from error
+        for place in range(len(objects)):
+            buffers = [_buffer(column[place]) for column in columns]
+            texts = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
+            if len(texts) != len(names):
+                raise self.wrong(field, f"item {place + 1} lacks a text", "The dataset's row is damaged")
+            self.table.was_read(sum(map(len, texts)))
+            yield texts
 
     def _default(self, field: str, value: Any, default: _T | None, expected: str) -> _T:
         if value is None and default is not None:
@@ -178,6 +196,11 @@ class Row:
         shown = repr(value)
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
         return self.wrong(field, f"{shown} is not {expected}", "The dataset's row is damaged")
+
+
+def _buffer(scalar: Any) -> Any:
+    """The bytes of Arrow's text where they lie; None where it is nothing or no text."""
+    return scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
 
 
 # --- opening -----------------------------------------------------------------------------------------

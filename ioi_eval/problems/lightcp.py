@@ -1,4 +1,4 @@
-"""One package of LightCPVerifier, LiveCodeBench Pro's judge: config.yaml, testdata/, a testlib checker.
+"""One package of LightCPVerifier, LiveCodeBench Pro's judge: config.yaml, testdata/, a checker or interactor.
 
 Its judge passes a program that is right on all tests; points of subtasks are not in it.
 """
@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Test
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
+from ioi_eval.problems import testlib
 from ioi_eval.problems.fields import Faults, Fields, shown
 from ioi_eval.problems.package import Package, is_plain, language_of, read_with, source_text, test_of
 
 FORMAT = "LightCPVerifier"
 HEADER = "config.yaml"
 _TESTS = "testdata"
-_CHECKER, _TESTLIB = "chk.cc", "testlib.h"
+_USUAL = {"checker": "chk.cc", "interactor": "interactor.cc"}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -37,14 +40,19 @@ def package_id(folder: Path, where: str) -> str:
     return place.stem if place.suffix.lower() == ".zip" else folder.resolve().name
 
 
-def read_package(folder: Path, where: str) -> Package:
-    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
+def read_package(folder: Path, where: str, *headers: Path) -> Package:
+    """The package; testlib.h may also lie in one of the folders `headers`."""
+    build = partial(_problem, headers=headers)
+    return read_with(build, folder, where, name=FORMAT, header=HEADER)
 
 
-def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+def _problem(
+    folder: Path, where: str, header: Fields, faults: Faults, *, headers: tuple[Path, ...]
+) -> Problem:
     kind = header.text("type", "default")
-    if kind != "default":
-        header.fault("type", f"{kind!r} is not judged", "Expected default")
+    if kind not in ("default", "interactive"):
+        header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
+    program = _program(folder, header, "checker" if kind == "default" else "interactor", headers)
     name = package_id(folder, where)
     if not is_plain(name):
         faults.add(
@@ -59,9 +67,11 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         id=name,
         name=name,
         source=where,
+        task_type=TaskType.BATCH if kind == "default" else TaskType.INTERACTIVE,
         # Its wall clock runs to twice the time limit.
         limits=Limits(cpu_time=time, wall_time=2 * time, memory=memory),
-        checker=_checker(folder, header),
+        checker=Checker(kind=CheckerKind.TESTLIB, sources=program) if kind == "default" else Checker(),
+        manager=None if kind == "default" else Manager(sources=program, kind=CheckerKind.TESTLIB),
         tests=tuple(_tests(folder, cases, faults)),
         cpp_standard="gnu++17",
     )
@@ -152,29 +162,20 @@ def _bytes(said: Any) -> int | None:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def _checker(folder: Path, header: Fields) -> Checker:
-    name = header.text("checker", _CHECKER)
+def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...]) -> tuple[NamedBlob, ...]:
+    """The checker or the interactor. testlib.h lies on their judge's machine; here, beside the packages."""
+    name = header.text(kind, _USUAL[kind])
     path = folder / name
     if not is_plain(name) or not path.is_file():
-        header.fault(
-            "checker", f"there is no file {name!r} in the package", "Add it, or name the one that is"
-        )
-        return Checker()
+        header.fault(kind, f"there is no file {name!r} in the package", "Add it, or name the one that is")
+        return ()
     if language_of(name) != "c++":
-        header.fault("checker", f"{name!r} is not C++", "Expected a checker that is written with testlib")
-    sources = [NamedBlob(name=name, content=Blob.of_file(path))]
-    # There the header lies on the judge's machine; here beside the checker, or beside the packages.
-    header_file = next(
-        (place / _TESTLIB for place in (folder, folder.resolve().parent) if (place / _TESTLIB).is_file()),
-        None,
-    )
-    if header_file is not None:
-        sources.append(NamedBlob(name=_TESTLIB, content=Blob.of_file(header_file)))
-    elif _TESTLIB in source_text(path):
-        header.fault(
-            "checker", f"{name} includes {_TESTLIB}", f"Put {_TESTLIB} into the package or beside it"
-        )
-    return Checker(kind=CheckerKind.TESTLIB, sources=tuple(sources))
+        header.fault(kind, f"{name!r} is not C++", "Expected a program that is written with testlib")
+    try:
+        return testlib.program(name, source_text(path), folder, folder.resolve().parent, *headers)
+    except InputError as error:
+        header.fault(kind, error.problem, testlib.REMEDY)
+        return ()
 
 
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:

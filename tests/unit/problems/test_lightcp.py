@@ -68,7 +68,7 @@ def test_names_of_numbered_cases(tmp_path: Path) -> None:
 def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
     folder = changed(tmp_path, CASES, {"chk.cc": '#include "testlib.h"\n'})
     error = only_error(folder)
-    assert "chk.cc includes testlib.h. Put testlib.h into the package or beside it" in str(error)
+    assert "chk.cc includes testlib.h, and there is none. Put testlib.h" in str(error)
     (folder.parent / "testlib.h").write_text("\n")
     assert [source.name for source in sound(folder).checker.sources] == ["chk.cc", "testlib.h"]
 
@@ -76,11 +76,8 @@ def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "place", "words"),
     [
-        (
-            "type: interactive\n" + CASES,
-            "config.yaml, field type",
-            "'interactive' is not judged. Expected de",
-        ),
+        ("type: leetcode\n" + CASES, "config.yaml, field type", "'leetcode' is not judged. Expected de"),
+        ("type: interactive\n" + CASES, "config.yaml, field interactor", "no file 'interactor.cc'"),
         ("time: 1\n" + CASES, "config.yaml, field time", "1 is not a time such as 2s or 500ms"),
         ("memory: many\n" + CASES, "config.yaml, field memory", '"many" is not a size such as 256m'),
         ("checker: none.cc\n" + CASES, "config.yaml, field checker", "there is no file 'none.cc'"),

@@ -1,0 +1,72 @@
+"""What datasets have in common that bring a checker with testlib, and its tests, in the row of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
+from ioi_eval.benchmarks.tables import Row, Tables
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Test
+from ioi_eval.problems import testlib
+from ioi_eval.rules.json_tests import NO_CASES, CasesError
+
+_MB = 1 << 20
+_STANDARD = "gnu++17"
+
+
+class Checked(Benchmark):
+    title: ClassVar[str]  # the column with the problem's name
+    milliseconds_from: ClassVar = 0.0  # times below that count seconds
+
+    def matter(self, options: BenchmarkOptions) -> str:
+        return header_stamp(options)
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+
+        def finish(problem: Problem) -> Problem:
+            pairs = enumerate(row.contents("test_cases", "input", "output"), 1)
+            tests = tuple(
+                Test(name=str(number), input=keep.blob(given), answer=keep.blob(wanted))
+                for number, (given, wanted) in pairs
+            )
+            if not tests:
+                raise CasesError(NO_CASES)
+            return replace(problem, tests=tests)
+
+        return of_row(
+            row,
+            candidate,
+            finish,
+            name=row.text(self.title, candidate.id),
+            limits=Limits.contest(self._seconds(row), int(row.number("memory_limit", above=0) * _MB)),
+            checker=_checker(row.text("checker", ""), header_folders(options)),
+            cpp_standard=_STANDARD,
+            statement=statement_of(row.text("description")),
+        )
+
+    def _seconds(self, row: Row) -> float:
+        time = row.number("time_limit", above=0)
+        return time if time < self.milliseconds_from else time / 1000
+
+
+def _checker(source: str, headers: Sequence[Path]) -> Checker:
+    """Words are compared where there is none."""
+    if not source.strip():
+        return Checker(kind=CheckerKind.TOKENS)
+    return Checker(kind=CheckerKind.TESTLIB, sources=testlib.program("checker.cpp", source, *headers))
+
+
+def header_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
+    """Where testlib.h may lie beside the data."""
+    return (Path(options.data_dir),) if options.data_dir else ()
+
+
+def header_stamp(options: BenchmarkOptions) -> str:
+    """Changes with testlib.h."""
+    found = testlib.find(*header_folders(options))
+    return f"{found} {found.stat().st_size} {found.stat().st_mtime_ns}" if found else ""

@@ -1,0 +1,75 @@
+"""Just enough of testlib's interface for tests, and programs that include it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HEADER = r"""#pragma once
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+enum TResult { _ok = 0, _wa = 1, _pe = 2, _fail = 3 };
+[[noreturn]] inline void quitf(TResult result, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  std::exit(result);
+}
+struct InStream {
+  std::istream* stream = nullptr;
+  bool from_submission = false;
+  long long readLong() {
+    long long value;
+    if (!(*stream >> value)) quitf(from_submission ? _pe : _fail, "no number");
+    return value;
+  }
+};
+inline InStream inf, ouf, ans;
+inline InStream opened(const char* path) { return {new std::ifstream(path), false}; }
+inline void registerTestlibCmd(int, char** argv) {
+  inf = opened(argv[1]), ouf = opened(argv[2]), ans = opened(argv[3]);
+  ouf.from_submission = true;
+}
+inline void registerInteraction(int, char** argv) {
+  inf = opened(argv[1]), ouf = {&std::cin, true};
+}
+"""
+# Any number above the sum will do.
+ABOVE = """#include "testlib.h"
+int main(int argc, char **argv) {
+  registerTestlibCmd(argc, argv);
+  long long sum = inf.readLong() + inf.readLong();
+  if (ouf.readLong() > sum) quitf(_ok, "above");
+  quitf(_wa, "not above");
+}
+"""
+# A number that is found by asking for halves.
+HIDDEN = """#include "testlib.h"
+int main(int argc, char **argv) {
+  registerInteraction(argc, argv);
+  long long hidden = inf.readLong();
+  for (int asked = 0; asked < 8; ++asked) {
+    long long guess = ouf.readLong();
+    std::cout << (guess < hidden ? '<' : guess > hidden ? '>' : '=') << std::endl;
+    if (guess == hidden) quitf(_ok, "found");
+  }
+  quitf(_wa, "asked too often");
+}
+"""
+HALVES = """low, high, said = 0, 100, ""
+while said != "=":
+    middle = (low + high) // 2
+    print(middle, flush=True)
+    said = input()
+    low, high = (middle + 1, high) if said == "<" else (low, middle - 1)
+"""
+
+
+def write_header(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "testlib.h").write_text(HEADER)
+    return folder
