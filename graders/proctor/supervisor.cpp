@@ -189,8 +189,12 @@ class Supervisor {
     if (!room_.layers.on("polling")) return;
     const int64_t now = now_us();
     meter::Usage usage = alone_ ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
-    if (program_.kept >= 0) usage.memory += files::blocks(program_.kept);
+    // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks first.
+    const int64_t kept = program_.kept >= 0 ? files::blocks(program_.kept) : 0;
+    const bool mostly_written = kept > usage.memory;
     const Limits& limits = program_.limits;
+    const bool too_much = limits.memory != unlimited && usage.memory + kept > limits.memory;
+    if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
     if (usage.at_disk) at_disk_us_ += now - looked_at_;
     looked_at_ = now;
@@ -204,9 +208,9 @@ class Supervisor {
       finish(Killed::processes);
     else if (too_many_threads())
       finish(Killed::threads);
-    else if (wrote_too_much())
+    else if (wrote_too_much() || (too_much && mostly_written))
       finish(Killed::disk);
-    else if (limits.memory != unlimited && usage.memory > limits.memory)
+    else if (too_much)
       relieve(usage);
   }
 

@@ -98,7 +98,7 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
   if (outcome.killed == Killed::threads) return verdict::End::threads;
-  if (outcome.signal == SIGXFSZ || over(written, limits.file_size)) return verdict::End::output;
+  if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size)) return verdict::End::output;
   if (outcome.signal != 0) return verdict::End::signal;
   return outcome.code != 0 ? verdict::End::exit : verdict::End::ok;
 }

@@ -94,6 +94,24 @@ def test_files_instead_of_standard_streams(bench: Bench) -> None:
     assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
 
 
+def test_what_writes_without_an_end_is_ended_for_that_whoever_looks_first(bench: Bench) -> None:
+    """Its file is memory, too, so on a slow machine that limit is seen before the file's own."""
+    slowly = """#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+int main() {
+    int fd = open("sum.out", O_WRONLY);
+    std::string wave(1 << 16, '~');
+    while (write(fd, wave.data(), wave.size()) > 0) usleep(WAIT);
+}"""
+    limits = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=16 << 20, output=16 << 20)
+    for wait in ("0", "20000"):
+        ended = bench.one(
+            slowly.replace("WAIT", wait), input_file="sum.in", output_file="sum.out", limits=limits
+        )
+        assert ended.end == "output", (wait, ended)
+
+
 def test_the_last_words_of_a_failure_are_its_feedback(bench: Bench) -> None:
     line = bench.one("raise ValueError('no\\x1b[31m luck')", language="python")
     assert (line.end, line.code) == ("exit", 1)
