@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import IoiEvalError
-from ioi_eval.model.values import Blob, Problem, Solution, Value
+from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 
@@ -124,6 +124,18 @@ class BenchmarkOptions(Value):
     seed: int = 0
     generated_tests: bool = True  # also tests that are not the contest's own, where the dataset tells
     checker: str = ""  # how programs' outputs are compared instead, but where a program of the problem judges
+    time_limit: float | None = None  # seconds of CPU for each test, instead of the problems' own
+    memory_limit: int | None = None  # bytes for each test, instead of the problems' own
+
+    def limited(self, problem: Problem) -> Problem:
+        """The problem with the limits that are asked for."""
+        limits = problem.limits
+        if self.time_limit is not None:
+            times = Limits.contest(self.time_limit, None)
+            limits = replace(limits, cpu_time=times.cpu_time, wall_time=times.wall_time)
+        if self.memory_limit is not None:
+            limits = replace(limits, memory=self.memory_limit)
+        return problem if limits is problem.limits else replace(problem, limits=limits)
 
 
 class Candidate(Value):

@@ -240,7 +240,7 @@ def load(
     reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
     by_place = {_place(one): one for one in needed}
     return Loaded(
-        (_compared(result.problem, kind) for result in made if result.problem is not None),
+        (options.limited(_compared(one.problem, kind)) for one in made if one.problem is not None),
         reasons=reasons,
         references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
         aliases=aliases,

@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.cli.options import in_bytes
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import names_a_secret
@@ -74,6 +75,7 @@ class Config(Value):
     budget: BudgetConfig = BudgetConfig()
     engine: str = ""
     time_limit: _Positive | None = None
+    memory_limit: _Positive | None = None
     out: str = ""
 
 
@@ -281,6 +283,8 @@ def choice_of(config: Config) -> BenchmarkOptions:
         sample=config.sample_size,
         seed=config.seed,
         checker=config.checker,
+        time_limit=config.time_limit,
+        memory_limit=in_bytes(config.memory_limit),
     )
 
 
@@ -290,7 +294,6 @@ def asking_of(config: Config) -> Asking:
         language=config.language,
         prompt=config.prompt,
         concurrency=config.concurrency,
-        time_limit=config.time_limit,
     )
 
 

@@ -101,6 +101,26 @@ def _known(language: str | None) -> str | None:
 # --- problems ----------------------------------------------------------------------------------------
 
 _Words = list[str] | None
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        max=1e6,
+        metavar="S",
+        help="Seconds of CPU for each test, instead of the problems' own.",
+        rich_help_panel="Judging",
+    ),
+]
+MemoryLimit = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        max=1e9,
+        metavar="MIB",
+        help="Memory for each test, instead of the problems' own.",
+        rich_help_panel="Judging",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -139,6 +159,8 @@ class ProblemOptions:
     checker: Annotated[
         str, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: apps.")
     ] = ""
+    time_limit: TimeLimit = None
+    memory_limit: MemoryLimit = None
 
     def choice(self) -> BenchmarkOptions:
         return BenchmarkOptions(
@@ -156,7 +178,13 @@ class ProblemOptions:
             seed=self.seed,
             generated_tests=self.generated_tests,
             checker=self.checker,
+            time_limit=self.time_limit,
+            memory_limit=in_bytes(self.memory_limit),
         )
+
+
+def in_bytes(mebibytes: float | None) -> int | None:
+    return None if mebibytes is None else int(mebibytes * (1 << 20))
 
 
 def _day(written: str, option: str) -> str:

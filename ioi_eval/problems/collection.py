@@ -151,11 +151,13 @@ def load_problems(
     cache: Path | None = None,
     only: Collection[str] = frozenset(),
     choose: Callable[[Sequence[str]], Collection[str]] | None = None,
+    change: Callable[[Problem], Problem] | None = None,
     limits: ArchiveLimits | None = None,
 ) -> Problems:
     """Return the problems of a source, all or `only` those with these ids. Raise the first InputError.
 
     `choose` takes the ids that are left, in the order of their packages, and returns those that are wanted.
+    `change` gives each problem the form in which it is judged, as other limits.
 
     Zips are extracted once into `cache`, by default the private folder. Packages that `only` leaves out may
     be broken.
@@ -167,6 +169,7 @@ def load_problems(
             only = choose([name for found in folders if (name := _id(*found)) and (not only or name in only)])
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
         problems = [_sound(_read(folder, where)) for folder, where in wanted]
+        problems = problems if change is None else list(map(change, problems))
         for missing in sorted(set(only) - {problem.id for problem in problems}):
             known = tuple(filter(None, (_id(*found) for found in folders)))
             raise InputError(
@@ -176,7 +179,11 @@ def load_problems(
 
 
 def check_problems(
-    source: str | Path, *, cache: Path, limits: ArchiveLimits | None = None
+    source: str | Path,
+    *,
+    cache: Path,
+    change: Callable[[Problem], Problem] | None = None,
+    limits: ArchiveLimits | None = None,
 ) -> tuple[Package, ...]:
     """Every package of a source with its problem, or with all that is wrong with it.
 
@@ -191,7 +198,13 @@ def check_problems(
                 packages.append(Package(where=str(place), errors=(error,)))
                 continue
             packages.extend(_read(folder, where) for folder, where in folders)
-    return tuple(_without_twins(packages))
+    return tuple(_changed(package, change) for package in _without_twins(packages))
+
+
+def _changed(package: Package, change: Callable[[Problem], Problem] | None) -> Package:
+    if change is None or package.problem is None:
+        return package
+    return msgspec.structs.replace(package, problem=change(package.problem))
 
 
 def _id(folder: Path, where: str) -> str | None:

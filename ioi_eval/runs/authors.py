@@ -57,7 +57,6 @@ class Asking(Value):
     language: str = ""  # empty: the benchmark's own, else C++
     prompt: str = ""  # a benchmark's name, or a template's file; empty: the benchmark's own
     concurrency: int = 8  # requests or agents at a time
-    time_limit: float | None = None  # seconds for each test, instead of the problems' own
 
 
 class GeneratedRun(Value):
@@ -121,7 +120,7 @@ def prompts_of(
 ) -> list[str]:
     """The prompts as a model would get them, or an agent."""
     wanted = asking or Asking()
-    with _opened(problems, choice, wanted, store or own_store()) as usable:
+    with _opened(problems, choice, store or own_store()) as usable:
         return [ask.prompt for ask in _asks(problems, usable, wanted, agent=agent)]
 
 
@@ -146,7 +145,7 @@ class _Call(NamedTuple):
             from ioi_eval.generate.chat import check_model
 
             check_model(self.author, self.key)
-        with _opened(self.source, choice, self.asking, self.setup.store) as problems:
+        with _opened(self.source, choice, self.setup.store) as problems:
             yield problems
 
 
@@ -159,7 +158,7 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
         work = Work(
             problems=problems,
             submissions=_submissions(call, problems, asks, generations, unwritten),
-            made_of=fingerprint_of(of_asks, problems, {"time_limit": call.asking.time_limit, **matter}),
+            made_of=fingerprint_of(of_asks, problems, matter),
             expected=len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},
         )
@@ -191,21 +190,11 @@ async def _judged(work: Work, setup: Setup, rejudge: bool) -> RunSummary:
 
 
 @contextlib.contextmanager
-def _opened(
-    source: Source, choice: BenchmarkOptions | None, asking: Asking, store: Store
-) -> Iterator[Problems]:
+def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> Iterator[Problems]:
     with opened(source, choice, store) as problems:
         if not problems:
             raise InputError("no problem is left by the filters", where=source_name(source), field="choice")
-        seconds, every = asking.time_limit, problems.values()
-        yield problems if seconds is None else Problems(_within(problem, seconds) for problem in every)
-
-
-def _within(problem: Problem, seconds: float) -> Problem:
-    """The same problem with another time limit."""
-    limits = Limits.contest(seconds, problem.limits.memory)
-    limits = msgspec.structs.replace(limits, output=problem.limits.output)
-    return msgspec.structs.replace(problem, limits=limits)
+        yield problems
 
 
 def _asks(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> tuple[Ask, ...]:

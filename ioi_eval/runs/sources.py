@@ -65,7 +65,8 @@ def open_source(
     if benchmark is None:
         _check_unused(options)
         choose = None if options.first is None and options.sample is None else partial(_chosen, options)
-        return load_problems(source, cache=store.root / "packages", only=options.problems, choose=choose)
+        cache, change = store.root / "packages", options.limited
+        return load_problems(source, cache=cache, only=options.problems, choose=choose, change=change)
     if Path(source).suffix.lower() in _FILES:
         options = msgspec.structs.replace(options, dataset=source)
     return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
@@ -77,7 +78,7 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     if benchmark is None:
         _check_unused(options)
         wanted = options.problems
-        packages = check_problems(source, cache=store.root / "packages")
+        packages = check_problems(source, cache=store.root / "packages", change=options.limited)
         return tuple(one for one in packages if not wanted or one.problem is None or one.problem.id in wanted)
     with opened(source, options, store) as problems:
         good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
@@ -121,7 +122,9 @@ def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
 
 def _check_unused(options: BenchmarkOptions) -> None:
     """Options of benchmarks say nothing of packages, where they would be passed over in silence."""
-    plain = msgspec.structs.replace(options, problems=frozenset(), first=None, sample=None, seed=0)
+    plain = msgspec.structs.replace(
+        options, problems=frozenset(), first=None, sample=None, seed=0, time_limit=None, memory_limit=None
+    )
     for field in msgspec.structs.fields(BenchmarkOptions):
         if getattr(plain, field.name) != field.default:
             raise InputError(

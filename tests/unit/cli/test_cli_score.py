@@ -298,6 +298,25 @@ def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> Non
 
 
 @pytest.mark.once
+def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> None:
+    write_package(cli.folder / "packages" / "add", time_limit=0.2, subtasks={"01": (100, ["1-1"])})
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
+    asked = ("score", dump, "--problems", "packages", "--out", "run")
+    assert cli(*asked).returncode == 0
+    assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
+
+    longer = cli(*asked, "--time-limit", "5")
+    assert longer.returncode == 0 and "2 earlier results: judged again" in longer.stderr, longer.stderr
+    assert results(cli.folder / "run")["slow"]["verdict"] == "AC"
+    assert cli(*asked).stderr.count("judged again") == 1  # the limit is the problem's own again
+    assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
+
+    small = cli("problems", "packages", "--time-limit", "3", "--memory-limit", "48", "--json")
+    assert '"memory": 50331648' in small.stdout and '"cpu_time": 3.0' in small.stdout, small.stdout
+    assert cli(*asked, "--time-limit", "0").returncode == 2
+
+
+@pytest.mark.once
 def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.38, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
