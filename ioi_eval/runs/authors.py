@@ -32,7 +32,7 @@ from ioi_eval.generate import (
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Limits, Problem, Submission, Value
+from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.rules.extraction import extract

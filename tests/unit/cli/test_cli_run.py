@@ -178,11 +178,14 @@ def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path
         assert json.loads(second.stdout)["this_call"]["judged"] == 1
         assert [one["resolved"] for one in instances(run)] == [True] * 4
 
-    # The server is gone. Another time limit makes results stale, and leaves the programs as they are.
+    # The server is gone. Another time limit makes other problems, and leaves the programs as they are.
     write_config(cli, copies, nowhere, time_limit=7, **values)
-    refused = cli(*words)
+    longer = cli(*words, "--json")
+    assert longer.returncode == 0, longer.stderr
+    assert json.loads(longer.stdout)["this_call"]["judged"] == 4
+    refused = cli(*words, "--time-factor", "2")
     assert refused.returncode == 2 and "--rejudge" in refused.stderr and "--fresh" not in refused.stderr
-    again = cli(*words, "--rejudge", "--json")
+    again = cli(*words, "--time-factor", "2", "--rejudge", "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["this_call"]["judged"] == 4
 
