@@ -91,7 +91,9 @@ class Visit:
         self._brought += size
 
     async def slot(self) -> None:
-        """Waits for its turn, first come, first served."""
+        """Waits for its turn, first come, first served. Who has a slot keeps it."""
+        if self._has_slot:
+            return
         await self._admission.free.acquire()
         if self._admission.draining:
             self._admission.free.release()
@@ -238,7 +240,7 @@ class Jobs:
 
     async def read(self, body: bytes) -> Job:
         """The job that a request asks for, as it will run."""
-        return self._ready(await _beside(len(body), partial(piston.decode_request, body)))
+        return self.ready(await _beside(len(body), partial(piston.decode_request, body)))
 
     async def run(self, job: Job, visit: Visit) -> JobResult:
         """Its result; a stream that JSON makes too much of is one that printed too much."""
@@ -250,8 +252,8 @@ class Jobs:
         compiled = piston.bounded(result.compile, self._most) if result.compile else None
         return msgspec.structs.replace(result, run=piston.bounded(result.run, self._most), compile=compiled)
 
-    def _ready(self, job: Job) -> Job:
-        """With every limit that it is to have."""
+    def ready(self, job: Job) -> Job:
+        """The job with every limit that it is to have."""
         package = find_package(self._engine.packages, job.runtime, job.version)
         if package is None:
             raise piston.Refused(f"{job.runtime}-{job.version} runtime is unknown")

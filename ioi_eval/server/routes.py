@@ -1,10 +1,12 @@
-"""Routes, statuses and messages as Piston has them, and two of our own: /healthz and /metrics."""
+"""Routes, statuses and messages as Piston has them, SandboxFusion's, and our own: /healthz and /metrics."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import hmac
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from http import HTTPStatus
 from itertools import chain
 
@@ -18,6 +20,7 @@ from ioi_eval.engines.transport import Refused, too_large
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.jobs import CONTENT_TYPE, Admission, FailedInside, Jobs, Metrics, PackagedEngine, Visit
 from ioi_eval.server.options import ServerOptions, check_hosts
+from ioi_eval.server.sandbox_fusion import SandboxFusion
 
 # --- the body of a request: inflated while it comes, never more of it than the limit -----------------
 
@@ -65,6 +68,7 @@ def _broken(words: str) -> Refused:
 
 HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
 _API = "/api/v2"
+_SANDBOX = frozenset({"/run_code", "/submit"})  # SandboxFusion's
 _OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody is there, and how much of them
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _SOON = {"Retry-After": "1"}
@@ -86,6 +90,7 @@ class Routes:
         jobs: Jobs,
         metrics: Metrics,
     ) -> None:
+        self._sandbox = SandboxFusion(engine, jobs)
         self._engine, self._options = engine, options
         self._admission, self._jobs, self._metrics = admission, jobs, metrics
 
@@ -101,6 +106,8 @@ class Routes:
                 web.post(f"{_API}/packages", self._install),
                 web.delete(f"{_API}/packages", self._uninstall),
                 web.post(f"{_API}/execute", self._execute),
+                web.post("/run_code", partial(self._programs, self._sandbox.run_code)),
+                web.post("/submit", partial(self._programs, self._sandbox.submit)),
             ]
         )
         return application
@@ -111,7 +118,8 @@ class Routes:
         try:
             check_hosts(request.headers, self._options)
             self._check_token(request)
-            if request.path.startswith(_API) and request.method not in _WITHOUT_BODY:
+            takes_json = request.path.startswith(_API) or request.path in _SANDBOX
+            if takes_json and request.method not in _WITHOUT_BODY:
                 piston.check_content_type(request.headers.get("Content-Type"))
             return await handler(request)
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
@@ -120,14 +128,17 @@ class Routes:
             self._metrics.refusals[refused.status] += 1
             return _json(refused.body, status=refused.status)
         except EngineOverloaded as busy:
-            self._metrics.refusals[HTTPStatus.SERVICE_UNAVAILABLE] += 1
-            return _message(str(busy), status=HTTPStatus.SERVICE_UNAVAILABLE, headers=_SOON)
+            # SandboxFusion's clients come again after 504 alone.
+            late = request.path in _SANDBOX
+            status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.SERVICE_UNAVAILABLE
+            self._metrics.refusals[status] += 1
+            return _message(str(busy), status=status, headers=_SOON)
         except FailedInside:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _check_token(self, request: web.Request) -> None:
         wanted = self._options.token
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        given = _token_of(request.headers.get("Authorization", ""))
         told = given.encode(errors="surrogateescape")  # a header may hold any bytes
         if wanted and request.path not in _OPEN and not hmac.compare_digest(told, wanted.encode()):
             wrong = "that is not this worker's token"
@@ -165,6 +176,13 @@ class Routes:
         with self._admission.visit() as visit:
             job = await self._jobs.read(await self._body(request, visit))
             return await self._sent(request, piston.pieces_of(await self._jobs.run(job, visit)))
+
+    async def _programs(
+        self, answer: Callable[[bytes, Visit], Awaitable[bytes]], request: web.Request
+    ) -> web.StreamResponse:
+        with self._admission.visit() as visit:
+            reply = await answer(await self._body(request, visit), visit)
+            return await self._sent(request, iter((reply,)))
 
     async def _body(self, request: web.Request, visit: Visit) -> bytes:
         body = await read_body(request, self._options.max_body, visit.bring)
@@ -221,6 +239,16 @@ class Routes:
         raise piston.Refused(
             f"Requested package {language}-{version} does not exist", status=HTTPStatus.NOT_FOUND
         )
+
+
+def _token_of(header: str) -> str:
+    """A bearer's, or the password of an address: some clients are given an address and nothing else."""
+    if not header.startswith("Basic "):
+        return header.removeprefix("Bearer ")
+    try:
+        return base64.b64decode(header.removeprefix("Basic ")).partition(b":")[2].decode()
+    except ValueError:
+        return header
 
 
 def _json(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:

@@ -1,0 +1,383 @@
+"""SandboxFusion's API over jobs: /run_code, and /submit for tests that come with the request.
+
+A program is built by one job and run by others, all of them in the slot of their request. What a program is
+to print never gets into a box.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import shlex
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ioi_eval.engines.embedded.job import drop
+from ioi_eval.engines.transport import Refused
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.model.languages import Language, find
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob
+from ioi_eval.rules.extraction import extract
+from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, Visit
+from ioi_eval.store.resources import graders
+
+_SCRIPTS = ("python", "bash")
+_LANGUAGES = (*_SCRIPTS, "cpp", "java", "go", "rust")  # of theirs, by their names
+_BROKEN = "SandboxError"
+_RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
+_MOST_FETCHED = 64 << 20  # bytes of all files of a reply
+_TOLERANCE, _TINY = 1e-5, 1e-10  # relative, of numbers in a line of their own
+
+T = TypeVar("T")
+
+
+# --- requests and replies ----------------------------------------------------------------------------
+
+
+class RunCode(msgspec.Struct):
+    """Times in seconds. `args` are for languages that are not here."""
+
+    code: str
+    language: str
+    compile_timeout: float = 10
+    run_timeout: float = 10
+    memory_limit_MB: int = -1
+    stdin: str | None = None
+    files: dict[str, str | None] = {}
+    fetch_files: list[str] = []
+    args: list[str] = []
+
+
+class SubmitOptions(msgspec.Struct):
+    language: str | None = None
+    compile_timeout: float | None = None
+    run_timeout: float | None = None
+    dataset_type: str | None = None
+    provided_data: dict[str, Any] | list[dict[str, Any]] | None = None
+    extra: dict[str, Any] = {}
+
+
+class Submit(msgspec.Struct):
+    dataset: str
+    id: int | str
+    completion: str
+    config: SubmitOptions
+
+
+class StdioTest(msgspec.Struct):
+    input: dict[str, str]
+    output: dict[str, str]
+
+
+class CommandResult(msgspec.Struct):
+    status: str  # Finished, TimeLimitExceeded, Error
+    execution_time: float | None = None
+    return_code: int | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+
+
+class RunCodeReply(msgspec.Struct):
+    status: str = "Success"  # Failed, SandboxError
+    message: str = ""
+    compile_result: CommandResult | None = None
+    run_result: CommandResult | None = None
+    executor_pod_name: str | None = None
+    files: dict[str, str] = {}
+
+
+class TestReply(msgspec.Struct):
+    passed: bool
+    exec_info: RunCodeReply
+    test_info: StdioTest
+
+
+class SubmitReply(msgspec.Struct):
+    id: int | str
+    accepted: bool
+    extracted_code: str
+    tests: list[TestReply]
+    full_code: str | None = None
+    test_code: str | None = None
+    extracted_type: str | None = None
+    extra: dict[str, Any] | None = None
+
+
+# --- programs ----------------------------------------------------------------------------------------
+
+
+class SandboxFusion:
+    """What a worker answers to this API's clients."""
+
+    def __init__(self, engine: PackagedEngine, jobs: Jobs) -> None:
+        self._engine, self._jobs = engine, jobs
+
+    async def run_code(self, body: bytes, visit: Visit) -> bytes:
+        asked = _asked(body, RunCode)
+        try:
+            (reply,) = await self._run(asked, [asked.stdin or ""], visit)
+        except FailedInside as error:
+            reply = RunCodeReply(status=_BROKEN, message=str(error))
+        return msgspec.json.encode(reply)
+
+    async def submit(self, body: bytes, visit: Visit) -> bytes:
+        """Tests run in their order up to the first that fails; with `extra.run_all_cases` all of them."""
+        asked = _asked(body, Submit)
+        options, cases = asked.config, _cases(asked)
+        language = options.language or ""
+        code = _extracted(asked.completion, language)
+        expected = [case.output.get("stdout", "") for case in cases]
+        request = RunCode(
+            code=code,
+            language=language,
+            compile_timeout=options.compile_timeout or 10,
+            run_timeout=options.run_timeout or (20 if language in _SCRIPTS else 10),
+        )
+        try:
+            inputs = [case.input.get("stdin", "") for case in cases] if code else []
+            everything = bool(options.extra.get("run_all_cases"))
+            replies = await self._run(request, inputs, visit, None if everything else expected)
+        except FailedInside as error:
+            raise _broken(str(error)) from error
+        for broken in (reply for reply in replies if reply.status == _BROKEN):
+            raise _broken(broken.message)
+        right = list(map(_is_right, replies, expected))
+        tests = list(map(TestReply, right, replies, cases))
+        accepted = bool(tests) and all(right)
+        return msgspec.json.encode(
+            SubmitReply(id=asked.id, accepted=accepted, extracted_code=code, tests=tests)
+        )
+
+    async def _run(
+        self, asked: RunCode, inputs: Sequence[str], visit: Visit, expected: Sequence[str] | None = None
+    ) -> list[RunCodeReply]:
+        """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside."""
+        program = await self._program(asked)
+        built = await self._built(program, visit)
+        try:
+            replies: list[RunCodeReply] = []
+            for number, given in enumerate(inputs):
+                replies.append(await self._reply(program, built, given, visit))
+                if expected is not None and not _is_right(replies[-1], expected[number]):
+                    break
+            return replies
+        finally:
+            if built is not None:
+                await asyncio.to_thread(drop, built)
+
+    async def _program(self, asked: RunCode) -> _Program:
+        language = _language(asked.language)
+        if asked.language == "bash":
+            return _Program(asked, language, "/bin/bash")
+        tool = (await self._engine.profile()).toolchains.get(language.command)
+        if tool is None:
+            raise FailedInside(f"{language.command} is not installed here: {language.remedy}")
+        return _Program(asked, language, tool.path)
+
+    async def _built(self, program: _Program, visit: Visit) -> JobResult | None:
+        """None where there is nothing to build."""
+        if program.to_build is None:
+            return None
+        return await self._jobs.run(self._jobs.ready(program.to_build), visit)
+
+    async def _reply(
+        self, program: _Program, built: JobResult | None, given: str, visit: Visit
+    ) -> RunCodeReply:
+        compiled = None if built is None else _command(built.run)
+        if built is not None and built.run.code != 0:
+            return _told(RunCodeReply(compile_result=compiled))
+        job = program.to_run(given, None if built is None else built.kept)
+        result = await self._jobs.run(self._jobs.ready(job), visit)
+        try:
+            files = await asyncio.to_thread(_fetched, result)
+        finally:
+            await asyncio.to_thread(drop, result)
+        return _told(RunCodeReply(compile_result=compiled, run_result=_command(result.run), files=files))
+
+
+class _Program:
+    """The jobs that build and run what a request brought."""
+
+    def __init__(self, asked: RunCode, language: Language, tool: str) -> None:
+        self._asked, self._language, self._tool = asked, language, tool
+        self._main = f"main{language.suffixes[0]}" if asked.language != "bash" else "main.sh"
+        self._is_script = asked.language in _SCRIPTS
+        self._memory = asked.memory_limit_MB << 20 if asked.memory_limit_MB > 0 else None
+
+    @property
+    def to_build(self) -> Job | None:
+        """None where the source is what runs."""
+        if self._is_script:
+            return None
+        made = self._language.artifact_name
+        command = self._language.build((self._main,), made, tool=self._tool)
+        return Job(
+            files=(*self._files(), _file("compile", f"exec {shlex.join(command)} < /dev/null\n")),
+            runtime=_RUNTIME,
+            compile_timeout=_milliseconds("compile_timeout", self._asked.compile_timeout),
+            compile_cpu_time=_milliseconds("compile_timeout", self._asked.compile_timeout),
+            keep=(made,),
+        )
+
+    def to_run(self, given: str, kept: Mapping[str, str] | None) -> Job:
+        made = self._language.artifact_name
+        command: tuple[str, ...] = (self._tool, self._main)
+        program: tuple[JobFile, ...] = ()
+        if not self._is_script:
+            command = self._language.run(self._tool, self._memory)
+            program = (JobFile(name=made, content=Blob.of_file(Path((kept or {})[made])), executable=True),)
+        started = command[0] if command[0].startswith("/") else f"./{command[0]}"
+        line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
+        return Job(
+            files=(*self._files(), *program, _file(_STDIN, given), _file("run", line)),
+            runtime=_RUNTIME,
+            run_timeout=_milliseconds("run_timeout", self._asked.run_timeout),
+            run_cpu_time=_milliseconds("run_timeout", self._asked.run_timeout),
+            run_memory_limit=self._memory,
+            keep=tuple(self._asked.fetch_files),
+        )
+
+    def _files(self) -> Iterator[JobFile]:
+        for name, content in self._asked.files.items():
+            if content is not None:
+                yield JobFile(name=name, content=Blob.of(_decoded(name, content)))
+        helper = self._language.helper
+        if helper and not self._is_script:
+            yield _file(helper, (graders() / helper).read_text())
+        yield _file(self._main, self._asked.code)
+
+
+def _language(name: str) -> Language:
+    if name not in _LANGUAGES:
+        raise FailedInside(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
+    return find("python" if name == "bash" else name)  # a shell's script is handled as any other script
+
+
+def _extracted(completion: str, language: str) -> str:
+    try:
+        return extract(completion, _language(language)) or ""
+    except FailedInside as error:
+        raise _unprocessable(str(error)) from error
+
+
+def _file(name: str, text: str) -> JobFile:
+    return JobFile(name=name, content=Blob.of(text), text=True)
+
+
+def _decoded(name: str, content: str) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _unprocessable(f"files[{name!r}] is no base64: {error}") from error
+
+
+def _milliseconds(name: str, seconds: float) -> int:
+    if not 0 < seconds < 1e6:
+        raise _unprocessable(f"{name} must be a number of seconds above 0")
+    return max(1, round(seconds * 1000))
+
+
+def _fetched(result: JobResult) -> dict[str, str]:
+    if sum(Path(path).stat().st_size for path in result.kept.values()) > _MOST_FETCHED:
+        raise FailedInside(f"the files to fetch have more than {_MOST_FETCHED} bytes")
+    return {name: base64.b64encode(Path(path).read_bytes()).decode() for name, path in result.kept.items()}
+
+
+# --- what came of it ---------------------------------------------------------------------------------
+
+
+def _command(stage: Stage) -> CommandResult:
+    seconds = None if stage.wall_time is None else stage.wall_time / 1000
+    if stage.status is StageStatus.XX:
+        return CommandResult(status="Error", stderr=stage.message)
+    if stage.status is StageStatus.TO:
+        return CommandResult(
+            status="TimeLimitExceeded", execution_time=seconds, stdout=stage.stdout, stderr=stage.stderr
+        )
+    return CommandResult(
+        status="Finished",
+        execution_time=seconds,
+        return_code=-_signal(stage) if stage.code is None else stage.code,
+        stdout=stage.stdout,
+        stderr=stage.stderr,
+    )
+
+
+def _signal(stage: Stage) -> int:
+    known = stage.signal in signal.Signals.__members__
+    return signal.Signals[stage.signal or ""] if known else signal.SIGKILL
+
+
+def _told(reply: RunCodeReply) -> RunCodeReply:
+    """With the status that its commands make."""
+    for result in (one for one in (reply.compile_result, reply.run_result) if one is not None):
+        if result.status == "Error":
+            reply.status, reply.message = _BROKEN, result.stderr or ""
+            break
+        if result.status == "TimeLimitExceeded" or result.return_code != 0:
+            reply.status = "Failed"
+    return reply
+
+
+def _is_right(reply: RunCodeReply, expected: str) -> bool:
+    """Line by line without white space at the ends and without case; numbers in lines of their own nearly."""
+    if reply.status != "Success" or reply.run_result is None:
+        return False
+    ours = (reply.run_result.stdout or "").strip().lower().split("\n")
+    theirs = expected.strip().lower().split("\n")
+    return len(ours) == len(theirs) and all(map(_same_line, ours, theirs))
+
+
+def _same_line(ours: str, theirs: str) -> bool:
+    if ours.strip() == theirs.strip():
+        return True
+    try:
+        a, b = float(ours), float(theirs)
+    except ValueError:
+        return False
+    return abs(a - b) / max(abs(b), _TINY) < _TOLERANCE
+
+
+def _asked(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(shallow(body), type=kind)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise _unprocessable(str(error)) from error
+
+
+def _cases(asked: Submit) -> list[StdioTest]:
+    """The tests of the row that came with the request: no dataset lies here."""
+    options = asked.config
+    if options.dataset_type not in (None, "CommonOJDataset"):
+        raise _unprocessable(f"only rows of CommonOJDataset are judged here, not {options.dataset_type}")
+    if options.language is None:
+        raise _unprocessable("config.language must say the language")
+    given = options.provided_data
+    rows = [given] if isinstance(given, dict) else given or []
+    row = rows[0] if len(rows) == 1 else next((row for row in rows if row.get("id") == asked.id), None)
+    if row is None:
+        raise _unprocessable("config.provided_data must have the row: no dataset lies here")
+    tests = row.get("test")
+    try:
+        written = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests
+        cases = msgspec.convert(written, list[StdioTest])
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise _unprocessable(f"config.provided_data.test: {error}") from error
+    if not cases:
+        raise _unprocessable("config.provided_data.test has no tests")
+    return cases
+
+
+def _broken(reason: str) -> Refused:
+    """The worker's fault, which is nobody's score."""
+    return Refused(reason, status=500, body={"detail": reason})
+
+
+def _unprocessable(reason: str) -> Refused:
+    return Refused(reason, status=422, body={"detail": reason})

@@ -1,0 +1,241 @@
+"""SandboxFusion's routes, against a server with a real engine. verl's client of it has tests of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import aiohttp
+import pytest
+from missing import lacks
+from server_helpers import API, Caller, job, until
+
+from ioi_eval import EmbeddedEngine
+from ioi_eval.model.languages import find
+from ioi_eval.model.secret import Secret
+from ioi_eval.server import Server, ServerOptions
+
+DOUBLE = "print(2 * int(input()))"
+DOUBLE_CPP = "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n << std::endl; }"
+
+
+async def run(call: Caller, code: str, **fields: Any) -> dict[str, Any]:
+    status, reply = await call.post("/run_code", json={"code": code, "language": "python", **fields})
+    assert status == 200, reply
+    assert isinstance(reply, dict)
+    return reply
+
+
+async def test_a_program_runs(call: Caller) -> None:
+    reply = await run(call, "import sys; print(input() + '!'); print('e', file=sys.stderr)", stdin="hello")
+    assert (reply["status"], reply["message"], reply["compile_result"]) == ("Success", "", None)
+    found = reply["run_result"]
+    assert (found["status"], found["return_code"]) == ("Finished", 0)
+    assert (found["stdout"], found["stderr"]) == ("hello!\n", "e\n")
+    assert found["execution_time"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("code", "fields", "code_of_run"),
+    [
+        ("import sys; sys.exit(3)", {}, 3),
+        ("print(", {}, 1),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", {}, -11),
+        ("x = bytearray(300 << 20)", {"memory_limit_MB": 100}, None),
+    ],
+)
+async def test_a_program_that_fails(
+    call: Caller, code: str, fields: dict[str, Any], code_of_run: int | None
+) -> None:
+    reply = await run(call, code, **fields)
+    assert (reply["status"], reply["run_result"]["status"]) == ("Failed", "Finished")
+    assert reply["run_result"]["return_code"] not in (0, None)
+    assert code_of_run in (None, reply["run_result"]["return_code"])
+
+
+async def test_a_program_that_takes_too_long(call: Caller) -> None:
+    for code in ("while True: pass", "import time; time.sleep(1000)"):
+        reply = await run(call, code, run_timeout=0.3)
+        assert (reply["status"], reply["run_result"]["status"]) == ("Failed", "TimeLimitExceeded")
+        assert reply["run_result"]["return_code"] is None
+
+
+async def test_a_program_that_is_compiled(call: Caller) -> None:
+    reply = await run(call, DOUBLE_CPP, language="cpp", stdin="21", compile_timeout=60, fetch_files=["none"])
+    assert (reply["status"], reply["files"]) == ("Success", {})
+    assert (reply["compile_result"]["return_code"], reply["run_result"]["stdout"]) == (0, "42\n")
+    reply = await run(call, "int main() {", language="cpp", compile_timeout=60)
+    assert (reply["status"], reply["run_result"]) == ("Failed", None)
+    assert reply["compile_result"]["return_code"] == 1 and "expected" in reply["compile_result"]["stderr"]
+
+
+OTHERS = {
+    "java": "public class Main { public static void main(String[] a) {"
+    " System.out.println(2 * new java.util.Scanner(System.in).nextInt()); } }",
+    "go": 'package main\nimport "fmt"\nfunc main() { var n int; fmt.Scan(&n); fmt.Println(2 * n) }',
+    "rust": "fn main() { let mut s = String::new(); std::io::stdin().read_line(&mut s).unwrap();"
+    ' println!("{}", 2 * s.trim().parse::<i32>().unwrap()); }',
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("language", OTHERS)
+async def test_programs_in_other_languages(call: Caller, engine: EmbeddedEngine, language: str) -> None:
+    if find(language).command not in (await engine.profile()).toolchains:
+        lacks(f"without {language} its programs are not run")
+    limits = {"compile_timeout": 60, "run_timeout": 30, "memory_limit_MB": 512}
+    reply = await run(call, OTHERS[language], language=language, stdin="21", **limits)
+    assert (reply["status"], reply["run_result"]["stdout"]) == ("Success", "42\n"), reply
+
+
+async def test_files_come_and_go(call: Caller) -> None:
+    given = {"data/a.txt": base64.b64encode(b"\xff").decode(), "lib.py": base64.b64encode(b"n = 7").decode()}
+    code = "import lib; d = open('data/a.txt', 'rb').read(); open('out.bin', 'wb').write(d * lib.n)"
+    reply = await run(call, code, files={**given, "left.out": None}, fetch_files=["out.bin", "left.out"])
+    assert (reply["status"], reply["files"]) == (
+        "Success",
+        {"out.bin": base64.b64encode(b"\xff" * 7).decode()},
+    )
+    reply = await run(call, "echo $1; cat", language="bash", stdin="as it is, without a line break")
+    assert reply["run_result"]["stdout"] == "\nas it is, without a line break"
+
+
+async def test_it_is_confined_like_any_job(call: Caller) -> None:
+    """A program finds neither the machine's files nor its network, nor what the program before it left."""
+    reply = await run(call, "open('left', 'w').write('x'); print(open('left').read())")
+    assert reply["status"] == "Success"
+    code = """
+import os, socket
+print(os.path.exists("left"), os.path.exists("/root"), os.path.exists("/etc/shadow"))
+try: socket.socket()
+except OSError as error: print(type(error).__name__)
+"""
+    reply = await run(call, code)
+    assert reply["run_result"]["stdout"] == "False False False\nPermissionError\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "words"),
+    [
+        ({"language": "python"}, 422, "code"),
+        ({"code": 1, "language": "python"}, 422, "code"),
+        ({"code": "", "language": "python", "run_timeout": 0}, 422, "run_timeout"),
+        ({"code": "", "language": "python", "files": {"a": "?"}}, 422, "base64"),
+        ({"code": "", "language": "python", "run_timeout": 61}, 400, "60000"),
+    ],
+)
+async def test_a_request_that_cannot_be_done(
+    call: Caller, fields: dict[str, Any], status: int, words: str
+) -> None:
+    got, reply = await call.post("/run_code", json=fields)
+    assert got == status and words in str(reply)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [({"language": "lean"}, "there are python"), ({"files": {"../a": ""}}, "'../a'")],
+)
+async def test_what_the_worker_lacks_is_its_own_fault(
+    call: Caller, fields: dict[str, Any], words: str
+) -> None:
+    reply = await run(call, "print()", **fields)
+    assert reply["status"] == "SandboxError" and words in reply["message"]
+
+
+async def test_who_finds_no_room_is_told_to_come_again(
+    server: Server, call: Caller, options: ServerOptions
+) -> None:
+    """Its clients try again after 504, and after nothing else."""
+    jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
+    await until(lambda: server._admission.visits == len(jobs))
+    status, reply = await call.post("/run_code", json={"code": "", "language": "python"})
+    assert status == 504 and "slots are taken" in reply["message"]
+    for each in jobs:
+        each.cancel()
+    await asyncio.gather(*jobs, return_exceptions=True)
+
+
+def basic(pair: bytes) -> str:
+    return f"Basic {base64.b64encode(pair).decode()}"
+
+
+async def test_a_token_may_stand_in_the_address(engine: EmbeddedEngine, options: ServerOptions) -> None:
+    guarded = ServerOptions(port=0, token=Secret("word"))
+    asked = {"json": {"code": "print(1)", "language": "python"}}
+    async with Server(engine, guarded) as server, aiohttp.ClientSession(server.url) as session:
+        call = Caller(session)
+        for headers, status in (
+            ({}, 401),
+            ({"Authorization": "Bearer word"}, 200),
+            ({"Authorization": basic(b"any:word")}, 200),
+            ({"Authorization": basic(b"word:other")}, 401),
+            ({"Authorization": "Basic ???"}, 401),
+        ):
+            assert (await call.post("/run_code", headers=headers, **asked))[0] == status
+            assert (await call.post(f"{API}/execute", headers=headers, json=job("true")))[0] == status
+
+
+# --- /submit -----------------------------------------------------------------------------------------
+
+
+def submission(completion: str, *pairs: tuple[str, str], **config: Any) -> dict[str, Any]:
+    tests = [{"input": {"stdin": given}, "output": {"stdout": wanted}} for given, wanted in pairs]
+    row = {"id": 7, "content": "Double it.", "test": tests}
+    return {
+        "dataset": "mine",
+        "id": 7,
+        "completion": completion,
+        "config": {"language": "python", "provided_data": row, "dataset_type": "CommonOJDataset", **config},
+    }
+
+
+async def submit(call: Caller, *given: Any, **config: Any) -> tuple[bool, list[bool]]:
+    status, reply = await call.post("/submit", json=submission(*given, **config))
+    assert status == 200, reply
+    assert reply["id"] == 7
+    return reply["accepted"], [test["passed"] for test in reply["tests"]]
+
+
+async def test_a_submission_is_judged_by_the_tests_it_comes_with(call: Caller) -> None:
+    fenced = f"So:\n```python\n{DOUBLE}\n```\n"
+    assert await submit(call, fenced, ("2", "4\n"), ("5", "10")) == (True, [True, True])
+    assert await submit(call, fenced, ("2", "5"), ("5", "10")) == (False, [False])
+    everything = {"extra": {"run_all_cases": True}}
+    assert await submit(call, fenced, ("2", "5"), ("5", "10"), **everything) == (False, [False, True])
+    assert await submit(call, "I cannot.", ("2", "")) == (False, [])
+    cpp = f"```cpp\n{DOUBLE_CPP}\n```"
+    compiled = {"language": "cpp", "compile_timeout": 60}
+    assert await submit(call, cpp, ("2", "4"), ("5", "10"), **compiled) == (True, [True, True])
+    broken = "```cpp\nint main() {\n```"
+    assert await submit(call, broken, ("2", "4"), ("5", "10"), **compiled) == (False, [False])
+
+
+async def test_outputs_are_compared_as_theirs(call: Caller) -> None:
+    echo = "```python\nimport sys\nprint(sys.stdin.read(), end='')\n```"
+    for given, wanted, right in [
+        ("YES\n no \n\n", "yes\nNo", True),
+        ("1.000001\nx", "1\nx", True),
+        ("1.001", "1", False),
+        ("1\n2", "1", False),
+        ("a b", "a  b", False),
+        ("nan", "1", False),
+    ]:
+        assert (await submit(call, echo, (given, wanted)))[0] is right, given
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"provided_data": None}, "provided_data must have the row"),
+        ({"provided_data": [{"id": 1}, {"id": 2}]}, "provided_data must have the row"),
+        ({"provided_data": {"test": "["}}, "provided_data.test"),
+        ({"provided_data": {"test": []}}, "no tests"),
+        ({"language": None}, "config.language"),
+        ({"language": "lean"}, "there are python"),
+        ({"dataset_type": "HumanEvalDataset"}, "CommonOJDataset"),
+    ],
+)
+async def test_a_submission_that_cannot_be_judged(call: Caller, config: dict[str, Any], words: str) -> None:
+    status, reply = await call.post("/submit", json=submission(DOUBLE, ("1", "2"), **config))
+    assert status == 422 and words in reply["detail"]

@@ -1,0 +1,89 @@
+"""verl's own client of SandboxFusion, against a worker.
+
+Runs where verl is installed; scripts/integrations makes such an environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sandbox = pytest.importorskip("verl.utils.reward_score.sandbox_fusion", reason="verl is not installed")
+
+from verl.utils.reward_score import default_compute_score  # noqa: E402
+from verl.utils.reward_score.sandbox_fusion.utils import check_correctness  # noqa: E402
+
+TESTS = {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}
+RIGHT = "print(2 * int(input()))"
+SLOW = 60  # seconds for what should end well
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Of a worker that wants a token."""
+    command = [Path(sys.executable).with_name("ioi-eval"), "worker", "--port", "0"]
+    variables = {**os.environ, "IOI_EVAL_TOKEN": "word"}
+    worker = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables
+    )
+    assert worker.stdout is not None
+    line = next(line for line in worker.stdout if "http://" in line)
+    address = next(word.strip(",") for word in line.split() if word.startswith("http://"))
+    threading.Thread(target=worker.stdout.read, daemon=True).start()
+    yield address.replace("http://", "http://any:word@") + "/run_code"
+    worker.terminate()
+    assert worker.wait(60) == 0
+
+
+def results(url: str, code: str, timeout: int = SLOW, **options: Any) -> list[Any]:
+    tests = {**TESTS, **options.pop("tests", {})}
+    found: list[Any] = check_correctness(url, tests, code, timeout=timeout, **options)[0]
+    return found
+
+
+def test_each_result_that_it_knows(url: str) -> None:
+    assert results(url, RIGHT) == [True, True]
+    assert results(url, "print(4)") == [True, False]
+    assert results(url, "print(") == [-2, -2]
+    assert results(url, "while True: pass", timeout=1) == [-3, -3]
+    assert results(url, "x = bytearray(300 << 20)", memory_limit_mb=100) == [-2, -2]
+    assert results(url, "int main() {", language="cpp") == [-4, -4]
+    cpp = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d\\n", 2 * n); }'
+    assert results(url, cpp, language="cpp") == [True, True]
+    assert results(url, "main = 1", language="lean") == [-1, -1]
+
+
+def test_functions_and_assertions(url: str) -> None:
+    called = {"inputs": ["2", "21"], "outputs": ["4", "42"], "fn_name": "f"}
+    assert results(url, "def f(n): return 2 * n", tests=called) == [True, True]
+    asserted = {
+        "inputs": ["", ""],
+        "outputs": [None, None],
+        "assert_case": ["assert f(2) == 4", "assert f(2) == 5"],
+    }
+    assert results(url, "def f(n): return 2 * n", tests=asserted) == [True, -2]
+
+
+def test_the_score_of_a_completion(url: str) -> None:
+    """More requests at once than there are slots."""
+    many = {"inputs": [f"{n}\n" for n in range(40)], "outputs": [f"{2 * n}\n" for n in range(40)]}
+    fenced = f"Here:\n```python\n{RIGHT}\n```"
+    options = {
+        "sandbox_fusion_url": url,
+        "concurrent_semaphore": threading.Semaphore(8),
+        "memory_limit_mb": 512,
+    }
+    score = default_compute_score("codecontests", fenced, json.dumps(many), **options)
+    assert (score if isinstance(score, float) else score[0]) == 1.0
+
+
+def test_without_the_token_nothing_is_judged(url: str) -> None:
+    assert results(url.replace("any:word@", ""), RIGHT) == [-1, -1]
