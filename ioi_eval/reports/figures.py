@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.values import Verdict
+from ioi_eval.reports.addresses import FOLDER, model_anchor, problem_page, submission_page
 from ioi_eval.reports.document import NOTHING, Figure, number
-from ioi_eval.reports.pages import FOLDER, model_anchor, problem_page, submission_page
 from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
 from ioi_eval.reports.records import Group, ProblemSummary
 from ioi_eval.rules.selection import Budget
@@ -82,6 +82,24 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
             numbers=as_csv(["model", "k", "pass_at_k", "low", "high", "problems"], rows),
         )
     ]
+
+
+def uses(of: Sequence[Entry], what: str) -> list[Figure]:
+    """How many submissions stay within which share of a limit."""
+    there = [(one.name, use) for one in of for use in one.model.uses if use.what == what]
+    if not there:
+        return []
+    title = f"Submissions by the {what} of their hardest test"
+    shares = {
+        name: [(place * use.STEP, use.within(place * use.STEP)) for place in range(len(use.counts) - 1)]
+        for name, use in there
+    }
+    x = Axis(title=f"Share of the {what} limit", most=1.5, percent=True)
+    y = Axis(title="Submissions within it", most=1, percent=True)
+    series = [Series(name=name, points=points) for name, points in shares.items()]
+    rows = [(name, round(at, 2), value) for name, points in shares.items() for at, value in points]
+    drawn = curves(title, series, x, y, (1.0, "the limit"))
+    return [Figure(title=title, drawing=drawn, numbers=as_csv(["model", "share", "submissions"], rows))]
 
 
 def verdicts(of: Sequence[Entry], statuses: Sequence[Verdict]) -> list[Figure]:

@@ -11,6 +11,7 @@ import msgspec
 from ioi_eval.model.values import Value
 from ioi_eval.reports.records import VALIDATION, ReportOptions
 from ioi_eval.store.folder import FAILURES, RESULTS, RUN
+from ioi_eval.store.tasks import TASKS
 
 _NAME = "made.json"
 _PIECE = 1 << 12  # bytes at both ends of the rows; every row has times and hashes
@@ -29,7 +30,7 @@ class Made(Value):
         rows = folder / RESULTS
         size = rows.stat().st_size if rows.exists() else 0
         others = hashlib.sha256(msgspec.json.encode(options))
-        for name in (RUN, FAILURES, VALIDATION):
+        for name in (RUN, FAILURES, VALIDATION, TASKS):
             path = folder / name
             others.update(path.read_bytes() if path.exists() else b"")
             others.update(name.encode())

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.reports import sections
+from ioi_eval.reports.addresses import ALL, FOLDER, model_page, problem_page, submission_page
 from ioi_eval.reports.document import (
     NOTHING,
     Cell,
@@ -24,7 +25,7 @@ from ioi_eval.reports.document import (
     share,
 )
 from ioi_eval.reports.made import Made
-from ioi_eval.reports.pages import ALL, FOLDER, model_page, problem_page, submission_page, write_pages
+from ioi_eval.reports.pages import write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
@@ -105,6 +106,7 @@ def _overview(run: Summary, *, apart: bool) -> Iterator[Section]:
     if several:
         yield sections.by_problem(of, linked=True)
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
+    yield from filter(None, [sections.uses(of)])
     yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_repeated(run), *_near(run)])
 
 

@@ -17,7 +17,7 @@ from ioi_eval.reports.document import visible
 from ioi_eval.store.rows import bounded
 
 SERIES = 8  # colours; what comes after them is dashed
-_WIDTH, _PLOT = 640, 240  # of a figure, and the height of the field of curves
+_WIDTH, _MOST_WIDE, _PLOT = 640, 920, 240  # of a figure, of a grid, and the height of the field of curves
 _LETTER, _SLANTED = 7.0, 5.2  # how wide one is, about, and how high where names stand aslant
 _NAME = 30  # characters of a name
 _CELL, _NARROW, _WIDE = 18, 11, 44  # of a grid
@@ -120,7 +120,7 @@ def curves(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[f
     """`rule`: where an upright line stands, and what it says."""
     drawing = _Drawing(_WIDTH)
     drawing.legend((one.name, _style(place)) for place, one in enumerate(series))
-    left, right, top = 58.0, _WIDTH - 14.0, drawing.height + 26
+    left, right, top = 58.0, _WIDTH - 26.0, drawing.height + 26
     bottom = top + _PLOT
 
     def across(value: float) -> float:
@@ -221,10 +221,10 @@ def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Seque
     """A line for each row, a coloured cell for each column; where there are many, in several blocks."""
     named = len(columns) <= _MAX_NAMED
     left = _margin(rows)
-    space = _WIDTH * 1.5 - left
+    longest = max((len(bounded(visible(name), _NAME)) for name in columns), default=0) if named else 0
+    space = _MOST_WIDE - left - _SLANTED * longest
     cell = _NARROW if not named else max(_CELL, min(_WIDE, space / max(1, len(columns))))
     block = max(1, int(space / cell))
-    longest = max((len(bounded(visible(name), _NAME)) for name in columns), default=0) if named else 0
     drawing = _Drawing(left + cell * min(block, len(columns)) + _SLANTED * longest)
     drawing.height = 0.0
     for start in range(0, len(columns), block):

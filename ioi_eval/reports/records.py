@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -88,6 +88,19 @@ class Step(Value):
     points: float
 
 
+class Use(Value):
+    """What share of a limit submissions took on their most demanding test."""
+
+    STEP: ClassVar[float] = 0.05
+
+    what: str  # time, memory
+    counts: tuple[int, ...]  # up to nothing, up to a step, up to two ...; the last: more than all of these
+
+    def within(self, share: float) -> float:
+        """The part of the submissions that took at most so much, a number of steps."""
+        return sum(self.counts[: round(share / self.STEP) + 1]) / sum(self.counts)
+
+
 class ModelSummary(Value):
     """One model over all problems of the run, also those that it has no submission for."""
 
@@ -108,6 +121,7 @@ class ModelSummary(Value):
     groups: tuple[Group, ...] = ()
     awards: tuple[BudgetAward, ...] = ()
     steps: tuple[Step, ...] = ()  # up to the limit; empty where no problem has subtasks
+    uses: tuple[Use, ...] = ()  # where limits are known
     pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
 
 

@@ -7,8 +7,8 @@ from itertools import chain
 
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import figures
+from ioi_eval.reports.addresses import FOLDER, model_anchor, model_page, problem_page
 from ioi_eval.reports.document import NOTHING, Cell, Link, Meter, Section, Table, counted, number, share
-from ioi_eval.reports.pages import FOLDER, model_anchor, model_page, problem_page
 from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.selection import Budget
@@ -268,6 +268,33 @@ def whole(problems: Sequence[ProblemSummary]) -> str:
     if worth is not None:
         return number(worth)
     return "tests" if any(problem.scored for problem in problems) else NOTHING
+
+
+def uses(of: Sequence[Entry]) -> Section | None:
+    """Time and memory against their limits, where the run says these."""
+    whats = [
+        what for what in ("time", "memory") if any(use.what == what for one in of for use in one.model.uses)
+    ]
+    rows = []
+    for one in of:
+        known = {use.what: use for use in one.model.uses}
+        cells = [
+            share(known[what].within(part), 1) if what in known else NOTHING
+            for what in whats
+            for part in (0.5, 1.0)
+        ]
+        rows.append([one.name, *cells])
+    heads = ["Model", *(f"{what.capitalize()}, {part}" for what in whats for part in ("half", "whole"))]
+    if not whats:
+        return None
+    return Section(
+        title="Time and memory",
+        text=[
+            "How many submissions need at most half, or at most the whole, of a limit on their hardest test."
+        ],
+        figures=[drawn for what in whats for drawn in figures.uses(of, what)],
+        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+    )
 
 
 def verdicts(of: Sequence[Entry], total: Mapping[Verdict, int], unscored: int) -> Section:

@@ -28,7 +28,7 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
 )
-from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, worst_first
+from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
@@ -36,6 +36,7 @@ from ioi_eval.rules.selection import Budget, Candidate
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows
 from ioi_eval.store.rows import model_of, result_of
+from ioi_eval.store.tasks import Task, read_tasks
 
 # How many submissions curves are drawn at, and k of pass@k.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
@@ -77,6 +78,7 @@ class Account:
             groups=tuple(self._groups(problems)),
             awards=tuple(self._awards(problems)) if budgets else (),
             steps=tuple(self._steps(worths)),
+            uses=uses(self._tallies.values()),
             pass_curve=tuple(found for found in passes if found.k <= fewest),
         )
 
@@ -214,7 +216,7 @@ def write_summary(folder: Path, of: Summary) -> Path:
 
 def summary(folder: Path, options: ReportOptions | None = None) -> Summary:
     """Reads a run's folder, also one that a process still writes."""
-    reading = _Reading(read_failures(folder), options or ReportOptions())
+    reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
     info = check_run(folder)
     for row in read_rows(folder):
         reading.add(row)
@@ -235,7 +237,10 @@ def check_run(folder: Path) -> RunInfo:
 class _Reading:
     """The one pass: rows go through it one by one, and leave their counts and what selections need."""
 
-    def __init__(self, failures: dict[str, dict[str, Any]], options: ReportOptions) -> None:
+    def __init__(
+        self, failures: dict[str, dict[str, Any]], options: ReportOptions, tasks: Mapping[str, Task]
+    ) -> None:
+        self._tasks = tasks
         self._failures = failures  # what is left after the pass has no row
         self._options = options
         self._tallies: dict[tuple[str, str], Tally] = {}
@@ -247,7 +252,10 @@ class _Reading:
         self._failures.pop(row["key"], None)
         result = result_of_row(row)
         self._know(result.problem_id, row)
-        self._tally(model_of(row), result.problem_id).add(candidate_of(row, result))
+        tally = self._tally(model_of(row), result.problem_id)
+        tally.add(candidate_of(row, result))
+        if (task := self._tasks.get(result.problem_id)) is not None:
+            tally.uses.update(uses_of(result, task))
         self._facts.add(result)
         self._repeated += bool(result.repeats)
         again = [test for test in result.tests if test.cpu_times]

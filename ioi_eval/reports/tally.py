@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -11,11 +12,13 @@ import msgspec
 
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
+from ioi_eval.reports.records import Use
 from ioi_eval.rules.metrics import Trials
 from ioi_eval.rules.scoring import pass_rate, submission_status
 from ioi_eval.rules.selection import SUBMISSIONS, Candidate, Pool, aim
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.rows import as_number
+from ioi_eval.store.tasks import Task
 
 _TOKENS = ("output_tokens", "completion_tokens")  # in a row's metadata.usage
 _TEXTS = ("reasoning", "reasoning_content", "generation")  # the first that there is
@@ -91,6 +94,7 @@ class Tally:
         self.scored = self.unscored = self.compiled = self.solved = 0
         self.verdicts: Counter[Verdict] = Counter()
         self.best_pass_rate: float | None = None
+        self.uses: Counter[tuple[str, int]] = Counter()
         self.pool = Pool(submissions)
         self._points = Fraction()  # exact, so that the order of adding does not show
         self._asked: Counter[str | None] = Counter()  # by what was asked for
@@ -120,6 +124,29 @@ class Tally:
         """One for each thing that was asked for: the whole problem, or one of its subtasks."""
         asked = sorted(self._asked, key=lambda target: target or "")
         return [Trials(problem=problem, scored=self._asked[one], passed=self._passed[one]) for one in asked]
+
+
+_MOST = 31  # steps of a use that are counted apart
+
+
+def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
+    """Of time and memory, how many steps of its limit a submission took. Nothing where that is not known."""
+    times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
+    sizes = [test.memory for test in result.tests if test.memory is not None]
+    if times and task.cpu_time:
+        yield "time", min(_MOST, math.ceil(max(times) / task.cpu_time / Use.STEP))
+    if sizes and task.memory:
+        yield "memory", min(_MOST, math.ceil(max(sizes) / task.memory / Use.STEP))
+
+
+def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
+    total = Counter[tuple[str, int]]()
+    for tally in tallies:
+        total.update(tally.uses)
+    kinds = [what for what in ("time", "memory") if any(known == what for known, _ in total)]
+    return tuple(
+        Use(what=what, counts=tuple(total[what, steps] for steps in range(_MOST + 1))) for what in kinds
+    )
 
 
 class Facts:

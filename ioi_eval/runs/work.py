@@ -6,7 +6,16 @@ import asyncio
 import contextlib
 import functools
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
@@ -15,9 +24,11 @@ import msgspec
 
 from ioi_eval.judge import Judge, Scorer
 from ioi_eval.judge.sharing import Finding, Sharing
+from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.options import Borderline, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.rules.expectations import with_time_factor
 from ioi_eval.runs.again import superseded
 from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found
 from ioi_eval.runs.events import (
@@ -43,6 +54,7 @@ from ioi_eval.store.folder import (
     write_limits,
 )
 from ioi_eval.store.rows import result_of
+from ioi_eval.store.tasks import Task, read_tasks, write_tasks
 
 _STORE_LIMIT = 4 << 30  # bytes
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
@@ -171,24 +183,48 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
             setup.tell(again)
         if work.keys is not None and not fresh and all(key in journal.done for key in work.keys):
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
+            await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(work.keys))
         async with contextlib.AsyncExitStack() as opened:
             judge, workers = await opened.enter_async_context(judging(setup))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
-            share = setup.options.share
-            return await judge_all(
+            share, limited = setup.options.share, _time_limits(judge, setup, journal).limited
+            done = await judge_all(
                 judge.sharing(Sharing(_finding(journal))) if share else judge,
                 work.problems,
                 work.submissions,
                 journal,
                 workers=workers,
                 prepare=judge.prepare,
-                limited=_time_limits(judge, setup, journal).limited,
+                limited=limited,
                 expected=work.expected,
                 share=share,
                 on_event=setup.tell,
             )
+            await describe_problems(work, setup, journal, limited)
+            return done
+
+
+async def describe_problems(
+    work: Work, setup: Setup, journal: Journal, limited: Callable[[Problem], Awaitable[Problem]] | None
+) -> None:
+    """Write down what the report says of the problems that have results.
+
+    `limited` gives a problem its limits; None: nothing is judged, so that only limits of its own are known.
+    """
+    factor = setup.options.timing.factor
+    known, hashes = read_tasks(setup.folder), work.made_of.problems
+    labels = {journal.problem(key) for key in journal.done}
+    new = [name for name in sorted(labels) if name not in known or known[name].sha256 != hashes.get(name)]
+    tasks = dict(known)
+    for name in new:
+        if (problem := work.problems.get(name)) is not None:
+            with contextlib.suppress(JudgeFailure):  # no limit could be measured: the rows say so
+                problem = await limited(problem) if limited else with_time_factor(problem, factor)
+            tasks[name] = Task.of(problem, hashes.get(name, ""))
+    if tasks != known:
+        write_tasks(setup.folder, tasks)
 
 
 def journal_of(work: Work, setup: Setup) -> Journal:

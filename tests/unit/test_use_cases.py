@@ -18,7 +18,9 @@ from ioi_eval.runs import (
     RunStarted,
     SubmissionJudged,
 )
+from ioi_eval.runs.work import Timing
 from ioi_eval.store.resources import examples
+from ioi_eval.store.tasks import TASKS, read_tasks
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -64,6 +66,21 @@ async def test_all_tests_are_an_option_of_the_call(tmp_path: Path) -> None:
             )
             ran[every] = found.call.tests
     assert ran[False] < ran[True] == len(problems["lanterns"].tests)
+
+
+async def test_a_run_keeps_what_its_problems_were(tmp_path: Path) -> None:
+    """With the limits that its submissions had, and again where the file is gone and nothing is judged."""
+    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    options = RunOptions(timing=Timing(factor=2.0))
+    for _ in range(2):
+        async with Scorer(FakeEngine()) as scorer:
+            await score_dump(
+                dump(tmp_path, "a"), problems, out=tmp_path / "run", engine=scorer, options=options
+            )
+        [(label, task)] = read_tasks(tmp_path / "run").items()
+        assert (label, task.name, task.cpu_time, task.memory) == ("lanterns", "Lanterns", 2.0, 96 << 20)
+        assert task.statement.startswith("# Lanterns") and len(task.solutions) == 13
+        (tmp_path / "run" / TASKS).unlink()
 
 
 async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from missing import lacks
 from test_html_page import HOSTILE
 from test_pages import run
 
+from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
-from ioi_eval.reports.pages import ALL
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 

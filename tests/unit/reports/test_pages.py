@@ -14,8 +14,8 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
+from ioi_eval.reports.addresses import ALL, problem_page, submission_page
 from ioi_eval.reports.document import Code, numbered, visible
-from ioi_eval.reports.pages import ALL, problem_page, submission_page
 
 pytestmark = pytest.mark.once
 
@@ -73,7 +73,7 @@ def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
     heads = re.findall(r"<th [^>]*>([^<]+)</th>", page[page.rindex("<table") :])
     assert numbers is not None
     cells = dict(zip(heads[1:], re.findall(r">(\d+)<", numbers[1]), strict=True))
-    assert cells == {"Failed by": "6", "AC": "3", "WA": "3", "CE": "3"}
+    assert cells == {"Failed by": "6", "Decides": "6", "AC": "3", "WA": "3", "CE": "3"}
     assert "failed by nothing" not in page
 
 

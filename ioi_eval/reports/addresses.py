@@ -1,0 +1,30 @@
+"""What the pages beside report.html are called.
+
+Names are hashes, because keys and problems are text of others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+FOLDER, ALL = "report", "submissions.html"
+
+
+def submission_page(key: str) -> str:
+    return f"submission-{_hash(key)}.html"
+
+
+def problem_page(problem: str) -> str:
+    return f"problem-{_hash(problem)}.html"
+
+
+def model_page(model: str) -> str:
+    return f"model-{_hash(model)}.html"
+
+
+def model_anchor(model: str) -> str:
+    return f"m-{_hash(model)}"
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,94 @@
+"""What a run's problems were, for the reader of its report: statement, limits, subtasks, solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Blob, Problem, Value
+from ioi_eval.store.files import replace
+from ioi_eval.store.rows import bounded, plain
+
+TASKS = "problems.json"
+_MAX_STATEMENT = 20_000  # characters
+
+
+class TaskSubtask(Value):
+    name: str
+    points: float
+    tests: int
+
+
+class TaskSolution(Value):
+    """A solution of the package, and what it is said to get."""
+
+    name: str
+    language: str
+    expected: str
+
+
+class Task(Value, kw_only=True):
+    """A problem without its tests. Limits are those that its submissions had."""
+
+    sha256: str  # of the problem
+    name: str = ""
+    type: str = ""
+    checker: str = ""
+    cpu_time: float | None = None  # seconds
+    wall_time: float | None = None  # seconds
+    memory: int | None = None  # bytes
+    tests: int = 0
+    subtasks: tuple[TaskSubtask, ...] = ()
+    solutions: tuple[TaskSolution, ...] = ()
+    statement: str = ""
+
+    @classmethod
+    def of(cls, problem: Problem, sha256: str) -> Self:
+        return cls(
+            sha256=sha256,
+            name=problem.name,
+            type=problem.task_type,
+            checker=problem.checker.kind,
+            cpu_time=problem.limits.cpu_time,
+            wall_time=problem.limits.wall_time,
+            memory=problem.limits.memory,
+            tests=len(problem.tests),
+            subtasks=tuple(
+                TaskSubtask(name=one.name, points=one.points, tests=len(one.tests))
+                for one in problem.subtasks
+            ),
+            solutions=tuple(
+                TaskSolution(name=one.name, language=one.language, expected=one.expected)
+                for one in problem.solutions
+            ),
+            statement=_text(problem.statement),
+        )
+
+
+def _text(statement: Blob | None) -> str:
+    """Empty where it is none that a page can show, a PDF for example."""
+    content = b"" if statement is None else statement.read()
+    try:
+        return bounded(content.decode(), _MAX_STATEMENT)
+    except UnicodeDecodeError:
+        return ""
+
+
+def read_tasks(folder: Path) -> dict[str, Task]:
+    """By the problem's label in the rows; empty where the run has not said."""
+    path = folder / TASKS
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Task])
+    except FileNotFoundError:
+        return {}
+    except (msgspec.MsgspecError, OSError) as error:
+        remedy = f"Delete {TASKS}: the next call of the run's command writes it"
+        raise InputError(f"does not describe problems: {error}", where=str(path), remedy=remedy) from error
+
+
+def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:
+    replace(folder / TASKS, [msgspec.json.encode(plain(msgspec.to_builtins(tasks))), b"\n"])

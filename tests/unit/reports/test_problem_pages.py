@@ -1,0 +1,98 @@
+"""What a run keeps of its problems, and what reports make of it."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import msgspec
+import pytest
+from run_samples import SUM, result, submission, write_run
+from support.runs import result_row, summary
+from test_html_page import HOSTILE
+
+from ioi_eval.errors import InputError
+from ioi_eval.models import Blob, Limits, Solution, Verdict
+from ioi_eval.reports import write_reports
+from ioi_eval.reports.addresses import problem_page, submission_page
+from ioi_eval.reports.document import visible
+from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
+
+pytestmark = pytest.mark.once
+
+PROBLEM = msgspec.structs.replace(
+    SUM,
+    name="Sum",
+    limits=Limits.contest(0.4, 4 << 20),
+    statement=Blob.of("# Sum\n\nAdd <b>all</b> numbers."),
+    solutions=(Solution(name="right.cpp", expected="model_solution"),),
+)
+
+
+def run(folder: Path, text: str = "") -> Path:
+    rows = []
+    for number, statuses in enumerate(({}, {"2-a": Verdict.WA}, {"2-a": Verdict.WA, "3-a": Verdict.WA})):
+        one = submission(f"s{number}", row={"model": "m"})
+        rows.append(result_row(one, SUM, result(one, statuses)))
+    one = submission("broken", row={"model": "m"})
+    rows.append(result_row(one, SUM, result(one, {"1-a": Verdict.CE}, compiles=False)))
+    write_run(folder, rows)
+    problem = msgspec.structs.replace(PROBLEM, name=text) if text else PROBLEM
+    write_tasks(folder, {"sum": Task.of(problem, "0" * 64)})
+    write_reports(folder)
+    return folder
+
+
+def words(page: Path) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", page.read_text()))
+
+
+def test_a_problem_has_its_statement_limits_and_solutions(tmp_path: Path) -> None:
+    page = words(run(tmp_path) / "report" / problem_page("sum"))
+    for text in ("Add <b>all</b> numbers.", "0.4 s of CPU time, 1.8 s on the clock", "4 MiB", "right.cpp"):
+        assert text in page
+    assert "model_solution" in page and "Time limit" in words(tmp_path / "report" / submission_page("s0"))
+
+
+def test_the_tests_that_decide_were_alone_not_passed(tmp_path: Path) -> None:
+    page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
+    decides = dict(re.findall(r'<td>(\d-\w)</td><td class="number">\d+</td><td class="number">(\d+)<', page))
+    # 2-a: two subtasks of s1, and of s2 the one that 3-a is not in.
+    assert decides == {"1-a": "0", "2-a": "3", "2-b": "0", "3-a": "0"}
+
+
+def test_uses_are_shares_of_the_limits(tmp_path: Path) -> None:
+    [model] = summary(run(tmp_path)).models
+    uses = {use.what: use for use in model.uses}
+    # Every test of the samples takes 0.1 s and 1 MiB: a quarter of both. What does not compile takes none.
+    assert {what: sum(use.counts) for what, use in uses.items()} == {"time": 3, "memory": 3}
+    assert [uses["time"].within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
+    assert "Time and memory" in (tmp_path / "report.html").read_text()
+
+
+def test_without_the_file_there_is_a_report_all_the_same(tmp_path: Path) -> None:
+    folder = run(tmp_path)
+    (folder / TASKS).unlink()
+    [model] = write_reports(folder).models
+    assert model.uses == () and read_tasks(folder) == {}
+    assert "Statement" not in (folder / "report" / problem_page("sum")).read_text()
+
+
+def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
+    (tmp_path / TASKS).write_text("[]")
+    with pytest.raises(InputError, match=TASKS):
+        read_tasks(tmp_path)
+
+
+def test_a_statement_that_is_no_text_is_left_out() -> None:
+    pdf = msgspec.structs.replace(PROBLEM, statement=Blob.of(b"%PDF-1.7\xe2\xe3\xcf\xd3"))
+    assert Task.of(pdf, "").statement == ""
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_of_packages_stays_text(tmp_path: Path, text: str) -> None:
+    folder = run(tmp_path, text)
+    page = (folder / "report" / problem_page("sum")).read_text()
+    assert page.count("<script") == 1 and "<img" not in page
+    assert visible(text.replace("\ud800", "\ufffd")) in unescape(page)
