@@ -1,4 +1,4 @@
-"""Rows from files: .jsonl, .json, .csv (also as .gz or .zst), .parquet.
+"""Rows from files: .jsonl, .json, .csv (also as .gz or .zst), .parquet, .eval.
 
 Reading streams; what is broken is named with its line.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
+from ioi_eval.benchmarks import inspect_logs
 from ioi_eval.benchmarks.json_list import elements
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
@@ -348,7 +349,11 @@ def _arrow_rows(path: Path) -> Iterator[Row]:
         ) from error
 
 
-_TABLES = frozenset({".parquet", ".arrow"})  # their bytes are no text
+def _eval_rows(path: Path) -> Iterator[Row]:
+    return (Row(number, columns) for number, columns in inspect_logs.samples(path))
+
+
+_TABLES = frozenset({".parquet", ".arrow", inspect_logs.SUFFIX})  # their bytes are no text
 _PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names of them
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Row | InputError]]] = {
@@ -357,4 +362,5 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Row | InputError]]] = {
     ".csv": _csv_rows,
     ".parquet": _parquet_rows,
     ".arrow": _arrow_rows,
+    inspect_logs.SUFFIX: _eval_rows,
 }

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ioi_eval.benchmarks import inspect_logs
 from ioi_eval.benchmarks.row_files import Row
 from ioi_eval.model.errors import InputError
 
@@ -25,6 +26,9 @@ def shaped(row: Row, where: str) -> tuple[str, Row]:
     elif "doc" in columns and "resps" in columns:
         added = dict(_harness(columns))
         name = "a log of lm-evaluation-harness"
+    elif inspect_logs.is_sample(columns):
+        added = dict(inspect_logs.usual(columns, where, row.line))
+        name = inspect_logs.SHAPE
     else:
         return "", row
     return name, Row(row.line, {**added, **columns})
@@ -41,6 +45,8 @@ def problem_in(columns: Mapping[str, Any]) -> str | None:
     """What a row of one of these shapes calls its problem."""
     if isinstance(called := columns.get("custom_id"), str):
         return _SAMPLE.sub("", called)
+    if inspect_logs.is_sample(columns):
+        return inspect_logs.problem_of(columns)
     doc = _document(columns)
     return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
 

@@ -56,13 +56,21 @@ class Runtime:
         self._thread.start()
         opened.result(_OPENING)
 
+    @property
+    def slots(self) -> int:
+        """How many builds and batches run at the same time."""
+        return self._open_scorer().slots
+
     def score(
         self, problem: Problem, submission: Submission, sharing: Sharing | None = None
     ) -> Coroutine[Any, Any, SubmissionResult]:
         """For `call` and `wait`. JudgeFailure where the judge cannot say."""
+        return self._open_scorer().judge.sharing(sharing).judge(problem, submission)
+
+    def _open_scorer(self) -> Scorer:
         if self._scorer is None:
             raise IoiEvalError("the runtime is closed")
-        return self._scorer.judge.sharing(sharing).judge(problem, submission)
+        return self._scorer
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work` on the loop, and blocks this thread until it is done. Interrupted, it cancels it."""

@@ -1,0 +1,255 @@
+"""Benchmarks as tasks of inspect_ai, and the scorer that judges them.
+
+    inspect eval ioi_eval/ioi --model openai/gpt-5 -T years=2024 --epochs 50
+
+A task for each benchmark, and `ioi_eval/problems -T source=FOLDER` for packages. `judged(FOLDER)` is a scorer
+for any task: the problem is what a sample's `metadata["problem_id"]` names, else the sample's id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
+
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
+from inspect_ai.solver import TaskState, generate
+from inspect_ai.util import concurrency
+from msgspec import ValidationError, convert
+from msgspec.structs import fields
+
+from ioi_eval.benchmarks import Benchmark, BenchmarkOptions, Loaded, benchmarks
+from ioi_eval.benchmarks.inspect_logs import reasoning_of
+from ioi_eval.integrations.environment import cache_folder
+from ioi_eval.integrations.inspect_scores import (
+    explanation_of,
+    metadata_of,
+    of_problem,
+    share,
+    summary_of,
+)
+from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
+from ioi_eval.model.languages import find
+from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.problems import Problems
+from ioi_eval.problems.fields import nearest
+from ioi_eval.reports.records import ReportOptions
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.selection import SUBMISSIONS, Budget
+from ioi_eval.runs.sources import benchmark_of, language_of, open_source
+from ioi_eval.store import Store
+
+__all__ = ["judged", "pass_at", "points", "problems"]
+
+_NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
+
+
+class Judging(Value):
+    """What decides how a reply is judged."""
+
+    language: str = ""  # empty: the benchmark's own, else C++
+    unscored: Literal["keep", "error"] = "keep"  # what cannot be judged; an error is tried again on a retry
+    slots: int | None = None  # submissions at a time; None: as many as the machine or the servers have
+    python: str = ""  # the interpreter for submissions
+    all_tests: bool = False  # run those too that can change no score
+
+    def setup(self) -> Setup:
+        options = JudgeOptions(all_tests=self.all_tests)
+        return Setup(slots=self.slots, options=options, python=self.python)
+
+
+# --- metrics -----------------------------------------------------------------------------------------
+
+
+@metric(scores="unreduced")
+def points(submissions: int = SUBMISSIONS) -> Metric:
+    """Points as at the contest: so many epochs of each problem are handed in, the best of subtasks counts."""
+
+    def measure(scores: list[SampleScore]) -> dict[str, float]:
+        if not scores:
+            return {}
+        found = summary_of((one.score.metadata for one in scores), ReportOptions(submissions=submissions))
+        solved = {"problems_solved": float(found.problems_solved)}
+        if not found.budgets:
+            return solved
+        return {"points": found.budgets[Budget.LIMITED], "max_points": found.max_points, **solved}
+
+    return measure
+
+
+@metric(scores="unreduced")
+def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
+    """pass@k over all epochs, without bias, for each k of which there are as many scored epochs."""
+
+    def measure(scores: list[SampleScore]) -> dict[str, float]:
+        found = summary_of((one.score.metadata for one in scores), ReportOptions(ks=tuple(ks)))
+        return {f"pass@{one.k}": one.value for one in found.pass_at if one.value is not None}
+
+    return measure
+
+
+# --- the scorer --------------------------------------------------------------------------------------
+
+
+@scorer(metrics=[mean(), stderr(), points(), pass_at()])
+def judged(source: str, **options: Any) -> Scorer:
+    """Judge the program in a reply; the value is the share of the points, in [0, 1].
+
+    `source` names a benchmark or packages, `options` are those of a task. What cannot be judged is unscored,
+    and in no metric.
+    """
+    how, choice = _told(options)
+    found = _open(source, choice)
+    language = find(how.language or language_of(source))
+
+    async def score(state: TaskState, target: Target) -> Score:
+        problem, code = _problem(found, state), extract(state.output.completion, language)
+        submission = Submission(
+            key=f"{state.sample_id}#{state.epoch}", problem_id=problem.id, code=code, language=language.name
+        )
+        own = await asyncio.to_thread(runtime, how.setup())
+        more = {"language": language.name, "epoch": state.epoch, "length": _length(state)}
+        try:
+            result = await _result(own, problem, submission)
+        except _NO_ANSWER as error:
+            if how.unscored == "error":
+                raise
+            facts = {**of_problem(problem), **more, "failure": type(error).__name__}
+            return Score.unscored(
+                reason="scoring_failed", answer=code, explanation=f"Not judged: {error}", metadata=facts
+            )
+        return Score(
+            value=share(result),
+            answer=code,
+            explanation=explanation_of(result),
+            metadata=metadata_of(problem, result, **more),
+        )
+
+    return score
+
+
+async def _result(own: Runtime, problem: Problem, submission: Submission) -> Any:
+    """No more at a time than there are slots: inspect_ai shows who waits, and does not count it as work."""
+    async with concurrency("ioi_eval judge", own.slots):
+        return await own.wait(own.score(problem, submission))
+
+
+def _problem(found: Problems, state: TaskState) -> Problem:
+    metadata = state.metadata or {}
+    return found.find(str(metadata.get("problem_id", state.sample_id)), metadata.get("year"))
+
+
+def _length(state: TaskState) -> int:
+    """Of two replies the longer is handed in first: tokens where they are counted, else characters."""
+    if state.output.usage is not None:
+        return int(state.output.usage.output_tokens)
+    return len(reasoning_of(state.output) or state.output.completion)
+
+
+# --- tasks -------------------------------------------------------------------------------------------
+
+
+@task
+def problems(source: str, prompt: str = "", **options: Any) -> Task:
+    """The problems of packages (a folder or a zip), of a benchmark, or of a file of its rows."""
+    return _task(source, prompt, options)
+
+
+def _of_benchmark(benchmark: Benchmark) -> Any:
+    """A task of the benchmark's name, as inspect_ai registers it for this package."""
+
+    def of_benchmark(prompt: str = "", **options: Any) -> Task:
+        return _task(benchmark.name, prompt, options)
+
+    of_benchmark.__doc__ = benchmark.about
+    return task(name=benchmark.name)(of_benchmark)
+
+
+tasks = {benchmark.name: _of_benchmark(benchmark) for benchmark in benchmarks()}
+
+
+def _task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
+    """Raise the one error that the command of inspect_ai tells without a traceback."""
+    try:
+        return _made(source, prompt, options)
+    except InputError as error:
+        raise PrerequisiteError(str(error)) from error
+
+
+def _made(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
+    from ioi_eval.generate import Prompts  # loads jinja2, which a scorer alone does not need
+
+    how, choice = _told(options)
+    found = _open(source, choice)
+    benchmark = benchmark_of(source)
+    name = "" if benchmark is None else benchmark.name
+    language = find(how.language or language_of(source)).name
+    ask = Prompts(prompt, benchmark=name, language=language)
+    usable = {label: problem for label, problem in found.items() if not problem.unusable}
+    if not usable:
+        raise InputError("no problem is left by the filters", where=source)
+    left_out = _left_out(found)
+    return Task(
+        dataset=MemoryDataset(
+            [_sample(label, problem, ask(problem), language) for label, problem in usable.items()],
+            name=name or source,
+        ),
+        solver=generate(),
+        scorer=judged(source, **options),
+        version=1 if benchmark is None else benchmark.version,
+        metadata={"left_out": left_out} if left_out else None,
+    )
+
+
+def _left_out(found: Problems) -> dict[str, int]:
+    """How many problems no model is asked to solve, by reason."""
+    known = found.left_out if isinstance(found, Loaded) else {}
+    return {**known, **Counter(problem.unusable for problem in found.values() if problem.unusable)}
+
+
+def _sample(label: str, problem: Problem, prompt: str, language: str) -> Sample:
+    about = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
+    told = {name: value for name, value in about.items() if value}
+    return Sample(id=label, input=prompt, metadata={**of_problem(problem), "language": language, **told})
+
+
+# --- what was asked for ------------------------------------------------------------------------------
+
+
+@cache
+def _open(source: str, choice: BenchmarkOptions) -> Problems:
+    """Open for as long as the process lives: samples are judged one by one."""
+    return open_source(source, choice, Store(cache_folder()), lambda: None)
+
+
+def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
+    """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
+    every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
+    known = tuple(name for types in every.values() for name in types)
+    for name in given:
+        if name not in known:
+            raise InputError(f"no such option: {name!r}", remedy=nearest(name, known))
+    judging, choice = (
+        {name: _fitting(types[name], value) for name, value in given.items() if name in types}
+        for types in every.values()
+    )
+    try:
+        return convert(judging, Judging, strict=False), convert(choice, BenchmarkOptions, strict=False)
+    except ValidationError as error:
+        raise InputError(f"an option that cannot be used: {error}") from error
+
+
+def _fitting(kind: Any, value: Any) -> Any:
+    if kind is str:
+        return str(value)
+    if kind not in (frozenset[str], frozenset[int]):
+        return value
+    every = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return [str(one) for one in every] if kind == frozenset[str] else list(every)

@@ -1,0 +1,144 @@
+"""What a log of inspect_ai holds of a result, and what is made of it; scripts/inspect_ai has the package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ioi_eval.benchmarks.row_files import Row, rows_or_faults
+from ioi_eval.benchmarks.shapes import shaped
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.inspect_scores import explanation_of, metadata_of, share, summary_of
+from ioi_eval.models import (
+    Blob,
+    Problem,
+    ScoreType,
+    Submission,
+    SubmissionResult,
+    Subtask,
+    Test,
+    TestResult,
+    Verdict,
+)
+from ioi_eval.reports.records import ReportOptions
+from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.selection import Budget
+
+pytestmark = pytest.mark.once
+
+NAMES = ("a1", "b1", "b2")
+PLAIN = Problem(id="nile", tests=tuple(Test(name=name, input=Blob.of(name)) for name in NAMES))
+PARTS = (
+    Subtask(name="01-small", points=30, tests=("a1",)),
+    Subtask(name="02-full", points=70, tests=("b1", "b2"), score_type=ScoreType.GROUP_MIN),
+)
+PROBLEM = msgspec.structs.replace(PLAIN, year=2024, subtasks=PARTS)
+
+
+def result_of(problem: Problem, *scores: float, feedback: str = "") -> SubmissionResult:
+    tests = {}
+    for name, score in zip(NAMES, scores, strict=True):
+        status = Verdict.AC if score == 1 else Verdict.PA if score else Verdict.WA
+        tests[name] = TestResult(
+            test_name=name, score=score, status=status, feedback=feedback, cpu_time=0.5, memory=1 << 20
+        )
+    return submission_result(problem, Submission(key="1", problem_id=problem.id, code=""), tests)
+
+
+def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict[str, object]:
+    metadata = metadata_of(problem, result_of(problem, *scores), epoch=epoch, length=length)
+    return json.loads(json.dumps(metadata))
+
+
+def test_points_are_those_of_what_would_be_handed_in() -> None:
+    scores = [told(PROBLEM, 1, 1, 0, 0), told(PROBLEM, 2, 0, 1, 0.5), told(PROBLEM, 3, 0, 1, 0.8, length=99)]
+    every, one = (summary_of(scores, ReportOptions(submissions=limit)) for limit in (50, 1))
+    assert every.budgets[Budget.LIMITED] == 30 + 56
+    assert one.budgets[Budget.LIMITED] == 56, "the longest is handed in first"
+    assert (every.max_points, every.problems_solved, every.scored) == (100, 0, 3)
+
+
+def test_pass_at_k_counts_full_marks() -> None:
+    scores = [
+        told(PROBLEM, 1, 1, 1, 1),
+        told(PROBLEM, 2, 0, 1, 1),
+        told(PLAIN, 1, 1, 1, 1),
+        told(PLAIN, 2, 1, 1, 1),
+    ]
+    summary = summary_of(scores, ReportOptions(ks=(1, 2, 3)))
+    assert [one.value for one in summary.pass_at] == [0.75, 1.0, None]
+    assert summary.problems_solved == 2, "two problems of one id, of which one has no year"
+
+
+def test_full_marks_are_one_and_nothing_else_is() -> None:
+    thirds = msgspec.structs.replace(
+        PLAIN, subtasks=tuple(Subtask(name=name, points=100 / 3, tests=(name,)) for name in NAMES)
+    )
+    assert share(result_of(thirds, 1, 1, 1)) == 1.0
+    assert share(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
+    assert share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
+
+
+def test_an_explanation_says_what_was_earned_and_what_failed() -> None:
+    wrong = result_of(PROBLEM, 1, 0.5, 0, feedback="```\n# not a heading of ours")
+    assert explanation_of(wrong) == (
+        "**WA**: 30 of 100 points\n\n"
+        "| subtask | points | of | verdict |\n|---|--:|--:|---|\n"
+        "| 01-small | 30 | 30 | AC |\n| 02-full | 0 | 70 | WA |\n\n"
+        "Tests: 1 WA, 1 PA, 1 AC. The first that is not right: `b1` (PA, 0.500 s, 1.0 MiB)\n\n"
+        "````\n```\n# not a heading of ours\n````"
+    )
+    assert explanation_of(result_of(PLAIN, 1, 1, 1)) == "**AC**: 3 of 3 tests passed\n\nTests: 3 AC"
+
+
+def test_a_score_of_somebody_else_is_named() -> None:
+    with pytest.raises(InputError, match="ioi_eval/judged"):
+        summary_of([None], ReportOptions())
+
+
+# --- rows of logs ------------------------------------------------------------------------------------
+
+SAMPLE = {
+    "inspect_ai": {"task": "contest"},
+    "id": 7,
+    "epoch": 2,
+    "generation": "text",
+    "scores": {},
+    "error": None,
+}
+
+
+def test_a_sample_is_a_row_that_is_told() -> None:
+    named = {
+        **SAMPLE,
+        "metadata": {"problem_id": "nile", "year": 2024, "language": "python", "colour": "blue"},
+    }
+    told, row = shaped(Row(1, named), "a.eval")
+    assert told == "a log of inspect_ai"
+    assert {name: row.columns[name] for name in ("problem_id", "year", "language", "solution_number")} == {
+        "problem_id": "nile",
+        "year": 2024,
+        "language": "python",
+        "solution_number": 2,
+    }
+    assert shaped(Row(1, SAMPLE), "a.eval")[1].columns["problem_id"] == "7"
+
+
+def test_a_sample_that_failed_is_no_submission() -> None:
+    with pytest.raises(
+        InputError, match=r"a\.eval, line 3, field 'error': the sample failed: no network.*eval-retry"
+    ):
+        shaped(Row(3, {**SAMPLE, "error": "no network"}), "a.eval")
+
+
+def test_without_the_package_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    (tmp_path / "a.eval").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"pip install 'ioi-eval\[inspect-ai\]'"):
+        next(rows_or_faults(tmp_path / "a.eval"))

@@ -1,0 +1,81 @@
+"""Evaluations with the real inspect_ai: its mock model gives the replies that a test wants."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import eval as evaluate
+from inspect_ai.log import EvalLog
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "examples" / "problems"
+COMMAND = (str(Path(sys.executable).with_name("inspect")),)
+
+
+def solution(problem: str, name: str) -> str:
+    """A solution that comes with an example, as a model would write it."""
+    path = PACKAGES / problem / "solutions" / name
+    return f"Here it is.\n\n```{path.suffix[1:]}\n{path.read_text()}```\n"
+
+
+def replying(replies: Mapping[str, Sequence[str]]) -> Model:
+    """A model that knows problems by a word in their prompts, and gives its replies to each in turn."""
+    given = dict.fromkeys(replies, 0)
+
+    def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        word = next(word for word in replies if word in messages[-1].text)
+        text = replies[word][given[word] % len(replies[word])]
+        given[word] += 1
+        output = ModelOutput.from_content("mockllm/model", text)
+        # Else the mock counts tokens with a table from the network.
+        output.usage = ModelUsage(input_tokens=10, output_tokens=len(text), total_tokens=10 + len(text))
+        return output
+
+    return get_model("mockllm/model", custom_outputs=reply)
+
+
+def run(task: str, model: Model, logs: Path, **options: Any) -> EvalLog:
+    task_args = {name[2:]: options.pop(name) for name in list(options) if name.startswith("T_")}
+    [log] = evaluate(task, model=model, task_args=task_args, log_dir=str(logs), display="none", **options)
+    return log
+
+
+def metrics(log: EvalLog) -> dict[str, float]:
+    assert log.results is not None
+    return {name: one.value for score in log.results.scores for name, one in score.metrics.items()}
+
+
+def command(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command of inspect_ai, as a user calls it."""
+    return subprocess.run(
+        [*COMMAND, *words],
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# A solver for the command line, which the mock model alone cannot give replies: it counts tokens.
+SOLVER = """
+import pathlib
+from inspect_ai.model import ModelOutput
+from inspect_ai.solver import solver
+
+@solver
+def replies():
+    async def solve(state, generate):
+        text = pathlib.Path(f"{state.metadata['problem_id']}.reply").read_text()
+        with open("asked", "a") as asked:
+            asked.write(f"{state.sample_id}#{state.epoch}\\n")
+        state.output = ModelOutput.from_content("mockllm/model", text)
+        return state
+    return solve
+"""

@@ -1,0 +1,105 @@
+"""`inspect eval ioi_eval/...` as a user types it: what fails, what is unscored, and how a run goes on."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_runs import PACKAGES, SOLVER, command, metrics, solution
+
+EVAL = (
+    "eval",
+    "ioi_eval/problems",
+    "-T",
+    "source=problems",
+    "--model",
+    "mockllm/model",
+    "--solver",
+    "replies.py",
+)
+
+SCORER = ("--scorer", "ioi_eval/judged", "-S", "source=problems")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two problems, of which one has a checker that does not compile, and a reply for each."""
+    for name in ("garland", "threes"):
+        shutil.copytree(PACKAGES / name, tmp_path / "problems" / name)
+        accepted = next(iter(sorted((PACKAGES / name / "solutions" / "correct").glob("*.cpp"))))
+        (tmp_path / f"{name}.reply").write_text(solution(name, f"correct/{accepted.name}"))
+    (tmp_path / "replies.py").write_text(SOLVER)
+    checker = checker_of(tmp_path)
+    (tmp_path / "checker.cpp").write_text(checker.read_text())
+    checker.write_text("no program\n")
+    return tmp_path
+
+
+def checker_of(folder: Path) -> Path:
+    [checker] = (folder / "problems" / "threes" / "checker").glob("checker.cpp")
+    return checker
+
+
+def mend(folder: Path) -> None:
+    (folder / "checker.cpp").replace(checker_of(folder))
+
+
+def log_of(folder: Path) -> EvalLog:
+    """The newest."""
+    return read_eval_log(sorted((folder / "logs").glob("*.eval"))[-1])
+
+
+def scores(log: EvalLog) -> dict[str, float]:
+    return {str(one.id): (one.scores or {})["judged"].as_float() for one in log.samples or () if one.scores}
+
+
+def test_what_cannot_be_judged_is_unscored(folder: Path) -> None:
+    done = command(*EVAL, folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    log = log_of(folder)
+    assert log.status == "success" and log.results is not None
+    found = scores(log)
+    assert found["garland"] == 1 and math.isnan(found["threes"])
+    [unscored] = [(one.scores or {})["judged"] for one in log.samples or () if one.id == "threes"]
+    assert unscored.reason == "scoring_failed" and unscored.answer
+    assert (unscored.explanation or "").startswith("Not judged: ") and "does not compile" in str(
+        unscored.explanation
+    )
+    assert {(one.scored_samples, one.unscored_samples) for one in log.results.scores} == {(1, 1)}
+    assert metrics(log)["mean"] == 1 and metrics(log)["max_points"] == metrics(log)["points"] == 100
+    mend(folder)
+    again = command(
+        "score", str(log.location), *SCORER, "--action", "overwrite", "--overwrite", folder=folder
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert scores(log_of(folder)) == {"garland": 1, "threes": 1}
+    assert metrics(log_of(folder))["points"] == 200
+    assert len((folder / "asked").read_text().splitlines()) == 2, "no model was asked again"
+
+
+def test_a_run_that_failed_goes_on_with_what_is_missing(folder: Path) -> None:
+    done = command(*EVAL, "-T", "unscored=error", "--continue-on-fail", "--epochs", "2", folder=folder)
+    assert done.returncode != 0 or log_of(folder).status == "error"
+    log = log_of(folder)
+    assert log.status == "error" and scores(log) == {"garland": 1}
+    failed = {str(one.id) for one in log.samples or () if one.error is not None}
+    assert failed == {"threes"}
+    mend(folder)
+    again = command("eval-retry", str(log.location), folder=folder)
+    assert again.returncode == 0, again.stdout + again.stderr
+    log = log_of(folder)
+    assert log.status == "success" and scores(log) == {"garland": 1, "threes": 1}
+    asked = (folder / "asked").read_text().split()
+    assert sorted(asked) == ["garland#1", "garland#2", *["threes#1"] * 2, *["threes#2"] * 2]
+
+
+def test_a_word_that_no_option_is_called_is_told_in_one_line(folder: Path) -> None:
+    done = command(*EVAL, "-T", "problem=garland", folder=folder, INSPECT_DISPLAY="plain")
+    assert done.returncode != 0
+    assert "no such option: 'problem'" in done.stdout and "Traceback" not in done.stdout + done.stderr

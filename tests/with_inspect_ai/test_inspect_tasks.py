@@ -1,0 +1,194 @@
+"""Tasks, the scorer and the metrics with the real package; logs are read back and compared."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai._util.registry import registry_lookup
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_runs import PACKAGES, metrics, replying, run, solution
+
+from ioi_eval import Submission, load_problems, score_dump, score_sync
+from ioi_eval.benchmarks import benchmarks
+from ioi_eval.integrations.runtime import Runtime
+from ioi_eval.model.languages import find
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.selection import Budget
+from ioi_eval.runs import RunOptions
+
+# What the model writes for each problem, one reply an epoch, and what becomes of it.
+REPLIES = {
+    "Garland": [
+        (solution("garland", "model_solution/matrix.cpp"), "AC", 100),
+        (solution("garland", "incorrect/forgets_the_scratches.cpp"), "WA", 0),
+        (solution("garland", "compile_error/no_headers.cpp"), "CE", 0),
+        ("I do not know.", "CE", 0),
+    ],
+    "Pumpkins": [
+        (solution("pumpkins", "partially_correct/heaviest_first.cpp"), None, None),
+        (solution("pumpkins", "partially_correct/heaviest_first.cpp"), None, None),
+        (solution("pumpkins", "incorrect/digits.cpp"), None, None),
+        (solution("pumpkins", "runtime_error/asks_for_too_much.cpp"), None, None),
+    ],
+}
+CHOSEN = ["garland", "pumpkins"]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
+    model = replying({word: [reply for reply, *_ in replies] for word, replies in REPLIES.items()})
+    options = {"T_source": str(PACKAGES), "T_problems": CHOSEN, "epochs": 4}
+    done = run("ioi_eval/problems", model, tmp_path_factory.mktemp("logs"), max_samples=1, **options)
+    return read_eval_log(done.location)
+
+
+def test_a_score_has_what_the_library_says(log: EvalLog) -> None:
+    problems = load_problems(PACKAGES, only=frozenset(CHOSEN))
+    assert log.status == "success" and log.samples is not None and len(log.samples) == 8
+    for sample in log.samples:
+        problem = problems[sample.metadata["problem_id"]]
+        code = extract(sample.output.completion, find("c++"))
+        alone = score_sync(problem, Submission(key="1", problem_id=problem.id, code=code))
+        score = (sample.scores or {})["judged"]
+        told = score.metadata or {}
+        assert (
+            told["points"] == alone.points
+            and told["max_points"] == 100
+            and told["compiles"] == alone.compiles
+        )
+        assert score.value == pytest.approx(alone.points / 100) and score.answer == code
+        assert [(part["subtask"], part["exact_score"], part["status"]) for part in told["subtasks"]] == [
+            (part.subtask, part.exact_score, part.status) for part in alone.subtasks
+        ]
+        assert [(test["test_name"], test["status"]) for test in told["tests"]] == [
+            (test.test_name, test.status) for test in alone.tests
+        ]
+
+
+def test_verdicts_are_told_in_words(log: EvalLog) -> None:
+    garland = [sample for sample in log.samples or () if sample.id == "garland"]
+    for sample, (_, verdict, points) in zip(garland, REPLIES["Garland"], strict=True):
+        score = (sample.scores or {})["judged"]
+        assert score.explanation is not None and score.metadata is not None
+        assert score.metadata["verdict"] == verdict
+        assert score.explanation.startswith(f"**{verdict}**: {points} of 100 points\n\n| subtask | points")
+    wrong, broken = ((sample.scores or {})["judged"].explanation or "" for sample in garland[1:3])
+    assert "The first that is not right: `1-01` (WA," in wrong
+    assert "The compiler:\n\n```\n" in broken and "error" in broken
+
+
+async def test_the_metrics_are_those_of_our_reports(log: EvalLog, tmp_path: Path) -> None:
+    """The log read as a dump, scored anew."""
+    own = await score_dump([log.location], PACKAGES, out=tmp_path / "run", options=RunOptions())
+    [model] = own.summary.models
+    assert model.model == "mockllm/model" and own.summary.scored == 8
+    found = metrics(log)
+    assert found["points"] == pytest.approx(model.budgets[Budget.LIMITED])
+    assert found["points"] > found["mean"] * 200, "several submissions share the subtasks"
+    assert found["max_points"] == model.max_points == 200
+    assert found["problems_solved"] == model.problems_solved == 1
+    assert found["pass@1"] == pytest.approx(1 / 8) and "pass@5" not in found
+    assert {one.k: one.value for one in model.pass_at}[1] == pytest.approx(found["pass@1"])
+
+
+def test_every_benchmark_has_a_task() -> None:
+    names = [benchmark.name for benchmark in benchmarks()]
+    assert "ioi" in names
+    assert [name for name in names if registry_lookup("task", f"ioi_eval/{name}") is None] == []
+
+
+def test_a_benchmark_is_asked_and_judged(tmp_path: Path) -> None:
+    from benchmark_tables import write_ioi
+
+    tables = write_ioi(tmp_path / "tables", {"garland": 2024, "threes": 2025})
+    model = replying({"Garland": [solution("garland", "correct/doubling.cpp")]})
+    log = run("ioi_eval/ioi", model, tmp_path, T_data_dir=str(tables), T_years=2024)
+    assert log.status == "success", log.error
+    [sample] = log.samples or ()
+    assert (sample.id, sample.metadata["year"]) == ("garland", 2024)
+    assert sample.input.startswith("This is a problem of the International Olympiad in Informatics.")
+    assert metrics(log)["points"] == 100
+    assert log.eval.task == "ioi_eval/ioi" and log.eval.dataset.name == "ioi"
+
+
+def test_options_that_cannot_be_used_are_told_at_once(tmp_path: Path) -> None:
+    model = replying({"": [""]})
+    for options, words in [
+        ({"T_problem": "garland"}, "Did you mean 'problems'"),
+        ({"T_unscored": "maybe"}, "unscored"),
+        ({"T_problems": "garlnd"}, "garland"),
+        ({"T_years": 2024}, "only problems of a benchmark"),
+        ({"T_language": "cobol"}, "cobol"),
+    ]:
+        with pytest.raises(PrerequisiteError) as error:
+            run("ioi_eval/problems", model, tmp_path, T_source=str(PACKAGES), **options)
+        assert words in str(error.value.message)
+
+
+def test_no_more_are_judged_at_a_time_than_there_are_slots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way: list[int] = []
+    now = 0
+    judge = Runtime.score
+
+    async def score(self: Runtime, *arguments: Any) -> Any:
+        nonlocal now
+        now += 1
+        under_way.append(now)
+        try:
+            await asyncio.sleep(0.05)
+            return await judge(self, *arguments)
+        finally:
+            now -= 1
+
+    monkeypatch.setattr(Runtime, "score", score)
+    model = replying({"Garland": [solution("garland", "correct/doubling.cpp")]})
+    chosen = {"T_source": str(PACKAGES), "T_problems": "garland"}
+    log = run("ioi_eval/problems", model, tmp_path, T_slots=2, epochs=8, **chosen)
+    assert log.status == "success" and len(under_way) == 8
+    assert max(under_way) == 2
+
+
+def test_reducers_of_the_package_work(tmp_path: Path) -> None:
+    from inspect_ai import Epochs
+
+    replies = [solution("garland", name) for name in ("correct/doubling.cpp", "compile_error/no_headers.cpp")]
+    chosen = {"T_source": str(PACKAGES), "T_problems": "garland"}
+    log = run(
+        "ioi_eval/problems",
+        replying({"Garland": replies}),
+        tmp_path,
+        epochs=Epochs(2, ["max", "pass_at_1"]),
+        **chosen,
+    )
+    assert log.results is not None
+    means = {score.reducer: score.metrics["mean"].value for score in log.results.scores if score.reducer}
+    assert means == {"max": 1.0, "pass_at_1": 0.5}
+
+
+def test_metrics_of_nothing_are_no_zeros() -> None:
+    from ioi_eval.integrations.inspect_ai import pass_at, points
+
+    assert points()([]) == {} and pass_at()([]) == {}
+
+
+def test_our_part_of_the_import_is_light() -> None:
+    code = (
+        "import sys, inspect_ai, inspect_ai.scorer, inspect_ai.util; before = set(sys.modules)\n"
+        "import ioi_eval.integrations.inspect_ai; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "trl", "verl"} & loaded
+    others = {"open_r1", "trl", "verl", "eval_protocol", "rewards"}
+    assert not {f"ioi_eval.integrations.{other}" for other in others} & loaded
