@@ -1,5 +1,7 @@
 #include "checker.hpp"
 
+#include <cstdlib>
+
 #include "compare.hpp"
 #include "files.hpp"
 
@@ -11,6 +13,20 @@ std::vector<std::string> arguments(const std::string& kind) {
   if (kind == "testlib") return {desk::input_name, desk::output_name, desk::answer_name};
   if (kind == "icpc") return {desk::input_name, desk::answer_name, desk::feedback_name};
   return {desk::input_name, desk::answer_name, desk::output_name};
+}
+
+// A test's own rules for words, in the flags of the ICPC's format.
+void change(compare::Tokens& rules, const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& flag = arguments[i];
+    if (flag == "case_sensitive") rules.case_sensitive = true;
+    else if (flag == "space_change_sensitive") rules.space_sensitive = true;
+    else if (i + 1 < arguments.size()) {
+      const double tolerance = std::strtod(arguments[++i].c_str(), nullptr);
+      if (flag != "float_relative_tolerance") rules.absolute = tolerance;
+      if (flag != "float_absolute_tolerance") rules.relative = tolerance;
+    }
+  }
 }
 
 }  // namespace
@@ -26,58 +42,60 @@ void Checker::settle(const room::Room& room) {
   if (desk_) desk_->settle(room, "check", description_.kind == "icpc");
 }
 
-opinion::Opinion Checker::check(int input, int answer, int output, const char* mode) {
-  if (desk_) return believed(input, answer, output, mode);
-  const bool same = equal(output, answer);
+opinion::Opinion Checker::check(const Files& files, const std::vector<std::string>& arguments) {
+  if (desk_) return believed(files, arguments);
+  const bool same = equal(files, arguments);
   return {same ? 1.0 : 0.0, same ? opinion::correct : opinion::wrong};
 }
 
-bool Checker::equal(int output, int answer) const {
-  return comparison_(output, answer, {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative});
+bool Checker::equal(const Files& files, const std::vector<std::string>& arguments) const {
+  compare::Tokens rules = {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
+  change(rules, arguments);
+  return comparison_(files.output, files.answer, rules);
 }
 
 // Many a checker was never tried on nonsense. If that made its failure the judge's, a program could choose not to be scored.
-opinion::Opinion Checker::believed(int input, int answer, int output, const char* mode) {
-  const opinion::Statement statement = run(input, answer, output, mode);
+opinion::Opinion Checker::believed(const Files& files, const std::vector<std::string>& arguments) {
+  const opinion::Statement statement = run(files, arguments);
   try {
     return opinion::read(description_.kind, statement);
   } catch (const sys::Failure& failure) {
-    const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") && takes_the_answer(input, answer, mode);
+    const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") && takes_the_answer(files, arguments);
     // A machine that was busy is not busy twice.
-    if (!provoked || (statement.outcome.killed == process::Killed::wall && run(input, answer, output, mode).outcome.killed != process::Killed::wall)) throw;
+    if (!provoked || (statement.outcome.killed == process::Killed::wall && run(files, arguments).outcome.killed != process::Killed::wall)) throw;
     return {0, std::string(opinion::wrong) + ": " + failure.text + ", but it accepts the reference answer"};
   }
 }
 
-bool Checker::takes_the_answer(int input, int answer, const char* mode) {
-  const auto known = takes_answer_.find(answer);
+bool Checker::takes_the_answer(const Files& files, const std::vector<std::string>& arguments) {
+  const auto known = takes_answer_.find(files.answer);
   if (known != takes_answer_.end()) return known->second;
   bool taken = false;
   try {
-    taken = opinion::read(description_.kind, run(input, answer, answer, mode)).score > 0;
+    taken = opinion::read(description_.kind, run({files.input, files.answer, files.answer}, arguments)).score > 0;
   } catch (const sys::Failure&) {
     taken = false;  // it fails on everything
   }
-  return takes_answer_[answer] = taken;
+  return takes_answer_[files.answer] = taken;
 }
 
-opinion::Statement Checker::run(int input, int answer, int output, const char* mode) {
-  const sys::Fd said = files::memory("said"), told = files::memory("told");
-  desk_->lay(input, answer, output);
+opinion::Statement Checker::run(const Files& files, const std::vector<std::string>& further) {
+  const sys::Fd said = ::files::memory("said"), told = ::files::memory("told");
+  desk_->lay(files.input, files.answer, files.output);
   process::Program program = desk_->program(arguments(description_.kind));
-  if (mode) program.argv.push_back(mode);
+  program.argv.insert(program.argv.end(), further.begin(), further.end());
   program.output = said.get();
   program.error = told.get();
   if (description_.kind == "icpc") {
-    if (lseek(output, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the output");
-    program.input = output;
+    if (lseek(files.output, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the output");
+    program.input = files.output;
   }
   opinion::Statement statement;
   statement.who = desk_->who();
   statement.full = description_.full;
   statement.outcome = process::run(desk_->room(), program);
-  statement.said = files::read_text(said.get(), opinion::longest);
-  statement.told = files::read_text(told.get(), opinion::longest);
+  statement.said = ::files::read_text(said.get(), opinion::longest);
+  statement.told = ::files::read_text(told.get(), opinion::longest);
   desk_->collect_feedback(statement);
   return statement;
 }

@@ -12,6 +12,11 @@
 
 namespace checker {
 
+// The descriptors of what is looked at.
+struct Files {
+  int input, answer, output;
+};
+
 // One problem's checker, ready to look at one output after the other.
 class Checker {
  public:
@@ -21,15 +26,15 @@ class Checker {
   void settle(const room::Room& room);
   bool is_program() const { return desk_ != nullptr; }
 
-  // `mode`: a further argument for checkers of tasks that take programs and files. Fails (sys::Failure) when the checker does
-  // not say what the output is worth, nor what the answer is worth as an output. Where it takes the answer, the output is to blame.
-  opinion::Opinion check(int input, int answer, int output, const char* mode = nullptr);
+  // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the output is worth,
+  // nor what the answer is worth as an output. Where it takes the answer, the output is to blame.
+  opinion::Opinion check(const Files& files, const std::vector<std::string>& arguments);
 
  private:
-  bool equal(int output, int answer) const;
-  opinion::Opinion believed(int input, int answer, int output, const char* mode);
-  opinion::Statement run(int input, int answer, int output, const char* mode);
-  bool takes_the_answer(int input, int answer, const char* mode);
+  bool equal(const Files& files, const std::vector<std::string>& arguments) const;
+  opinion::Opinion believed(const Files& files, const std::vector<std::string>& arguments);
+  opinion::Statement run(const Files& files, const std::vector<std::string>& arguments);
+  bool takes_the_answer(const Files& files, const std::vector<std::string>& arguments);
 
   plan::Checker description_;
   compare::Comparison comparison_;  // null for programs

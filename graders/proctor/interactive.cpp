@@ -22,7 +22,7 @@ class Interactive : public Task {
     const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
     manager_->lay(opened_.of(test.input), answer_of(test), transcript.get());
     idling::Clock clock(2);
-    process::Running interactor = start_interactor(from_user.read.get(), to_user.write.get(), told.get(), clock);
+    process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
     std::vector<Member> members;
     members.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
     // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so what it has
@@ -51,10 +51,11 @@ class Interactive : public Task {
   }
 
  private:
-  process::Running start_interactor(int input, int output, int told, idling::Clock& clock) const {
+  process::Running start_interactor(const plan::Test& test, int input, int output, int told, idling::Clock& clock) const {
     const bool icpc = plan_.manager.kind == "icpc";
     process::Program program = manager_->program(icpc ? std::vector<std::string>{desk::input_name, desk::answer_name, desk::feedback_name}
                                                       : std::vector<std::string>{desk::input_name, desk::output_name, desk::answer_name});
+    program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
     program.input = input;
     program.output = output;
     program.error = told;

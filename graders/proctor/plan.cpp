@@ -112,6 +112,7 @@ Test read_test(const json::Value& value, size_t groups) {
   if (!value.at("answer").is_null()) test.answer = file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
   if (!value.at("output").is_null()) test.output = file_name(value.at("output").as_text("tests.output"), "tests.output");
   test.by_file = value.at("by_file").boolean_or(false, "tests.by_file");
+  test.arguments = value.at("arguments").texts("tests.arguments");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
     const int64_t index = group.as_whole("tests.groups");
     if (index < 0 || index >= static_cast<int64_t>(groups)) sys::fail("tests.groups: there is no group " + std::to_string(index));

@@ -48,6 +48,7 @@ struct Test {
   std::string input, answer;  // names of the job's files; an answer may be empty
   std::string output;         // the file that was handed in, where the task takes files; empty: it was not
   bool by_file = false;       // BatchAndOutput: judged by the file, handed in or not
+  std::vector<std::string> arguments;  // of the checker or the interactor, behind its own
   std::vector<size_t> groups;
 };
 

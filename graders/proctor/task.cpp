@@ -78,7 +78,9 @@ int Task::answer_of(const plan::Test& test) const { return test.answer.empty() ?
 
 void Task::check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode) const {
   files::give_back(output);
-  const opinion::Opinion opinion = checker_.check(opened_.of(test.input), answer_of(test), output, mode);
+  std::vector<std::string> arguments = test.arguments;
+  if (mode) arguments.push_back(mode);
+  const opinion::Opinion opinion = checker_.check({opened_.of(test.input), answer_of(test), output}, arguments);
   verdict.score = opinion.score;
   verdict.feedback = opinion.feedback;
   if (plan_.echo > 0 && opinion.score < 1) verdict.output = files::read_text(output, plan_.echo);

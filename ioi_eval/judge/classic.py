@@ -193,8 +193,8 @@ async def judge_one_by_one(
     """What a submission with code is worth. JudgeFailure where that cannot be said by classic jobs."""
     if submission.files:
         raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
-    if problem.included or problem.grader:
-        what = "puts files beside submissions, or has its own grader"
+    if problem.included or problem.grader or any(test.arguments for test in problem.tests):
+        what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
         raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
     profile = await engine.profile()
     if not isinstance(engine, JobEngine):

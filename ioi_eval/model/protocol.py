@@ -76,6 +76,7 @@ class PlanTest(Message):
     answer: str | None = None
     output: str | None = None  # the file that was handed in for this test
     by_file: bool = False  # BatchAndOutput: judged by a file, handed in or not
+    arguments: tuple[str, ...] = ()  # of the checker or the interactor, behind its own
     groups: tuple[int, ...] = ()
 
 

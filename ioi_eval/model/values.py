@@ -160,6 +160,7 @@ class Test(Value):
     input: Blob
     answer: Blob | None = None  # the expected output
     full: float | None = None  # the number in score.txt that is worth everything here; None: the checker's
+    arguments: tuple[str, ...] = ()  # of the checker or the interactor here, behind the problem's own
 
 
 class ScoreType(StrEnum):

@@ -88,7 +88,9 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         if scoring
         else read_acceptance(data, faults)
     )
-    flags = _flags(header, data)
+    flags, alike = _flags(header, data)
+    if not validation.custom:
+        _check_flags(data, alike)
     program = read_validator(folder, faults, new=new) if validation.custom else None
     time = _time_limit(folder, header, faults)
     if new and time is None:
@@ -105,17 +107,18 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         checker=_checker(header, validation, flags, program, scores.full),
         manager=_manager(validation, program, scores.full),
         grader=_grader(folder, data, faults),
-        tests=tuple(_tests(data, scores)),
+        tests=tuple(_tests(data, scores, alike)),
         subtasks=scores.subtasks,
         solutions=read_solutions(folder, scores.secret, faults),
     )
 
 
-def _tests(data: Group, scores: Scoring) -> Iterable[Test]:
+def _tests(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
+    """`alike`: their validator's arguments are the problem's."""
     for group in groups_of(data):
         for test in group.tests:
-            full = scores.own_full.get(test.name)
-            yield test if full is None else msgspec.structs.replace(test, full=full)
+            arguments = () if alike else test.arguments
+            yield msgspec.structs.replace(test, full=scores.own_full.get(test.name), arguments=arguments)
 
 
 # --- problem.yaml ------------------------------------------------------------------------------------
@@ -252,24 +255,27 @@ def _multiplier(header: Fields, faults: Faults) -> float:
 # --- comparing ---------------------------------------------------------------------------------------
 
 
-def _flags(header: Fields, data: Group) -> tuple[str, ...]:
-    """The validator's arguments: the problem's own and those of the tests, which must be all alike."""
-    used = [group for group in groups_of(data) if group.tests]
-    different = {group.validator_flags for group in used}
-    if len(different) > 1:
-        other = next(group for group in used if group.validator_flags != used[0].validator_flags)
-        other.fields.fault(
-            "output_validator_flags", "other flags than for other tests", "One checker judges all tests"
-        )
+def _flags(header: Fields, data: Group) -> tuple[tuple[str, ...], bool]:
+    """The validator's arguments, and whether those of the tests are in them, because they are all alike."""
+    different = {test.arguments for group in groups_of(data) for test in group.tests}
     own = tuple(header.text("validator_flags", "").split())
-    return (*own, *(used[0].validator_flags if used else ()))
+    alike = len(different) < 2
+    return (*own, *(next(iter(different), ()) if alike else ())), alike
+
+
+def _check_flags(data: Group, alike: bool) -> None:
+    """Those that tests have for themselves; of the problem's own the default checker is made."""
+    for group in groups_of(data):
+        for flags in dict.fromkeys(test.arguments for test in group.tests):
+            if not alike:
+                _default_checker(group.fields, group.flags_name, flags)
 
 
 def _checker(
     header: Fields, validation: Validation, flags: tuple[str, ...], program: Program | None, full: float
 ) -> Checker:
     if not validation.custom:
-        return _default_checker(header, flags)
+        return _default_checker(header, "validator_flags", flags)
     if validation.interactive or program is None:
         return Checker()  # the validator is the interactor, and says what the submission is worth
     return Checker(
@@ -295,7 +301,7 @@ def _grader(folder: Path, data: Group, faults: Faults) -> Checker | None:
     return Checker(kind=CheckerKind.ICPC, sources=program.sources, language=program.language)
 
 
-def _default_checker(header: Fields, flags: tuple[str, ...]) -> Checker:
+def _default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Checker:
     """Token by token; small and capital letters are alike unless the flags say otherwise."""
     words, seen, tolerance = list(flags), set[str](), dict[str, float]()
     while words:
@@ -303,9 +309,9 @@ def _default_checker(header: Fields, flags: tuple[str, ...]) -> Checker:
         if word in ("case_sensitive", "space_change_sensitive"):
             seen.add(word)
         elif word in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
-            tolerance[word] = _tolerance(header, word, words.pop(0) if words else "")
+            tolerance[word] = _tolerance(fields, field, word, words.pop(0) if words else "")
         else:
-            header.fault("validator_flags", f"{word!r} is no flag of the default validator", "Correct it")
+            fields.fault(field, f"{word!r} is no flag of the default validator", "Correct it")
     both = tolerance.get("float_tolerance")
     return Checker(
         kind=CheckerKind.TOKENS,
@@ -316,10 +322,8 @@ def _default_checker(header: Fields, flags: tuple[str, ...]) -> Checker:
     )
 
 
-def _tolerance(header: Fields, flag: str, said: str) -> float:
+def _tolerance(fields: Fields, field: str, flag: str, said: str) -> float:
     if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", said, re.ASCII):
         return float(said)
-    header.fault(
-        "validator_flags", f"{said!r} is not a tolerance for {flag}", "Expected a number such as 1e-6"
-    )
+    fields.fault(field, f"{said!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
     return 0.0

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import Blob, NamedBlob, Solution, Test
 from ioi_eval.problems.fields import Faults, Fields, read_mapping
@@ -73,7 +75,7 @@ def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
 
 
 _SETTINGS, _NEW_SETTINGS = "testdata.yaml", "test_group.yaml"
-_ARGUMENTS = "output_validator_args"
+_FLAGS, _ARGUMENTS = "output_validator_flags", "output_validator_args"  # the second in younger versions
 SAMPLE, SECRET = "sample", "secret"
 _OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
 
@@ -93,10 +95,9 @@ class Group(NamedTuple):
         return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
 
     @property
-    def validator_flags(self) -> tuple[str, ...]:
-        if self.fields.has(_ARGUMENTS):  # of younger versions
-            return self.fields.texts(_ARGUMENTS)
-        return _words(self.fields, "output_validator_flags")
+    def flags_name(self) -> str:
+        """The key that says which arguments the validator gets."""
+        return _ARGUMENTS if self.fields.has(_ARGUMENTS) else _FLAGS
 
     @property
     def grader_flags(self) -> tuple[str, ...]:
@@ -143,11 +144,12 @@ class _Reader:
         if self._new:
             self._refuse_what_is_not_given(place, own, paths)
         inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
+        fields = Fields(values, f"{place}/{self.settings}", self._faults)
         return Group(
             name=name,
-            fields=Fields(values, f"{place}/{self.settings}", self._faults),
+            fields=fields,
             own=frozenset(own),
-            tests=tuple(self._tests(name, paths)),
+            tests=tuple(self._tests(name, paths, fields)),
             inner=tuple(group for group in inner if _has_tests(group)),
         )
 
@@ -159,14 +161,24 @@ class _Reader:
             file = f"{place}/{path.name}"
             if path.suffix == ".files" and path.is_dir():
                 self._faults.add("submissions get no files here", file, remedy="Only standard input is given")
-            if path.suffix == ".yaml" and path.name != self.settings and path.is_file():
-                said = read_mapping(self._folder, file, self._faults) or {}
-                for key in ("args", _ARGUMENTS):
-                    if said.get(key):
-                        remedy = f"Only {_ARGUMENTS} in {self.settings} is heeded, alike for all tests"
-                        self._faults.add("not for a single test", file, field=key, remedy=remedy)
+            if self._is_of_test(path) and (read_mapping(self._folder, file, self._faults) or {}).get("args"):
+                self._faults.add("submissions get no arguments here", file, field="args")
 
-    def _tests(self, group: str, paths: list[Path]) -> Iterator[Test]:
+    def _is_of_test(self, path: Path) -> bool:
+        """Whether it says something of a single test."""
+        own = path.suffix == ".yaml" and path.name != self.settings
+        return self._new and own and path.with_suffix(".in").is_file() and path.is_file()
+
+    def _arguments(self, group: Fields, test: Path) -> tuple[str, ...]:
+        """The validator's: of the test's own file, or its group's."""
+        fields, file = group, test.with_suffix(".yaml")
+        if self._is_of_test(file):
+            name = file.relative_to(self._folder).as_posix()
+            own = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
+            fields = own if own.has(_ARGUMENTS) else group
+        return fields.texts(_ARGUMENTS) if fields.has(_ARGUMENTS) else _words(fields, _FLAGS)
+
+    def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
         inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
         answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
         for stem in sorted(answers.keys() - inputs.keys()):
@@ -177,7 +189,8 @@ class _Reader:
                 self._faults.add("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
             if not name.isprintable():
                 self._faults.add("a name that cannot be printed", f"data/{name!r}", remedy="Rename its files")
-            yield test_of(name, path, answers.get(stem))
+            read = test_of(name, path, answers.get(stem))
+            yield replace(read, arguments=self._arguments(fields, path))
 
 
 def _has_tests(group: Group) -> bool:

@@ -90,7 +90,7 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     twins: dict[object, list[Test]] = {}
     for test in problem.tests:
         by_name = problem.task_type in _ANSWERED_BY_NAME
-        content = (test.input.sha256, test.answer and test.answer.sha256, test.full)
+        content = (test.input.sha256, test.answer and test.answer.sha256, test.full, test.arguments)
         twins.setdefault(test.name if by_name else content, []).append(test)
     found = ((tests, tuple(dict.fromkeys(test.name for test in tests))) for tests in twins.values())
     planned = (

@@ -154,6 +154,7 @@ class Bench:
         task_type: str = "Batch",
         manager_source: str = "",
         outputs: Mapping[int, bytes] | None = None,
+        arguments: Mapping[int, Sequence[str]] | None = None,
         extra: Mapping[str, bytes] | None = None,
         by_path: Path | None = None,
         spec: Mapping[str, Any] | None = None,
@@ -192,6 +193,7 @@ class Bench:
                     answer=None if answer is None else f"{index}.out",
                     output=f"{index}.handed" if outputs and index in outputs else None,
                     by_file=bool(outputs and index in outputs),
+                    arguments=tuple((arguments or {}).get(index, ())),
                     groups=tuple(members[index]) if members else (),
                 )
             )

@@ -175,6 +175,43 @@ def test_icpc_scores(bench: Bench) -> None:
 
 
 @pytest.mark.sample("")
+def test_arguments_of_single_tests(bench: Bench) -> None:
+    icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
+    tests, own = [("x", "x")] * 3, {0: ["15"], 2: ["60"]}
+    judged = bench.judge(ECHO, tests, checker=icpc, checker_source=VALIDATOR, arguments=own)
+    assert [judged.tests[i].score for i in range(3)] == [0.25, 1, 1]
+    words = PlanChecker(kind="tokens", case_sensitive=False)
+    tests = [("a 1.4", "A 1.5"), ("a 1.4", "A 1.5"), ("a 1.5", "A 1.5"), ("a  1.5", "A 1.5")]
+    own = {
+        0: ["float_tolerance", "0.2"],
+        1: ["float_absolute_tolerance", "0.05", "float_relative_tolerance", "1e-9"],
+        2: ["case_sensitive"],
+        3: ["space_change_sensitive"],
+    }
+    judged = bench.judge(ECHO, tests, checker=words, arguments=own)
+    assert [judged.tests[i].score for i in range(4)] == [1, 0, 0, 0]
+
+
+@pytest.mark.sample("")
+@pytest.mark.parametrize(
+    ("code", "said", "score"),
+    [
+        (150, "partially correct (150) not the best", 0.75),
+        (0, "partially correct (0) nothing of it", 0),  # the exit code alone would be that of right ones
+        (3, "partially correct (3) little", 0.015),
+        (80, "partially correct (30) of another base", 0.15),
+        (200, "partially correct (200) all of it", 1),
+        (0, "ok partially correct (20)", 1),
+        (1, "partially correct (20) but its code is another", 0),
+    ],
+)
+def test_partly_right_in_testlibs_words(bench: Bench, code: int, said: str, score: float) -> None:
+    source = f'#include <cstdio>\nint main() {{ std::fputs("{said}", stderr); return {code}; }}'
+    line = bench.one(ECHO, "x", "y", checker=TESTLIB, checker_source=source)
+    assert (line.end, line.score, line.feedback) == ("ok", score, said)
+
+
+@pytest.mark.sample("")
 @pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
 def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:
     script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"

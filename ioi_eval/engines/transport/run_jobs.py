@@ -135,6 +135,7 @@ def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedT
         answer=names.get("out"),
         output=names.get("handed"),
         by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and is_by_file(problem, planned.test.name),
+        arguments=planned.test.arguments,
         groups=planned.groups,
     )
 

@@ -274,10 +274,10 @@ def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: 
         ({"data/secret/01-small.ans": None}, None, "data/secret/01-small.ans", "missing file"),
         ({"data/secret/testdata.yaml": "{"}, None, "data/secret/testdata.yaml", "broken YAML"),
         (
-            {"data/secret/testdata.yaml": "output_validator_flags: case_sensitive\n"},
+            {"data/secret/testdata.yaml": "output_validator_flags: case_senstive\n"},
             None,
             "data/secret/testdata.yaml",
-            "other flags than for other tests",
+            "'case_senstive' is no flag of the default validator",
         ),
         ({}, CUSTOM, "output_validators", "no program"),
         ({**VALIDATOR, "output_validators/b.py": ""}, CUSTOM, "output_validators", "2 programs"),

@@ -33,6 +33,20 @@ def test_comparing_with_arguments(tmp_path: Path, version: str) -> None:
     assert [solution.expected for solution in problem.solutions] == ["accepted", "wrong_answer"]
 
 
+def test_arguments_of_groups_and_of_single_tests(tmp_path: Path) -> None:
+    settings = {
+        "data/secret/test_group.yaml": "output_validator_args: [case_sensitive]\n",
+        "data/secret/02-big.yaml": "output_validator_args: [float_tolerance, '0.1']\nhint: near\n",
+    }
+    problem = sound(write(tmp_path / "p", settings, header=HEADER))
+    assert {test.name: test.arguments for test in problem.tests} == {
+        "sample/1": (),
+        "secret/01-small": ("case_sensitive",),
+        "secret/02-big": ("float_tolerance", "0.1"),
+    }
+    assert (problem.checker.case_sensitive, problem.checker.absolute) == (False, None)
+
+
 def test_a_folder_is_the_validator(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", VALIDATOR, header=HEADER))
     assert problem.checker.kind is CheckerKind.ICPC
@@ -61,7 +75,7 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
             "args",
             "no arguments",
         ),
-        ({"data/secret/02-big.yaml": "args: [x]\n"}, "", "data/secret/02-big.yaml", "args", "single test"),
+        ({"data/secret/02-big.yaml": "args: [x]\n"}, "", "data/secret/02-big.yaml", "args", "no arguments"),
         ({"data/secret/02-big.files/a": ""}, "", "data/secret/02-big.files", "", "no files here"),
         (
             {"data/secret/test_group.yaml": "output_validator_args: x\n"},
