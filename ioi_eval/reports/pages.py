@@ -42,7 +42,9 @@ from ioi_eval.store.folder import RESULTS, ResultHead, decoded, read_rows
 from ioi_eval.store.rows import bounded, model_of
 from ioi_eval.store.tasks import Task, read_tasks
 
-_COLOURED = 3000  # submissions of a run; of more, only the best of each model for each problem has colours
+# Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
+# more than the second number, only the best of each problem.
+_COLOURED, _BESTS = 3000, 1000
 _MAX_GENERATION = 8000  # characters
 _LEXERS = {
     "c": "c",
@@ -80,6 +82,8 @@ def _write(folder: Path, draft: Path, made: Made, more: Mapping[str, Document]) 
         tests[result.problem_id].add(result)
     every.sort(key=lambda one: (one.problem, one.model, -one.points, one.key))
     best = {(one.problem, one.model): one.key for one in reversed(every)}
+    if len(best) > _BESTS:
+        best = {(one.problem, ""): one.key for one in sorted(every, key=lambda one: one.points)}
     coloured = None if len(every) <= _COLOURED else set(best.values())
     page_of = HtmlPages(beside=True)
     for name in (STYLE, SCRIPT):

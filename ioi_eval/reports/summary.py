@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,14 @@ class Account:
         own = [tally.pool for name, tally in self._tallies.items() if name in worths]
         every = [pool.chosen(Budget.LIMITED) for pool in own]
         limit = self._options.submissions
+
+        @cache
+        def worth(place: int, number: int) -> float:
+            return self._worth(every[place][:number])
+
         for number in sorted({*(step for step in _STEPS if step < limit), limit} if own else ()):
-            worth = math.fsum(self._worth(chosen[:number]) for chosen in every)
-            yield Step(submissions=number, points=worth)
+            parts = (worth(place, min(number, len(chosen))) for place, chosen in enumerate(every))
+            yield Step(submissions=number, points=math.fsum(parts))
 
     # --- a problem ---
 
