@@ -30,10 +30,13 @@ COMMANDS = {
     "worker": "Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.",
     "package": "Write the Piston package that runs our jobs: scripts, and limits that suit them.",
     "doctor": "Say what works on this machine or on servers, what does not, and what to do.",
+    "new": "Write a package to begin with: tests, solutions, a grader where its type has one.",
     "init": "Write a commented configuration for `ioi-eval run`.",
     "examples": "Copy example problems and a dump of generations to DIR.",
 }
-_MODULES = {"init": "examples"}  # the others are called as their command
+_MODULES = {"init": "examples", "new": "examples"}  # the others are called as their command
+# Groups of options, in the order of their help.
+_GROUPS = ("Arguments", "Problems", "Input", "Author", "Judging", "Engine", "Output", "Options")
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
@@ -60,9 +63,9 @@ class Command(TyperCommand):
                 usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 title = getattr(parameter, "rich_help_panel", None) or usual
                 sections.setdefault(title, []).append(record)
-        for title, records in sections.items():
+        for title in sorted(sections, key=_GROUPS.index):
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl(sections[title])
 
 
 def function_of(name: str) -> Callable[..., None]:
@@ -81,7 +84,6 @@ def loaded(name: str) -> TyperCommand:
 
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": console.WIDTH},
     **_PLAIN,

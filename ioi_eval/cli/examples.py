@@ -1,8 +1,11 @@
-"""`ioi-eval examples DIR` and `ioi-eval init`: problems, a dump and a configuration to begin with."""
+"""`ioi-eval examples DIR`, `ioi-eval new` and `ioi-eval init`: what there is to begin with."""
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +14,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.options import command
 from ioi_eval.model.errors import InputError
+from ioi_eval.problems.package import is_plain
 from ioi_eval.store import resources
 
 
@@ -28,8 +32,7 @@ def examples(
 
 
 def copy_examples(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("is there already", where=str(folder), remedy="Name a new or an empty folder")
+    _check_empty(folder)
     try:
         shutil.copytree(
             resources.examples(), folder, dirs_exist_ok=True, copy_function=shutil.copyfile, ignore=_leftovers
@@ -38,8 +41,67 @@ def copy_examples(folder: Path) -> None:
         raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
 
 
+def _check_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("is there already", where=str(folder), remedy="Name a new or an empty folder")
+
+
 def _leftovers(folder: str, names: list[str]) -> set[str]:
     return {"__pycache__"} & set(names)
+
+
+class PackageType(StrEnum):
+    """What `ioi-eval new` has a package of."""
+
+    BATCH = "batch"
+    GRADER = "grader"
+    FUNCTION = "function"
+    COMMUNICATION = "communication"
+    INTERACTIVE = "interactive"
+    OUTPUT_ONLY = "output-only"
+
+
+_SECTION = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
+
+
+@command("""
+  ioi-eval new problems/lamps
+  ioi-eval new problems/lamps --type interactive && ioi-eval validate problems/lamps
+""")
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="NAME", help="Its folder; the last part is the id.")],
+    kind: Annotated[
+        PackageType,
+        typer.Option(
+            "--type",
+            help="batch reads and prints; grader: code of yours calls the submission; function: the same "
+            "in Python, with arguments as JSON.",
+        ),
+    ] = PackageType.BATCH,
+) -> None:
+    """Write a package to begin with: tests, solutions, a grader where its type has one.
+
+    All of it is small and works: change it bit by bit, and let `ioi-eval validate` look at each step.
+    docs/packages.md has every key.
+    """
+    _check_empty(folder)
+    name = folder.absolute().name
+    if not is_plain(name):
+        raise InputError(f"{name!r} is no id", field="NAME", remedy="Use letters, digits, `_`, `-` and `.`")
+    try:
+        for path, text in _sections(kind, name):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
+    console.show(f"Wrote {folder}. What its solutions get: ioi-eval validate {folder}")
+
+
+def _sections(kind: PackageType, name: str) -> Iterator[tuple[str, str]]:
+    """Files of a package by their paths."""
+    whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
+    _, *parts = _SECTION.split(whole.replace("@NAME@", name))
+    return zip(parts[::2], parts[1::2], strict=True)
 
 
 @command("""

@@ -79,3 +79,38 @@ def test_a_table_cuts_no_number_and_no_name(
 def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
     console.show_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
     assert capsys.readouterr().out.splitlines() == ["model   n", "模型    1", "m\u0308      22"]
+
+
+COMPLETED = """
+eval "$(ioi-eval --show-completion bash)"
+COMP_WORDS=(ioi-eval "$@"); COMP_CWORD=$#
+_ioi_eval_completion ioi-eval
+echo "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["sc"], "score"),
+        (["score", "d.jsonl", "--time-"], "--time-limit --time-factor"),
+        (["score", "--extract", ""], "last first whole livecodebench"),
+        (["new", "--type", "in"], "interactive"),
+    ],
+)
+def test_a_shell_completes_commands_options_and_words(
+    typed: list[str], offered: str, shared_cache: Path
+) -> None:
+    scripts = str(Path(sys.executable).parent)
+    done = subprocess.run(
+        ["bash", "-c", COMPLETED, "bash", *typed],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={
+            "IOI_EVAL_CACHE": str(shared_cache),
+            "PATH": f"{scripts}:/usr/bin:/bin",
+            "PYTHONPATH": ":".join(sys.path),
+        },
+    )
+    assert done.stdout.split() == offered.split(), done

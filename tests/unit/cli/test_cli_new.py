@@ -1,0 +1,38 @@
+"""`ioi-eval new`: packages to begin with, of each type; each validates as it is written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.command_line import CommandLine
+
+from ioi_eval.cli.examples import PackageType
+
+
+def test_packages_to_begin_with_validate(cli: CommandLine) -> None:
+    for kind in PackageType:
+        written = cli("new", f"packages/my-{kind}", "--type", kind)
+        assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
+    done = cli("validate", "packages", "--out", "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((cli.folder / "run" / "validation.json").read_text())
+    judged = {one["problem"]: set() for one in found["solutions"]}
+    for one in found["solutions"]:
+        judged[one["problem"]].add(one["expected"])
+    assert judged.keys() == {f"my-{kind}" for kind in PackageType}
+    assert all({"correct", "incorrect"} <= words for words in judged.values()), judged
+    again = cli("validate", "packages", "--out", "run")
+    assert again.returncode == 0 and "Nothing new to do" in again.stdout
+
+
+@pytest.mark.once
+def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
+    (cli.folder / "lamps").mkdir()
+    (cli.folder / "lamps" / "mine.txt").write_text("mine")
+    refused = cli("new", "lamps")
+    assert refused.returncode == 2 and "lamps: is there already" in refused.stderr
+    assert [path.name for path in (cli.folder / "lamps").iterdir()] == ["mine.txt"]
+    odd = cli("new", "two words")
+    assert odd.returncode == 2 and "'two words' is no id" in odd.stderr
+    assert not (cli.folder / "two words").exists()
