@@ -36,7 +36,18 @@ COMMANDS = {
 }
 _MODULES = {"init": "examples", "new": "examples"}  # the others are called as their command
 # Groups of options, in the order of their help.
-_GROUPS = ("Arguments", "Problems", "Input", "Author", "Judging", "Engine", "Output", "Options")
+_GROUPS = (
+    "Arguments",
+    "Problems",
+    "Input",
+    "Author",
+    "Judging",
+    "Engine",
+    "Limits",
+    "Access",
+    "Output",
+    "Options",
+)
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
