@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -12,9 +13,11 @@ import msgspec
 import pytest
 from support.datasets import Problems, check_problems, extract, open_dump
 from support.engines import find
+from support.runs import read_failures, read_rows
 
 from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
+from ioi_eval.store.tasks import read_tasks
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -314,3 +317,24 @@ def test_the_dump_is_what_its_script_makes(
     import make_generations
 
     assert msgspec.to_builtins(list(make_generations.rows())) == rows
+
+
+# --- the recorded run --------------------------------------------------------------------------------
+
+
+def test_the_recorded_run_is_of_what_its_script_deals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "examples"))
+    import make_recorded
+
+    with tarfile.open(make_recorded.PACKED) as archive:
+        archive.extractall(tmp_path)
+    dealt = list(make_recorded.rows())
+    found = {row["key"]: row for row in read_rows(tmp_path)}
+    assert len(dealt) == len(found) == 2000 and not read_failures(tmp_path)
+    assert all(row["model"].startswith("invented-") for row in dealt)
+    for row in dealt:
+        assert {name: found[row["uuid"]][name] for name in row} == row
+    assert not any(b"/work" in path.read_bytes() for path in tmp_path.iterdir())
+    assert read_tasks(tmp_path).keys() == make_recorded.PROBLEMS.keys()

@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from missing import lacks
 from test_html_page import HOSTILE
 from test_pages import run
 
+from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
+from ioi_eval.store.resources import examples
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
@@ -52,6 +55,16 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(tmp_path_factory.mktemp("browser") / "run", text=HOSTILE[0])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 2,000 rows as it is among the examples."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with tarfile.open(examples() / "recorded.tar.xz") as archive:
+        archive.extractall(folder)
+    write_reports(folder)
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -161,20 +174,20 @@ def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [400, 1400])
-def test_no_page_scrolls_sideways(folder: Path, browser: Any, width: int) -> None:
+def test_no_page_scrolls_sideways(folder: Path, recorded: Path, browser: Any, width: int) -> None:
     browser.set_window_size(width, 900)
-    for page in pages(folder):
+    for page in [*pages(folder), *pages(recorded)]:
         browser.get(page.as_uri())
         wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{page.name} at {width} pixels"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(folder: Path, browser: Any, scheme: str) -> None:
+def test_axe_finds_nothing(folder: Path, recorded: Path, browser: Any, scheme: str) -> None:
     if not AXE.is_file():
         lacks(f"axe (npm install --prefix {AXE.parents[2]} axe-core)")
     browser.set_window_size(1400, 900)
-    for page in pages(folder):
+    for page in [*pages(folder), recorded / "report.html", *pages(recorded)[2:]]:
         browser.get(page.as_uri())
         media(browser, scheme=scheme)
         browser.execute_script(AXE.read_text())
@@ -194,3 +207,11 @@ def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, bro
     assert find(browser, ".meanings").is_displayed()
     for selector in (".search", ".tools", "nav", "button.save"):
         assert not find(browser, selector).is_displayed()
+
+
+def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded: Path, browser: Any) -> None:
+    browser.get((recorded / "report.html").as_uri())
+    find(browser, ".search input").send_keys("lanterns huge memory limit\n")
+    found = column(browser, 3)
+    assert 0 < len(found) < 50 and set(found) == {"MLE"}
+    assert find(browser, ".tools span").text == f"{len(found)} of 2,000"
