@@ -31,15 +31,10 @@ def code_reward(
     A row of `verification_info` has `test_cases` and `language`; rows may differ in it. Options that choose
     another service (`provider_type`, `num_parallel` and the like) are passed over: it is judged by ours.
     """
-    # They load the judge, which those who bring a client of their own do not need.
-    from ioi_eval.integrations.rewards import Mode, RewardOptions
+    # It loads the judge, which those who bring a client of their own do not need.
     from ioi_eval.integrations.trl import make_reward
 
-    options = RewardOptions(mode=Mode.PARTIAL, no_code=0, no_compile=0)
-    infos = [info if isinstance(info, Mapping) else {} for info in verification_info]
-    tests = [info.get("test_cases") or () for info in infos]
-    languages = [info.get("language") for info in infos]
-    return make_reward(options)(completions=completions, test_cases=tests, language=languages)
+    return make_reward()(completions=completions, verification_info=list(verification_info))
 
 
 def binary_code_reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:

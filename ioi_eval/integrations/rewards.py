@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -26,10 +26,12 @@ from ioi_eval.model.values import (
     SubmissionResult,
     Subtask,
     Value,
+    Verdict,
 )
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, read_call, read_cases, with_cases
 from ioi_eval.rules.scoring import pass_rate
+from ioi_eval.rules.verdicts import worst
 
 
 class Mode(StrEnum):
@@ -39,11 +41,11 @@ class Mode(StrEnum):
 
 
 class RewardOptions(Value):
-    """The penalties are those in use; they hold in every mode."""
+    """Rewards are in [0, 1] unless these shape them; what they say of broken code holds in every mode."""
 
-    mode: Mode = Mode.WEIGHTED_SUM
-    no_code: float = -1.0  # the completion holds no code
-    no_compile: float = -0.1
+    mode: Mode = Mode.PARTIAL
+    no_code: float = 0.0  # the completion holds no code
+    no_compile: float = 0.0
     partial_weight: float = 0.1  # of the share, in a weighted sum
     language: str = "python"  # of completions whose row has no column `language`
     time_limit: float = 10.0  # seconds for each test, where tests come with the row
@@ -56,6 +58,18 @@ class RewardOptions(Value):
         CheckerKind.built_in(self.checker)
 
 
+class Outcome(NamedTuple):
+    reward: float | None  # None: the judge cannot say
+    verdict: str  # AC, WA, ..., or NO_CODE, or NOT_JUDGED
+
+    @property
+    def solved(self) -> bool:
+        return self.verdict == Verdict.AC
+
+
+NO_CODE, NOT_JUDGED = "no code", "not judged"
+
+
 class Rewards(Value):
     """Judges completions. Values are shared freely; what runs is this process's runtime."""
 
@@ -65,28 +79,30 @@ class Rewards(Value):
 
     async def of_all(
         self, completions: Sequence[str], rows: Sequence[Columns], own: Runtime
-    ) -> list[float | None]:
-        """A number each; None where the judge cannot say, be it that the tests of a row are broken.
+    ) -> list[Outcome]:
+        """One each, also where the tests of a row are broken.
 
         Equal programs for one problem are judged once: samples of one prompt repeat.
         """
         problems, sharing = self._problems(rows), Sharing() if self.options.share else None
         return await together(
-            self._or_none(completion, row, problem, own, sharing)
+            self._or_not(completion, row, problem, own, sharing)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
-    async def of_one(self, completion: str, row: Columns, own: Runtime) -> float:
+    async def of_one(
+        self, completion: str, row: Columns, own: Runtime, sharing: Sharing | None = None
+    ) -> Outcome:
         """Raises IoiEvalError where there is no reward."""
-        return await self._of(completion, row, self.problem(row), own)
+        return await self._of(completion, row, self.problem(row), own, sharing)
 
     async def _of(
-        self, completion: str, row: Columns, problem: Problem, own: Runtime, sharing: Sharing | None = None
-    ) -> float:
+        self, completion: str, row: Columns, problem: Problem, own: Runtime, sharing: Sharing | None
+    ) -> Outcome:
         language = row.language(self.options.language)
         code = extract(completion, language)
         if code is None:
-            return self.options.no_code
+            return Outcome(self.options.no_code, NO_CODE)
         submission = Submission(
             key=str(row.number),
             problem_id=problem.id,
@@ -97,21 +113,21 @@ class Rewards(Value):
         result = await own.score(problem, submission, sharing)
         return self._worth(problem, result, submission.target_subtask)
 
-    async def _or_none(
+    async def _or_not(
         self,
         completion: str,
         row: Columns,
         problem: Problem | CasesError,
         own: Runtime,
         sharing: Sharing | None,
-    ) -> float | None:
+    ) -> Outcome:
         try:
             if isinstance(problem, CasesError):
                 raise problem
             return await self._of(completion, row, problem, own, sharing)
         except IoiEvalError as error:
             note(error)
-            return None
+            return Outcome(None, NOT_JUDGED)
 
     def problem(self, row: Columns) -> Problem:
         problem = row.problem(self.problems, self.options)
@@ -134,18 +150,19 @@ class Rewards(Value):
         except CasesError as error:
             return error
 
-    def _worth(self, problem: Problem, result: SubmissionResult, target: str | None) -> float:
+    def _worth(self, problem: Problem, result: SubmissionResult, target: str | None) -> Outcome:
         if not result.compiles:
-            return self.options.no_compile
+            return Outcome(self.options.no_compile, Verdict.CE)
         share = _share(problem, result, target)
-        passed = float(share >= 1)
+        solved = share >= 1
+        verdict = Verdict.AC if solved else worst(test.status for test in result.tests)
         match self.options.mode:
             case Mode.PASS_FAIL:
-                return passed
+                return Outcome(float(solved), verdict)
             case Mode.PARTIAL:
-                return share
+                return Outcome(share, verdict)
             case Mode.WEIGHTED_SUM:
-                return passed + self.options.partial_weight * share
+                return Outcome(solved + self.options.partial_weight * share, verdict)
 
     def runtime(self) -> Runtime:
         return runtime(self.setup)
@@ -191,7 +208,7 @@ def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
 
 
 # Columns that hold tests, the first that a row has: APPS's own, and what trainers call it.
-CASES_COLUMNS = ("input_output", "ground_truth", "test_cases", "tests")
+CASES_COLUMNS = ("input_output", "ground_truth", "test_cases", "tests", "verification_info")
 _MEMORY_LIMIT = 512 << 20  # bytes, where a row says nothing
 
 
@@ -227,7 +244,9 @@ class Columns(Value):
         )
 
     def language(self, otherwise: str) -> Language:
-        return find(str(self.values.get("language") or otherwise))
+        info = self.values.get("verification_info")
+        told = info.get("language") if isinstance(info, Mapping) else None
+        return find(str(self.values.get("language") or told or otherwise))
 
     def _found(self, problems: Finder) -> Problem:
         year = self.values.get("year")
@@ -257,7 +276,9 @@ def _is_column(values: Any, count: int) -> bool:
 
 
 def _cases(value: Any) -> Cases:
-    """APPS's form, as JSON or parsed; or a list of tests, each with `input` and `output`."""
+    """APPS's form, as JSON or parsed; or a list of tests, or `test_cases`, each with `input` and `output`."""
+    if isinstance(value, Mapping) and "test_cases" in value:
+        value = value["test_cases"]
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _list(value)
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -4,17 +4,29 @@
 
     GRPOTrainer(model=..., reward_funcs=reward, train_dataset=...)
 
-The dataset's column `input_output` (or ground_truth, test_cases, tests) holds each row's tests. For problems
-of packages or benchmarks, for other modes and penalties, `make_reward` makes another function.
+The dataset's column `input_output` (or ground_truth, test_cases, tests, verification_info) holds each row's
+tests. `reward_async` is the same for trainers that await several rewards at once. For problems of packages or
+benchmarks, for other modes and shaping terms, `make_reward` and `make_async_reward` make other functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from ioi_eval.integrations.rewards import Finder, RewardOptions, Rewards, rows, text_of
-from ioi_eval.integrations.runtime import Setup
+from ioi_eval.integrations.rewards import (
+    NO_CODE,
+    NOT_JUDGED,
+    Finder,
+    Outcome,
+    RewardOptions,
+    Rewards,
+    rows,
+    text_of,
+)
+from ioi_eval.integrations.runtime import Runtime, Setup
 
 Completion = str | Sequence[Mapping[str, Any]]
 
@@ -28,9 +40,47 @@ class Reward:
     def __call__(
         self, prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
+        own, began = self._rewards.runtime(), time.monotonic()
+        outcomes = own.call(self._outcomes(completions, columns, own))
+        return self._told(outcomes, time.monotonic() - began, columns)
+
+    async def awaited(
+        self, completions: Sequence[Completion], columns: Mapping[str, Any]
+    ) -> list[float | None]:
+        """The same for a caller with an event loop."""
+        own, began = await asyncio.to_thread(self._rewards.runtime), time.monotonic()
+        outcomes = await own.wait(self._outcomes(completions, columns, own))
+        return self._told(outcomes, time.monotonic() - began, columns)
+
+    def _outcomes(
+        self, completions: Sequence[Completion], columns: Mapping[str, Any], own: Runtime
+    ) -> Coroutine[Any, Any, list[Outcome]]:
         texts = [text_of(completion) for completion in completions]
-        own = self._rewards.runtime()
-        return own.call(self._rewards.of_all(texts, tuple(rows(columns, len(texts))), own))
+        return self._rewards.of_all(texts, tuple(rows(columns, len(texts))), own)
+
+    def _told(
+        self, outcomes: Sequence[Outcome], seconds: float, columns: Mapping[str, Any]
+    ) -> list[float | None]:
+        """The rewards; a trainer that keeps logs gets a line for each completion, and means."""
+        log_extra, log_metric = columns.get("log_extra"), columns.get("log_metric")
+        if callable(log_extra):
+            log_extra(f"{self.__name__}/verdict", [str(outcome.verdict) for outcome in outcomes])
+        if callable(log_metric):
+            for name, value in _metrics(outcomes, seconds).items():
+                log_metric(f"{self.__name__}/{name}", value)
+        return [outcome.reward for outcome in outcomes]
+
+
+def _metrics(outcomes: Sequence[Outcome], seconds: float) -> dict[str, float]:
+    """Shares of the completions, and the time on the clock."""
+    count = max(1, len(outcomes))
+    found = {name: sum(one.verdict == name for one in outcomes) / count for name in (NO_CODE, NOT_JUDGED)}
+    solved = sum(outcome.solved for outcome in outcomes) / count
+    return {
+        "solved": solved,
+        **{name.replace(" ", "_"): share for name, share in found.items()},
+        "seconds": seconds,
+    }
 
 
 def make_reward(
@@ -46,4 +96,20 @@ def make_reward(
     )
 
 
+def make_async_reward(
+    options: RewardOptions | None = None, *, name: str = "ioi_eval_reward", **others: Any
+) -> Callable[..., Awaitable[list[float | None]]]:
+    """The same as a coroutine function, by which trainers know what to await. `others` as in make_reward."""
+    own = make_reward(options, name=name, **others)
+
+    async def awaited(
+        prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
+    ) -> list[float | None]:
+        return await own.awaited(completions, columns)
+
+    awaited.__name__ = name
+    return awaited
+
+
 reward = make_reward()
+reward_async = make_async_reward()

@@ -1,9 +1,10 @@
-"""Rewards for verl: name this file as `custom_reward_function.path` and a function of it as its name.
+"""Rewards for verl: name this module as the path of a reward function, and a function of it as its name.
 
-    custom_reward_function.path=.../ioi_eval/integrations/verl.py
-    custom_reward_function.name=compute_score            (or compute_score_async, compute_score_batch)
-    +custom_reward_function.reward_kwargs.mode=partial
+    reward.custom_reward_function.path=pkg://ioi_eval.integrations.verl
+    reward.custom_reward_function.name=compute_score_async      (or compute_score, compute_score_batch)
+    +reward.custom_reward_function.reward_kwargs.mode=pass_fail
 
+`ioi_eval.integrations.verl_manager` has a reward manager, which needs no function.
 `ground_truth` holds the tests as APPS has them, or a list of {input, output}. verl has no word for a row
 without a reward: where the judge cannot say or the tests are broken, it is `on_failure`, 0 unless told
 otherwise, with a warning. `on_failure=None` raises, and so stops the training with most of verl's managers.
@@ -19,8 +20,16 @@ import msgspec
 
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
-from ioi_eval.integrations.rewards import CASES_COLUMNS, Columns, RewardOptions, Rewards
+from ioi_eval.integrations.rewards import (
+    CASES_COLUMNS,
+    NOT_JUDGED,
+    Columns,
+    Outcome,
+    RewardOptions,
+    Rewards,
+)
 from ioi_eval.integrations.runtime import Runtime, runtime
+from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import InputError, IoiEvalError
 
 # What reward managers hand to every function besides the user's own keywords.
@@ -36,8 +45,10 @@ def compute_score(
     **options: Any,
 ) -> float:
     """What one solution is worth. `options` are those of RewardOptions."""
-    rewards, own = _rewards(options), runtime()
-    return own.call(_worth(rewards, own, solution_str, _row(ground_truth, extra_info), on_failure))
+    rewards, own = rewards_of(options), runtime()
+    return _number(
+        own.call(outcome(rewards, own, solution_str, row_of(ground_truth, extra_info), on_failure))
+    )
 
 
 async def compute_score_async(
@@ -49,8 +60,9 @@ async def compute_score_async(
     **options: Any,
 ) -> float:
     """The same for reward managers that await: many at once keep all cores busy."""
-    rewards, own = _rewards(options), await asyncio.to_thread(runtime)
-    return await own.wait(_worth(rewards, own, solution_str, _row(ground_truth, extra_info), on_failure))
+    rewards, own = rewards_of(options), await asyncio.to_thread(runtime)
+    row = row_of(ground_truth, extra_info)
+    return _number(await own.wait(outcome(rewards, own, solution_str, row, on_failure)))
 
 
 def compute_score_batch(
@@ -61,15 +73,19 @@ def compute_score_batch(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> list[float]:
-    """The same for the manager `batch`, which has all of them at once."""
-    rewards, own = _rewards(options), runtime()
+    """The same for managers that have all of a batch at once. Equal programs are judged once."""
+    rewards, own = rewards_of(options), runtime()
+    sharing = Sharing() if rewards.options.share else None
     infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
     given = zip(solution_strs, ground_truths, infos, strict=True)
-    worth = (_worth(rewards, own, solution, _row(truth, info), on_failure) for solution, truth, info in given)
-    return own.call(together(worth))
+    outcomes = (
+        outcome(rewards, own, solution, row_of(truth, info), on_failure, sharing)
+        for solution, truth, info in given
+    )
+    return [_number(each) for each in own.call(together(outcomes))]
 
 
-def _rewards(options: Mapping[str, Any]) -> Rewards:
+def rewards_of(options: Mapping[str, Any]) -> Rewards:
     """A word that means nothing is a mistake, and would train with another reward than was meant."""
     own = {name: value for name, value in options.items() if name not in _OF_VERL}
     unknown = sorted(own.keys() - set(RewardOptions.__struct_fields__))
@@ -82,20 +98,31 @@ def _rewards(options: Mapping[str, Any]) -> Rewards:
         raise InputError(str(error), where="reward_kwargs") from error
 
 
-def _row(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Columns:
+def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Columns:
     """The tests are the ground truth, whatever else the row has."""
     known = extra_info if isinstance(extra_info, Mapping) else {}
     others = {name: value for name, value in known.items() if name not in CASES_COLUMNS}
     return Columns(values={**others, "ground_truth": ground_truth}, number=0)
 
 
-async def _worth(
-    rewards: Rewards, own: Runtime, solution: str, row: Columns, on_failure: float | None
-) -> float:
+async def outcome(
+    rewards: Rewards,
+    own: Runtime,
+    solution: str,
+    row: Columns,
+    on_failure: float | None,
+    sharing: Sharing | None = None,
+) -> Outcome:
+    """What became of a solution; where nobody can say, `on_failure`, or None to hear of it."""
     try:
-        return await rewards.of_one(solution, row, own)
+        return await rewards.of_one(solution, row, own, sharing)
     except IoiEvalError as error:
         if on_failure is None:
             raise
         note(error)
-        return on_failure
+        return Outcome(on_failure, NOT_JUDGED)
+
+
+def _number(outcome: Outcome) -> float:
+    assert outcome.reward is not None, "who has none has raised, or has on_failure"
+    return outcome.reward

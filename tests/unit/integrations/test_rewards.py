@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import json
 import multiprocessing
@@ -28,7 +29,7 @@ from ioi_eval.integrations import runtime as runtimes
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import Mode, RewardOptions
 from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
-from ioi_eval.integrations.trl import make_reward, reward
+from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
 from ioi_eval.testing import FakeEngine, Fatal
@@ -58,8 +59,11 @@ def own_runtimes(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     close_all()
 
 
+SHAPED: Any = {"no_code": -1.0, "no_compile": -0.1}
+
+
 def rewards(mode: Mode, completions: list[Any] = EVERYTHING, **columns: Any) -> list[float | None]:
-    give = make_reward(RewardOptions(mode=mode))
+    give = make_reward(RewardOptions(mode=mode, **SHAPED))
     return give(prompts=["?"] * len(completions), completions=completions, **columns)
 
 
@@ -71,8 +75,15 @@ def test_every_mode_has_its_numbers() -> None:
     assert rewards(Mode.WEIGHTED_SUM, **column) == [1.1, pytest.approx(0.2 / 3), 0, -0.1, -1]
 
 
+def test_without_shaping_rewards_are_shares() -> None:
+    found = reward(completions=EVERYTHING, tests=[TESTS] * 5)
+    assert found == [1, pytest.approx(2 / 3), 0, 0, 0]
+    assert [compute_score("apps", text, TESTS) for text in EVERYTHING] == found
+
+
 def test_penalties_are_options() -> None:
-    give = make_reward(RewardOptions(no_code=-7, no_compile=-8, partial_weight=0.5))
+    weighted = RewardOptions(mode=Mode.WEIGHTED_SUM, no_code=-7, no_compile=-8, partial_weight=0.5)
+    give = make_reward(weighted)
     assert give(completions=EVERYTHING, tests=[TESTS] * 5) == [1.5, pytest.approx(1 / 3), 0, -8, -7]
 
 
@@ -99,8 +110,42 @@ def test_what_trl_gives() -> None:
         log_extra=print,
         log_metric=print,
     )
-    assert found == [1.1, 0]
+    assert found == [1, 0]
     assert reward.__name__ == "ioi_eval_reward"
+
+
+def test_what_trainers_log() -> None:
+    """A line for each completion, and means over them; an own name keeps several rewards apart."""
+    lines, means = {}, {}
+    logs: dict[str, Any] = {"log_extra": lines.__setitem__, "log_metric": means.__setitem__}
+    give = make_reward(RewardOptions(mode=Mode.PASS_FAIL), name="code")
+    tests = [*[TESTS] * 5, "{"]
+    assert give(completions=[*EVERYTHING, RIGHT], tests=tests, **logs) == [1, 0, 0, 0, 0, None]
+    assert lines == {"code/verdict": ["AC", "WA", "WA", "CE", "no code", "not judged"]}
+    assert means.pop("code/seconds") > 0
+    sixth = pytest.approx(1 / 6)
+    assert means == {"code/solved": sixth, "code/no_code": sixth, "code/not_judged": sixth}
+
+
+def test_trainers_may_await() -> None:
+    """They know what to await by the function; it has the same columns, logs and rewards."""
+    assert inspect.iscoroutinefunction(reward_async) and reward_async.__name__ == "ioi_eval_reward"
+    lines: dict[str, Any] = {}
+    own = make_async_reward(RewardOptions(mode=Mode.PASS_FAIL), name="own")
+
+    async def both() -> list[Any]:
+        given: Any = {"prompts": None, "completions": EVERYTHING, "tests": [TESTS] * 5}
+        return await asyncio.gather(reward_async(**given), own(**given, log_extra=lines.__setitem__))
+
+    assert asyncio.run(both()) == [[1, pytest.approx(2 / 3), 0, 0, 0], [1, 0, 0, 0, 0]]
+    assert lines == {"own/verdict": ["AC", "WA", "WA", "CE", "no code"]}
+
+
+def test_tests_may_stand_in_verification_info() -> None:
+    cases = [{"input": "2\n", "output": "4\n", "type": "stdin_stdout"}]
+    cpp = "```cpp\n#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n; }\n```"
+    infos = [{"language": "python", "test_cases": cases}, {"language": "cpp", "test_cases": cases}, None]
+    assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=infos) == [1, 1, None]
 
 
 def test_functions_are_called_and_tests_may_be_a_list() -> None:
@@ -198,7 +243,7 @@ UNREADABLE: list[Any] = [
 def test_no_row_stops_a_training(tests: Any) -> None:
     assert rewards(Mode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
     assert compute_score("apps", RIGHT, tests) == 0
-    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1.1]
+    assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1]
     with pytest.raises(IoiEvalError):
         compute_score("apps", RIGHT, tests, on_failure=None)
     infos: list[Any] = [None, {"test_cases": tests}]
@@ -224,7 +269,7 @@ from ioi_eval.integrations.trl import reward
 from ioi_eval.integrations.verl import compute_score
 
 for _ in range(3):
-    assert reward(completions=[{RIGHT!r}] * 3, tests=["{{", {TESTS!r}, "no"]) == [None, 1.1, None]
+    assert reward(completions=[{RIGHT!r}] * 3, tests=["{{", {TESTS!r}, "no"]) == [None, 1, None]
 assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) == 0
 """
 
@@ -258,7 +303,7 @@ def broken_engine(_store: Store) -> FakeEngine:
 
 def test_a_judge_failure_is_none_and_never_a_number() -> None:
     give = make_reward(setup=Setup(engine=broken_engine))
-    assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, -1]
+    assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
 
 
 def test_equal_programs_for_one_problem_are_judged_once() -> None:
@@ -313,10 +358,10 @@ def test_what_breaks_a_fragile_checker_is_worth_nothing() -> None:
 
 def test_verl_asks_for_one_at_a_time() -> None:
     assert compute_score("apps", PARTLY, TESTS, mode="partial") == pytest.approx(2 / 3)
-    assert compute_score("apps", "print(2 * int(input()))", TESTS, {"split": "train"}) == 1.1
+    assert compute_score("apps", "print(2 * int(input()))", TESTS, {"split": "train"}) == 1
 
     async def many() -> list[float]:
-        asked = (compute_score_async("apps", text, TESTS, mode="pass_fail") for text in EVERYTHING)
+        asked = (compute_score_async("apps", text, TESTS, mode="pass_fail", **SHAPED) for text in EVERYTHING)
         return list(await asyncio.gather(*asked))
 
     assert asyncio.run(many()) == [1, 0, 0, -0.1, -1]
@@ -330,7 +375,7 @@ def test_verl_hands_over_all_of_a_batch_and_things_of_its_own() -> None:
     assert found == [1, 0]
     with pytest.raises(CasesError):
         compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=None)
-    assert compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=-3.0) == [1.1, -3]
+    assert compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=-3.0) == [1, -3]
 
 
 @pytest.mark.parametrize("options", [{"mod": "partial"}, {"mode": "parts"}, {"no_code": "much"}])
@@ -348,7 +393,7 @@ def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
 def test_one_runtime_serves_all_threads() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
-    assert found == [1.1, 0] * 4
+    assert found == [1, 0] * 4
     assert len(runtimes._own.runtimes) == 1
 
 
@@ -376,7 +421,7 @@ def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way(
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
         while not (busy(runtime()) or under_way.done()):
             time.sleep(0.01)
-        assert answer_of_child() == (True, 1.1)
+        assert answer_of_child() == (True, 1)
         assert under_way.result() == [0, 1]
     assert compute_score("apps", WRONG, TESTS) == 0
 
@@ -456,7 +501,7 @@ def test_programs_that_end_leave_no_box(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     first, second, answers = done.stdout.split(maxsplit=2)
-    assert (answers.strip(), done.stderr) == ("[1.1] 1.1", "")
+    assert (answers.strip(), done.stderr) == ("[1.0] 1.0", "")
     folders = [
         folder.name
         for base in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")))

@@ -159,7 +159,7 @@ def test_a_reward_says_what_is_missing(own: Runtime, caplog: pytest.LogCaptureFi
     completions = [f"```python\n{code}\n```" for code in codes]
     misses._own.start_anew()  # each kind is told once in a process
     found = own.call(Rewards(options=RewardOptions(mode=Mode.PASS_FAIL)).of_all(completions, [row] * 2, own))
-    assert found == [1.0, None]
+    assert [one.reward for one in found] == [1.0, None]
     assert ["Install numpy" in one.getMessage() for one in caplog.records] == [True]
 
 

@@ -1,0 +1,28 @@
+"""Trains in each process of a launcher, and prints what each saw. Started by test_grpo.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from test_grpo import PROGRAMS, logged, trained
+from tiny import TESTS, dataset
+
+from ioi_eval.integrations.environment import share_of_cores
+from ioi_eval.integrations.trl import make_reward
+
+give = make_reward(name="code")
+
+
+def programs(completions: list[Any], **columns: Any) -> Any:
+    """The first process writes right programs, the other one none."""
+    text = PROGRAMS[0] if os.environ["RANK"] == "0" else PROGRAMS[3]
+    return give(completions=[text] * len(completions), **columns)
+
+
+trainer = trained(programs, dataset(8, tests=TESTS), Path(sys.argv[1]), generation_batch_size=8)
+rewards, solved = logged(trainer, "rewards/programs/mean"), logged(trainer, "code/solved")
+slots = share_of_cores(os.environ, 2)
+print(f"rewards {rewards} solved {solved} steps {trainer.state.global_step} slots {slots}")
