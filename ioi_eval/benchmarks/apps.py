@@ -20,6 +20,7 @@ MEMORY_LIMIT = 512 << 20  # bytes; the dataset has no limits, and no harness in 
 class Apps(Benchmark):
     name: ClassVar = "apps"
     about: ClassVar = "10,000 problems of three levels in Python, standard input or a function"
+    ids: ClassVar[str] = r"apps_[0-9]+"
     dataset: ClassVar = "metr-evals/apps"  # codeparrot/apps has the same rows
     split: ClassVar = "test"
     language: ClassVar = "python"

@@ -170,6 +170,8 @@ class Benchmark(ABC):
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
     other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
     language: ClassVar[str] = "c++"  # of rows that do not say
+    ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
+    dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
     @abstractmethod

@@ -37,6 +37,7 @@ _DECIMAL = re.compile(r"(?<!\S)[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]
 class CodeContests(Benchmark):
     name: ClassVar = "code_contests"
     about: ClassVar = "13,000 problems of Codeforces and five other judges, with generated tests"
+    ids: ClassVar = r"[0-9]+_[A-Z][0-9]?\. .+"
     dataset: ClassVar = "deepmind/code_contests"
     split: ClassVar = "test"
     columns: ClassVar = ("name", "description", *_OFFICIAL)

@@ -19,6 +19,7 @@ _OURS: Mapping[str, str] = MappingProxyType(
 class CodeContestsPlus(Checked):
     name: ClassVar = "code_contests_plus"
     about: ClassVar = "11,690 problems of CodeContests with better tests, and checkers"
+    ids: ClassVar = r"[0-9]+_[A-Z][0-9]?"
     dataset: ClassVar = "ByteDance-Seed/Code-Contests-Plus"
     config: ClassVar = "1x"
     split: ClassVar = "train"

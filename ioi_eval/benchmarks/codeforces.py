@@ -31,6 +31,7 @@ _PARTS = (
 class Codeforces(Benchmark):
     name: ClassVar = "codeforces"
     about: ClassVar = "Codeforces problems with official and generated tests, and generated checkers"
+    ids: ClassVar = r"[0-9]+/[A-Z][0-9]?"
     dataset: ClassVar = "open-r1/codeforces"
     split: ClassVar = "test"
     columns: ClassVar = ("id", "contest_id", "index", "time_limit", "memory_limit", "official_tests")

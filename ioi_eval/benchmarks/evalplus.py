@@ -66,6 +66,7 @@ class _Plus(Benchmark):
 class HumanEvalPlus(_Plus):
     name: ClassVar = "humaneval_plus"
     about: ClassVar = "HumanEval+ of EvalPlus: 164 functions in Python with many inputs"
+    ids: ClassVar = r"HumanEval/[0-9]+"
     dataset: ClassVar = "evalplus/humanevalplus"
     columns: ClassVar = ("task_id", "prompt", "canonical_solution", "entry_point", "test")
     _prefix: ClassVar = "HumanEval"
@@ -75,6 +76,7 @@ class HumanEvalPlus(_Plus):
 class MbppPlus(_Plus):
     name: ClassVar = "mbpp_plus"
     about: ClassVar = "MBPP+ of EvalPlus: 378 functions in Python with many inputs"
+    ids: ClassVar = r"Mbpp/[0-9]+"
     dataset: ClassVar = "evalplus/mbppplus"
     columns: ClassVar = ("task_id", "code", "prompt", "test_list", "test")
     _prefix: ClassVar = "Mbpp"

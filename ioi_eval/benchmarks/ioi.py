@@ -29,6 +29,8 @@ _PARAMETERS = "task_type_parameters_"
 class Ioi(Benchmark):
     name: ClassVar = "ioi"
     about: ClassVar = "IOI 2020 to 2024, with subtasks, graders, checkers and managers"
+    ids: ClassVar = r"[a-z][a-z0-9_]*"
+    dump_columns: ClassVar = ("year", "subtask")
     dataset: ClassVar = "open-r1/ioi"
     split: ClassVar = "train+test"
     columns: ClassVar = ("year", "id", "subtask", "score", "time_limit", "test_names", "grader_files")

@@ -85,6 +85,8 @@ class _Metadata(msgspec.Struct):
 class LiveCodeBench(Benchmark):
     name: ClassVar = "livecodebench"
     about: ClassVar = "problems of LeetCode, AtCoder and Codeforces by date, in Python"
+    ids: ClassVar = r"(abc|arc|agc)[0-9]+_[a-z][0-9]?|[0-9]{4}|[0-9]{4}_[A-Z][0-9]?"
+    dump_columns: ClassVar = ("question_id",)
     dataset: ClassVar = "lighteval/code_generation_lite"  # the authors' own needs code of theirs to be run
     config: ClassVar = "release_latest"
     split: ClassVar = "test"

@@ -27,6 +27,7 @@ NO_TESTS = "the dataset has no tests of it"
 class LiveCodeBenchPro(Benchmark):
     name: ClassVar = "livecodebench_pro"
     about: ClassVar = "problems of contests since October 2024, with checkers and interactors"
+    ids: ClassVar = r"[0-9]{4}[A-Z][0-9]?"
     dataset: ClassVar = "QAQAQAQAQ/LiveCodeBench-Pro"
     split: ClassVar = "quater_2024_10_12+quater_2025_1_3+quater_2025_4_6+quater_2025_7_9"
     columns: ClassVar = ("problem_id", "problem_title", "difficulty", "platform", "problem_statement")

@@ -275,6 +275,7 @@ def _kept(
 ) -> Kept:
     made_of = [
         benchmark.name,
+        type(benchmark).__module__,
         str(benchmark.version),
         benchmark.fingerprint(candidate, tables),
         benchmark.matter(options),

@@ -17,6 +17,7 @@ from ioi_eval.rules.python_values import literal_in
 class Taco(Apps):
     name: ClassVar = "taco"
     about: ClassVar = "26,000 problems of six judges in Python, by tags and skills"
+    ids: ClassVar = r"taco_[0-9]+"
     dataset: ClassVar = "BAAI/TACO"
     config: ClassVar = "ALL"
     columns: ClassVar = ("question", "input_output", "raw_tags", "skill_types")

@@ -74,7 +74,10 @@ def _taken(group: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 # --- alone -------------------------------------------------------------------------------------------
 
-SOURCE_HELP = "A benchmark's name, a folder or a zip of problem packages, or a file of a benchmark's rows."
+SOURCE_HELP = (
+    "A benchmark's name, a folder or a zip of problem packages, a file of a benchmark's rows, "
+    "or a Python file with a benchmark of your own."
+)
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]
 AllTests = Annotated[

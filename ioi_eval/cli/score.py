@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import typer
 
 from ioi_eval.benchmarks import Selection
+from ioi_eval.benchmarks.guess import guessed
+from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.standard_input import received
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions
@@ -54,7 +57,14 @@ _Dumps = Annotated[
     ),
 ]
 _Source = Annotated[
-    str, typer.Option("--problems", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems")
+    str | None,
+    typer.Option(
+        "--problems",
+        metavar="SOURCE",
+        help=SOURCE_HELP,
+        show_default="the benchmark that ids and columns tell",
+        rich_help_panel="Problems",
+    ),
 ]
 
 
@@ -78,7 +88,8 @@ class _Selection:
 @command(_EXAMPLES)
 def score(
     dumps: _Dumps,
-    source: _Source,
+    *,
+    source: _Source = None,
     problems: ProblemOptions,
     references: ReferenceOptions,
     selection: _Selection,
@@ -96,16 +107,17 @@ def score(
     call retries only them, or bad rows were skipped; 130: interrupted.
     """
     asked, choice = references.asked(), engine.choice()
-    same: dict[str, Any] = {
-        "out": output.out,
-        "choice": problems.choice(),
-        "reading": repairs.added_to(rows.reading(source)),
-        "selection": selection.of(problems),
-        "engine": choice,
-        "options": output.options(timing, all_tests=all_tests),
-        "store": open_store(),
-    }
     with received(dumps, sys.stdin.buffer) as named:
+        source = source or _guessed(named, rows)
+        same: dict[str, Any] = {
+            "out": output.out,
+            "choice": problems.choice(),
+            "reading": repairs.added_to(rows.reading(source)),
+            "selection": selection.of(problems),
+            "engine": choice,
+            "options": output.options(timing, all_tests=all_tests),
+            "store": open_store(),
+        }
         if export.dry_run and not export.push_to_hub:
             found = forecast_dump(named, source, **same)
             console.show_json(found) if output.as_json else _show_forecast(found)
@@ -117,6 +129,12 @@ def score(
     export(scored.out, output)
     if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)
+
+
+def _guessed(dumps: Sequence[str | Place], rows: RowOptions) -> str:
+    found = guessed(dumps, rows.problem_column)
+    console.tell(f"--problems {found}, as the dump's ids and columns say")
+    return found
 
 
 def _show(scored: ScoredDump, asked: References | None, seconds: float, output: OutputOptions) -> None:

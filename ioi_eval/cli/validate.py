@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -17,7 +18,9 @@ from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation
 from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
+from ioi_eval.runs.comparing import KINDS, compare_checkers
 from ioi_eval.runs.references import MOST
+from ioi_eval.runs.score import run_name
 from ioi_eval.runs.solutions import ValidatedSolutions
 from ioi_eval.runs.solutions import validate as validate_solutions
 
@@ -27,6 +30,7 @@ _EXAMPLES = """
   ioi-eval validate solutions.parquet --problems packages --expected-column score
   ioi-eval validate solutions.parquet --problems ioi --year 2024
   ioi-eval validate code_contests --sample 20 --references 5
+  ioi-eval validate code_contests --sample 30 --compare-checkers
   ioi-eval validate packages --quiet --json
 """
 
@@ -58,6 +62,16 @@ _Most = Annotated[
         min=1,
         metavar="N",
         help="Reference solutions of each kind per problem.",
+        rich_help_panel="Problems",
+    ),
+]
+
+
+_Compare = Annotated[
+    bool,
+    typer.Option(
+        "--compare-checkers",
+        help="Judge by every built-in comparison, and say which problems each decides differently.",
         rich_help_panel="Problems",
     ),
 ]
@@ -100,6 +114,7 @@ def validate(
     output: OutputOptions,
     source: _Source = None,
     references: _Most = MOST,
+    compare: _Compare = False,
 ) -> None:
     """Judge solutions of known worth, and say where judge and authors differ.
 
@@ -109,26 +124,40 @@ def validate(
     Exit code 0: no difference; 1: a difference; 2: bad input; 3: no difference, but some solutions could not
     be judged, and a second call retries only them; 130: interrupted.
     """
+    same: dict[str, Any] = {
+        "choice": problems.choice(),
+        "most": references,
+        "column": expected.expected_column,
+        "scale": expected.expected_scale,
+        "reading": reading.reading(source),
+        "selection": expected.selection(problems),
+        "engine": engine.choice(),
+        "options": output.options(timing),
+        "store": open_store(),
+    }
+    if compare:
+        _compare(solutions, source, output, same)
+        return
     outcome, seconds = watched(
         output,
-        lambda tell: validate_solutions(
-            solutions,
-            source,
-            out=output.out,
-            choice=problems.choice(),
-            most=references,
-            column=expected.expected_column,
-            scale=expected.expected_scale,
-            reading=reading.reading(source),
-            selection=expected.selection(problems),
-            engine=engine.choice(),
-            options=output.options(timing),
-            store=open_store(),
-            on_event=tell,
-        ),
+        lambda tell: validate_solutions(solutions, source, out=output.out, on_event=tell, **same),
     )
     _show(outcome, seconds, output)
     _leave(outcome.validation)
+
+
+def _compare(solutions: str, source: str | None, output: OutputOptions, same: dict[str, Any]) -> None:
+    folder = output.out or Path("runs") / f"compare-{run_name(solutions)}"
+    (_own, found), _seconds = watched(
+        output, lambda tell: compare_checkers(solutions, source, out=folder, on_event=tell, **same)
+    )
+    if output.as_json:
+        console.show_json({"out": str(folder), "comparisons": [*KINDS], "decided_differently": found})
+        return
+    heads = ("comparison", "problem", "accepts more", "accepts fewer")
+    rows = [[one.checker, visible(one.problem), str(one.accepts), str(one.rejects)] for one in found]
+    rows += [[kind, "none", "0", "0"] for kind in KINDS if kind not in {one.checker for one in found}]
+    console.show_table(heads, sorted(rows), right=heads[2:])
 
 
 def _leave(found: Validation) -> None:

@@ -1,4 +1,4 @@
-"""A source of problems: packages on disk, a benchmark by its name, or a file of a benchmark's rows."""
+"""A source of problems: packages on disk, a benchmark by its name or its own file, or a file of its rows."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ioi_eval.benchmarks import (
     of_columns,
 )
 from ioi_eval.benchmarks.loaded import sampled
+from ioi_eval.benchmarks.own import SUFFIX, benchmark_in
 from ioi_eval.benchmarks.row_files import column_names
 from ioi_eval.model.errors import InputError
 from ioi_eval.problems import Package, Problems, check_problems, load_problems
@@ -98,6 +99,8 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
         return find_benchmark(source)
     if path.is_file() and path.suffix.lower() in _FILES:
         return of_columns(column_names(path), where=source)
+    if path.is_file() and path.suffix == SUFFIX:
+        return benchmark_in(path)
     if path.exists() or "/" in source or path.suffix:
         return None
     try:

@@ -35,9 +35,13 @@ def installed(tmp_path: Path) -> Path:
 
 def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """What `ioi-eval problems` says where the distribution is installed."""
+    return ran(installed, "problems", *arguments, "--json")
+
+
+def ran(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     cache = str(installed.parent / "cache")
     return subprocess.run(
-        [sys.executable, "-m", "ioi_eval.cli", "problems", *map(str, arguments), "--json"],
+        [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(installed), "IOI_EVAL_CACHE": cache},
         capture_output=True,
@@ -55,6 +59,50 @@ def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path) 
     assert "two" in json.dumps(problem) and "sums" in json.dumps(problem)
     [guessed] = json.loads(told(installed, rows).stdout)
     assert guessed["format"] == "sums", "its columns tell"
+
+
+def test_a_benchmark_is_one_file_without_an_installation(installed: Path, tmp_path: Path) -> None:
+    """As the page says, in at most 60 lines: listed, and rows of a dump judged by it."""
+    own, rows, dump = installed / "sums_benchmark.py", tmp_path / "rows.jsonl", tmp_path / "dump.jsonl"
+    assert len(own.read_text().splitlines()) <= 60
+    rows.write_text(json.dumps({"id": "two", "inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}) + "\n")
+    codes = {"right": "print(sum(map(int, input().split())))", "wrong": "print(3)"}
+    told_of = ({"problem_id": "two", "uuid": key, "code": code} for key, code in codes.items())
+    dump.write_text("".join(json.dumps({**row, "language": "python"}) + "\n" for row in told_of))
+    alone = tmp_path / "elsewhere"
+    alone.mkdir()
+    listed = told(alone, own, "--dataset", rows)
+    assert listed.returncode == 0 and json.loads(listed.stdout)[0]["format"] == "sums", listed.stderr
+    out = tmp_path / "run"
+    done = ran(alone, "score", dump, "--problems", own, "--dataset", rows, "--out", out)
+    assert done.returncode == 0, done.stderr
+    judged = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    assert {row["key"]: row["solved"] for row in judged} == {"right": True, "wrong": False}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import nothing_of_that_name\n", "line 1: cannot be loaded (ModuleNotFoundError"),
+        ("x = 1\ndef\n", "line 2: cannot be loaded (SyntaxError"),
+        ("from ioi_eval.benchmarks import Benchmark\n", "no benchmarks in it"),
+    ],
+)
+def test_a_file_without_a_benchmark_is_bad_input(tmp_path: Path, code: str, words: str) -> None:
+    own = tmp_path / "mine.py"
+    own.write_text(code)
+    done = told(tmp_path, own)
+    assert done.returncode == 2 and f"{own}" in done.stderr and words in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_another_version_of_the_file_made_is_not_taken(installed: Path, tmp_path: Path) -> None:
+    own, rows = installed / "sums_benchmark.py", tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps({"id": "two", "inputs": ["1 2"], "outputs": ["3"]}) + "\n")
+    [first] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
+    own.write_text(own.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
+    [second] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
+    assert [one["limits"]["cpu_time"] for one in (first, second)] == [1.0, 2.5]
 
 
 def test_a_package_format_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""`validate --compare-checkers`: solutions that a comparison decides otherwise than the benchmark's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import code_contests, write_rows
+from support.command_line import CommandLine
+
+pytestmark = pytest.mark.once
+
+
+def problem(name: str, answer: str, right: str, wrong: str) -> dict[str, Any]:
+    tests = {"public_tests": {"input": ["1\n"], "output": [answer]}, "private_tests": None}
+    return code_contests(
+        name,
+        **tests,
+        generated_tests=None,
+        solutions={"language": [3], "solution": [right]},
+        incorrect_solutions={"language": [3], "solution": [wrong]},
+    )
+
+
+def test_what_each_comparison_decides_differently(cli: CommandLine, tmp_path: Path) -> None:
+    rows = [
+        problem("case", "YES\n", "print('yes')", "print('no')"),
+        problem("floats", "0.5\n", "print(0.500001)", "print(0.6)"),
+        problem("plain", "7\n", "print(7)", "print(8)"),
+    ]
+    copies = write_rows(tmp_path / "copies", "code_contests", rows)
+    done = cli(
+        "validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--json", "--out", "c"
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["comparisons"][:2] == ["white-diff", "stripped"] and "json" not in told["comparisons"]
+    found = {(one["checker"], one["problem"]): one["rejects"] for one in told["decided_differently"]}
+    assert all(one["accepts"] == 0 for one in told["decided_differently"])
+    assert {problem for _, problem in found} == {"case", "floats"}
+    assert found["tokens", "case"] == found["exact", "case"] == found["tokens", "floats"] == 1
+    assert ("float-lines", "floats") not in found, "it is as near as that asks for"
+    table = cli("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--out", "c")
+    assert table.returncode == 0 and "accepts fewer" in table.stdout, table.stderr
+    assert "float-lines  case" in table.stdout and "floats" in table.stdout
+
+
+def test_the_comparison_is_not_chosen_as_well(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_rows(tmp_path / "copies", "code_contests", [code_contests("a")])
+    command = ("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--checker", "lines")
+    done = cli(*command, "--out", "c")
+    assert done.returncode == 2 and "--checker" in done.stderr and not (tmp_path / "c").exists()

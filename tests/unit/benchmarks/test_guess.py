@@ -1,0 +1,73 @@
+"""`score` without --problems: the benchmark that a dump's ids and columns are of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_rows import write_jsonl
+from hub_rows import ADD, apps, write_rows
+from support.command_line import CommandLine, results
+
+from ioi_eval.benchmarks.guess import guessed
+from ioi_eval.errors import InputError
+
+pytestmark = pytest.mark.once
+
+
+def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) -> Path:
+    return write_jsonl(folder / "d.jsonl", [{column: one, "code": ADD, **columns} for one in ids])
+
+
+@pytest.mark.parametrize(
+    ("ids", "columns", "name"),
+    [
+        (("apps_1", "apps_20"), {}, "apps"),
+        (("taco_3",), {}, "taco"),
+        (("1575/A", "2043/B2"), {}, "codeforces"),
+        (("1575_A. Add",), {}, "code_contests"),
+        (("1575_A",), {}, "code_contests_plus"),
+        (("2053B", "2000A"), {}, "livecodebench_pro"),
+        (("abc300_a", "2727"), {"column": "question_id"}, "livecodebench"),
+        (("nile", "sphinx"), {"year": 2024, "subtask": "01"}, "ioi"),
+        (("HumanEval/0",), {"column": "task_id"}, "humaneval_plus"),
+        (("Mbpp/2",), {"column": "task_id"}, "mbpp_plus"),
+    ],
+)
+def test_ids_and_columns_tell(
+    tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], name: str
+) -> None:
+    assert guessed([dump(tmp_path, *ids, **columns)]) == name
+
+
+@pytest.mark.parametrize(
+    ("ids", "columns", "words"),
+    [
+        (("1873_A",), {"column": "question_id"}, "may be of livecodebench or code_contests_plus"),
+        (("nile",), {}, r"nothing says.*\(their ids: nile\).*Name a benchmark"),
+        (("apps_1", "nile"), {}, "nothing says which problems"),
+    ],
+)
+def test_the_word_is_asked_for(
+    tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        guessed([dump(tmp_path, *ids, **columns)])
+    assert caught.value.field == "--problems"
+
+
+def test_a_column_that_is_named(tmp_path: Path) -> None:
+    rows = [{"meta": {"id": "apps_1"}, "code": ADD}]
+    assert guessed([write_jsonl(tmp_path / "d.jsonl", rows)], "meta.id") == "apps"
+
+
+def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_rows(tmp_path / "copies", "apps", [apps(0)])
+    done = cli("score", dump(tmp_path, "apps_0", uuid="1"), "--data-dir", copies, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "--problems apps, as the dump's ids and columns say" in done.stderr
+    assert results(tmp_path / "run")["1"]["solved"] is True
+    unknown = cli("score", dump(tmp_path, "nile"), "--out", "other")
+    assert unknown.returncode == 2 and "--problems" in unknown.stderr
+    assert not (tmp_path / "other").exists()
