@@ -13,11 +13,35 @@ class Batch : public Task {
   Batch(const Parts& parts, const char* mode) : Task(parts), mode_(mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
+    if (plan_.checker.passes < 2) return play(test, opened_.of(test.input));
+    checker_.begin();
+    sys::Fd input;
+    verdict::Verdict whole;
+    for (int pass = 1; pass <= plan_.checker.passes; ++pass) {
+      verdict::Verdict verdict = play(test, pass == 1 ? opened_.of(test.input) : input.get());
+      take_longest(verdict, whole);
+      input = checker_.next_pass();
+      if (verdict.end != verdict::End::ok || !input.valid()) return verdict;
+      whole = verdict;
+    }
+    sys::fail("the checker asked for more than " + std::to_string(plan_.checker.passes) + " passes");
+  }
+
+ private:
+  // Each pass has the limits for itself, so the longest one is told.
+  static void take_longest(verdict::Verdict& verdict, const verdict::Verdict& before) {
+    verdict.used.cpu_us = std::max(verdict.used.cpu_us, before.used.cpu_us);
+    verdict.used.wall_us = std::max(verdict.used.wall_us, before.used.wall_us);
+    verdict.used.memory = std::max(verdict.used.memory, before.used.memory);
+    verdict.used.waited_us += before.used.waited_us;
+  }
+
+  verdict::Verdict play(const plan::Test& test, int input) {
     const sys::Fd error = files::memory("error"), output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
     const bool one_way = room_.layers.on("one-way");
     const sys::Fd said = plan_.output_file.empty() ? files::write_only(output, one_way) : sys::Fd(), told = files::write_only(error, one_way);
     process::Program program = submission();
-    const sys::Fd copied = plan_.input_file.empty() ? hand_input(test.input, program) : lay_out(opened_.of(test.input));
+    const sys::Fd copied = plan_.input_file.empty() ? hand_input(input, program) : lay_out(input);
     if (plan_.output_file.empty()) program.output = said.get();
     program.error = told.get();
     if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
@@ -26,13 +50,12 @@ class Batch : public Task {
     verdict.used = run(program);
     verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output.get()), files::size(error.get())));
     if (verdict.end == verdict::End::ok)
-      check(verdict, test, output.get(), mode_);
+      check(verdict, test, input, output.get(), mode_);
     else
       verdict.feedback = last_words(error.get());
     return verdict;
   }
 
- private:
   static std::string own(const std::string& name) { return std::string(own_folder) + "/" + name; }
 
   void use_files(process::Program& program, int output) const {

@@ -42,6 +42,10 @@ void Checker::settle(const room::Room& room) {
   if (desk_) desk_->settle(room, "check", description_.kind == "icpc");
 }
 
+void Checker::begin() {
+  if (desk_) desk_->clear_feedback();
+}
+
 opinion::Opinion Checker::check(const Files& files, const std::vector<std::string>& arguments) {
   if (desk_) return believed(files, arguments);
   const bool same = equal(files, arguments);
@@ -60,6 +64,7 @@ opinion::Opinion Checker::believed(const Files& files, const std::vector<std::st
   try {
     return opinion::read(description_.kind, statement);
   } catch (const sys::Failure& failure) {
+    if (description_.passes > 1) throw;  // what it made of the answer would depend on what it left of other passes
     const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") && takes_the_answer(files, arguments);
     // A machine that was busy is not busy twice.
     if (!provoked || (statement.outcome.killed == process::Killed::wall && run(files, arguments).outcome.killed != process::Killed::wall)) throw;
@@ -96,7 +101,10 @@ opinion::Statement Checker::run(const Files& files, const std::vector<std::strin
   statement.outcome = process::run(desk_->room(), program);
   statement.said = ::files::read_text(said.get(), opinion::longest);
   statement.told = ::files::read_text(told.get(), opinion::longest);
-  desk_->collect_feedback(statement);
+  const bool again = description_.passes > 1;
+  if (again) next_pass_ = desk_->take_next_pass();
+  desk_->collect_feedback(statement, again);
+  if (next_pass_.valid() && statement.outcome.code != 42) sys::fail(statement.who + " asks for another pass, and rejects this one");
   return statement;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "compare.hpp"
 #include "desk.hpp"
@@ -30,6 +31,11 @@ class Checker {
   // nor what the answer is worth as an output. Where it takes the answer, the output is to blame.
   opinion::Opinion check(const Files& files, const std::vector<std::string>& arguments);
 
+  // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one pass in the
+  // feedback folder is there in the next. Invalid: that was the last one.
+  void begin();
+  sys::Fd next_pass() { return std::move(next_pass_); }
+
  private:
   bool equal(const Files& files, const std::vector<std::string>& arguments) const;
   opinion::Opinion believed(const Files& files, const std::vector<std::string>& arguments);
@@ -40,6 +46,7 @@ class Checker {
   compare::Comparison comparison_;  // null for programs
   std::unique_ptr<desk::Desk> desk_;
   std::map<int, bool> takes_answer_;  // by the answer's descriptor
+  sys::Fd next_pass_;
 };
 
 }  // namespace checker

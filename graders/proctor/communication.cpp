@@ -25,6 +25,7 @@ class Communication : public Task {
     std::vector<Line> lines(static_cast<size_t>(plan_.processes));
     const sys::Fd said = files::memory("said"), told = files::memory("told");
     manager_->lay(opened_.of(test.input), answer_of(test), -1);
+    const sys::Fd written = manager_->fresh_output();
     idling::Clock clock(lines.size() + 1);
     process::Running manager = start_manager(test, lines, said.get(), told.get(), clock);
     std::vector<Member> members = start_members(lines, clock);
@@ -47,7 +48,7 @@ class Communication : public Task {
     }
     statement.said = files::read_text(said.get(), opinion::longest);
     statement.told = files::read_text(told.get(), opinion::longest);
-    conclude(verdict, test, statement, said.get());
+    conclude(verdict, test, statement, files::size(written.get()) > 0 ? written.get() : said.get());
     return verdict;
   }
 
@@ -63,7 +64,8 @@ class Communication : public Task {
     }
     process::Program program = manager_->program(arguments);
     program.inherited.insert(program.inherited.end(), ends.begin(), ends.end());
-    program.input = rewound(test.input);
+    program.writable.push_back(desk::written_name);
+    program.input = rewound(opened_.of(test.input));
     program.output = said;
     program.error = told;
     program.clock = &clock;
@@ -100,7 +102,8 @@ class Communication : public Task {
     }
   }
 
-  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote.
+  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or else to its
+  // standard output.
   void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, int said) const {
     if (checker_.is_program()) {
       if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty()) heard("cms", statement);

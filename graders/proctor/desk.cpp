@@ -97,13 +97,36 @@ process::Program Desk::program(const std::vector<std::string>& arguments) const 
   return program;
 }
 
-void Desk::collect_feedback(opinion::Statement& statement) const {
+void Desk::clear_feedback() const {
+  if (with_feedback_) empty(folder_ + "/" + feedback_name);
+}
+
+sys::Fd Desk::take_next_pass() const {
+  const std::string path = folder_ + "/" + feedback_name + "nextpass.in";
+  const sys::Fd left(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status;
+  if (!left.valid() || fstat(left.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const sys::Fd copied = files::memory("input");
+  files::copy(left.get(), copied.get());
+  if (unlink(path.c_str()) != 0) sys::fail_errno("cannot remove nextpass.in");
+  return files::read_only(copied);
+}
+
+sys::Fd Desk::fresh_output() const {
+  const std::string path = folder_ + "/" + written_name;
+  unlink(path.c_str());
+  sys::Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file.valid()) sys::fail_errno("cannot make a file for " + who_);
+  return file;
+}
+
+void Desk::collect_feedback(opinion::Statement& statement, bool leave) const {
   if (!with_feedback_) return;
   const std::string path = folder_ + "/" + feedback_name;
   const sys::Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   statement.score_file = take(folder.get(), "score.txt");
   statement.message = take(folder.get(), "judgemessage.txt");
-  empty(path);
+  if (!leave) empty(path);
 }
 
 }  // namespace desk

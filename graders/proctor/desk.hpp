@@ -15,6 +15,7 @@ constexpr const char* input_name = "input.txt";
 constexpr const char* answer_name = "correct_output.txt";
 constexpr const char* output_name = "user_output.txt";
 constexpr const char* feedback_name = "feedback/";
+constexpr const char* written_name = "output.txt";
 
 class Desk {
  public:
@@ -31,8 +32,15 @@ class Desk {
   // The program with these arguments behind its name, its own behind them; its standard descriptors still to be set.
   process::Program program(const std::vector<std::string>& arguments) const;
 
-  // What it left in its feedback folder goes into the statement, and out of the folder.
-  void collect_feedback(opinion::Statement& statement) const;
+  // What it left in its feedback folder goes into the statement. Unless it is to find it there again, it goes out of the folder.
+  void collect_feedback(opinion::Statement& statement, bool leave = false) const;
+  void clear_feedback() const;
+
+  // The input of another pass, which it may have left there: out of the folder, to be read only. Invalid where there is none.
+  sys::Fd take_next_pass() const;
+
+  // A file in its folder that it may write, empty, open for reading.
+  sys::Fd fresh_output() const;
 
   const std::string& who() const { return who_; }
   const room::Room& room() const { return *room_; }

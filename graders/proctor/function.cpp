@@ -16,7 +16,7 @@ class Function : public Task {
     const sys::Fd returned = files::write_only(result), told = files::write_only(error);
     process::Program program = submission();
     program.inherited.push_back(program.told = returned.get());
-    const sys::Fd copied = hand_input(test.input, program);
+    const sys::Fd copied = hand_input(opened_.of(test.input), program);
     program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
     verdict::Verdict verdict;
     verdict.used = run(program);

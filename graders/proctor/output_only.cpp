@@ -12,27 +12,32 @@ verdict::Verdict missing() {
 
 class OutputOnly : public Task {
  public:
-  explicit OutputOnly(const Parts& parts, const char* mode = nullptr) : Task(parts), mode_(mode) {}
+  using Task::Task;
 
-  verdict::Verdict judge(const plan::Test& test) override {
+  verdict::Verdict judge(const plan::Test& test) override { return judge(test, nullptr); }
+
+  verdict::Verdict judge(const plan::Test& test, const char* mode) {
     if (test.output.empty()) return missing();
     verdict::Verdict verdict;
-    check(verdict, test, opened_.of(test.output), mode_);
+    check(verdict, test, opened_.of(test.output), mode);
     return verdict;
+  }
+};
+
+// A test for which a file was handed in is judged by it, another one by the program, unless only a file counts. The checker is told of
+// the last, not of what was handed in.
+class BatchAndOutput : public Task {
+ public:
+  explicit BatchAndOutput(const Parts& parts) : Task(parts), files_(parts), program_(make_batch(parts, by_program)) {}
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    if (test.by_file) return files_.judge(test, "outputonly");
+    return test.output.empty() ? program_->judge(test) : files_.judge(test, by_program);
   }
 
  private:
-  const char* mode_;
-};
+  static constexpr const char* by_program = "batch";
 
-// A test with a file handed in is judged by it, another one by the program. The checker is told which.
-class BatchAndOutput : public Task {
- public:
-  explicit BatchAndOutput(const Parts& parts) : Task(parts), files_(parts, "outputonly"), program_(make_batch(parts, "batch")) {}
-
-  verdict::Verdict judge(const plan::Test& test) override { return test.by_file ? files_.judge(test) : program_->judge(test); }
-
- private:
   OutputOnly files_;
   std::unique_ptr<Task> program_;
 };

@@ -70,6 +70,7 @@ Checker read_checker(const json::Value& value) {
   checker.absolute = value.at("absolute").is_null() ? -1 : value.at("absolute").as_number("checker.absolute");
   checker.relative = value.at("relative").is_null() ? -1 : value.at("relative").as_number("checker.relative");
   checker.full = read_full(value, "checker.full");
+  checker.passes = static_cast<int>(value.at("passes").whole_or(1, "checker.passes"));
   return checker;
 }
 

@@ -28,6 +28,7 @@ struct Checker {
   bool case_sensitive = true, space_sensitive = false;  // tokens
   double absolute = -1, relative = -1;                  // tolerances for numbers; negative: numbers are words like others
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
+  int passes = 1;                                       // icpc: how often it may let a submission run again
 };
 
 // The program on the other side: a Communication task's manager, an interactor.

@@ -54,16 +54,15 @@ opinion::Opinion Task::heard(const std::string& kind, const opinion::Statement& 
   }
 }
 
-int Task::rewound(const std::string& input) const {
-  const int fd = opened_.of(input);
-  if (lseek(fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
-  return fd;
+int Task::rewound(int input) {
+  if (lseek(input, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
+  return input;
 }
 
 // Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it: Landlock
 // hides what stands in a file, not how long it is. And with a /proc it could open it once more, for writing, where only the
 // file's mode forbids that. A copy has neither a name nor neighbours.
-sys::Fd Task::hand_input(const std::string& input, process::Program& program) const {
+sys::Fd Task::hand_input(int input, process::Program& program) const {
   program.input = rewound(input);
   const bool hidden = room_.mount && (!program.proc || room_.landlock_abi > 0);
   if (hidden || !room_.layers.on("copies")) return {};
@@ -76,11 +75,11 @@ sys::Fd Task::hand_input(const std::string& input, process::Program& program) co
 
 int Task::answer_of(const plan::Test& test) const { return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer); }
 
-void Task::check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode) const {
+void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const {
   files::give_back(output);
   std::vector<std::string> arguments = test.arguments;
   if (mode) arguments.push_back(mode);
-  const opinion::Opinion opinion = checker_.check({opened_.of(test.input), answer_of(test), output}, arguments);
+  const opinion::Opinion opinion = checker_.check({input, answer_of(test), output}, arguments);
   verdict.score = opinion.score;
   verdict.feedback = opinion.feedback;
   if (plan_.echo > 0 && opinion.score < 1) verdict.output = files::read_text(output, plan_.echo);

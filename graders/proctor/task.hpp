@@ -57,11 +57,11 @@ class Task {
   // What the end of a submission is judged by.
   const process::Limits& judged_limits() const;
 
-  // A descriptor of an input to be read from its start, by one program only.
-  int rewound(const std::string& input) const;
+  // An input to be read from its start, by one program only.
+  static int rewound(int input);
 
   // Makes an input the submission's standard input. Gives back what must live until it is started.
-  sys::Fd hand_input(const std::string& input, process::Program& program) const;
+  sys::Fd hand_input(int input, process::Program& program) const;
 
   // The answer of a test, or an empty file.
   int answer_of(const plan::Test& test) const;
@@ -71,7 +71,8 @@ class Task {
   opinion::Opinion heard(const std::string& kind, const opinion::Statement& statement) const;
 
   // Lets the checker judge an output that a submission completed.
-  void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const;
+  void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const { check(verdict, test, opened_.of(test.input), output, mode); }
+  void check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const;
 
   const plan::Plan& plan_;
   const room::Room& room_;

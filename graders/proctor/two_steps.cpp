@@ -36,7 +36,7 @@ class TwoSteps : public Task {
     program.argv.push_back(pipes::path(end));
     program.inherited.push_back(end.get());
     program.proc = true;
-    const sys::Fd copied = input ? hand_input(*input, program) : sys::Fd();
+    const sys::Fd copied = input ? hand_input(opened_.of(*input), program) : sys::Fd();
     program.output = output;
     program.error = told.get();
     return {process::start(room_, program), std::move(error)};

@@ -90,8 +90,8 @@ class Judge:
         if not runs_code(problem, submission):
             taking_part = program(problem, submission, None, ours, options=self._options)
             # The tests that ask for a program, for a submission that has only files.
-            names = (test.name for test in problem.tests if not is_by_file(problem, test.name))
-            missing = {name: not_submitted(name) for name in names}
+            named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
+            missing = {name: not_submitted(name) for name in named if name not in taking_part.outputs}
             return await self._judged(problem, submission, taking_part, ours, missing)
         built = await self._artifacts.submission(problem, submission)
         if isinstance(built, Rejected):

@@ -31,7 +31,6 @@ from ioi_eval.model.values import (
     Value,
 )
 from ioi_eval.rules.limits import manager_limits, plan_limits
-from ioi_eval.rules.plan import is_by_file
 from ioi_eval.store.resources import graders
 
 # --- checkers and managers in Python: nothing is built, one file is run ------------------------------
@@ -243,7 +242,7 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
     """Whether there is nothing to judge at all. Where files are asked for, a missing one is worth 0."""
     if submission.code is not None or problem.task_type is TaskType.OUTPUT_ONLY:
         return False
-    return not any(is_by_file(problem, file.name) for file in submission.outputs)
+    return not any(True for _ in _outputs(problem, submission))
 
 
 # --- the submission ----------------------------------------------------------------------------------
@@ -275,10 +274,11 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
 
 
 def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Blob]]:
-    if problem.task_type in _BY_FILES:
-        for file in submission.outputs:
-            if is_by_file(problem, file.name):
-                yield file.name, file.content
+    """Where a program would do as well, a file that was handed in counts before it."""
+    names = {test.name for test in problem.tests if problem.task_type in _BY_FILES}
+    for file in submission.outputs:
+        if file.name in names:
+            yield file.name, file.content
 
 
 # --- those who judge ---------------------------------------------------------------------------------
@@ -299,6 +299,7 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
         absolute=checker.absolute,
         relative=checker.relative,
         full=checker.full,
+        passes=checker.passes,
     )
 
 

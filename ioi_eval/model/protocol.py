@@ -54,6 +54,7 @@ class PlanChecker(Message):
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    passes: int = 1  # icpc: how often a submission may run on one test
 
 
 class PlanManager(Message):

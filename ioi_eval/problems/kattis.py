@@ -48,6 +48,7 @@ _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft
 _MIB = 1 << 20
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
+_MOST_PASSES = 1000
 _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 
@@ -55,6 +56,7 @@ class Validation(NamedTuple):
     custom: bool
     interactive: bool
     score: bool
+    passes: int = 1
 
 
 def looks_like_package(folder: Path) -> bool:
@@ -178,11 +180,14 @@ def _new_validation(folder: Path, header: Fields) -> Validation:
     said = header.values.get("type", "pass-fail")
     kinds = said if isinstance(said, list) else [said]
     for kind in kinds:
-        if kind not in ("pass-fail", "interactive"):
+        if kind not in ("pass-fail", "interactive", "multi-pass"):
             words = f"{shown(kind)} problems of this version are not judged"
-            header.fault("type", words, "Expected pass-fail, interactive, or both")
-    interactive = "interactive" in kinds
-    return Validation(interactive or (folder / NEW_VALIDATOR).is_dir(), interactive, False)
+            header.fault("type", words, "Expected pass-fail, interactive or multi-pass")
+    interactive, again = "interactive" in kinds, "multi-pass" in kinds
+    if interactive and again:
+        header.fault("type", "interactive problems with several passes are not judged", "Choose one")
+    passes = header.inner("limits").whole("validation_passes", 2, least=2, most=_MOST_PASSES) if again else 1
+    return Validation(interactive or again or (folder / NEW_VALIDATOR).is_dir(), interactive, False, passes)
 
 
 def _validation(header: Fields, scoring: bool) -> Validation:
@@ -284,6 +289,7 @@ def _checker(
         language=program.language,
         arguments=flags,
         full=full,
+        passes=validation.passes,
     )
 
 

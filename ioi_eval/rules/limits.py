@@ -91,13 +91,18 @@ def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker:
 
 def least_time(problem: Problem) -> tuple[int, int]:
     """What a server must give a job for a single test to reach its limit: wall clock and CPU time, in ms."""
-    cpu, spare = problem.limits.cpu_time or idle_time(problem.limits), _LEAST_ALLOWANCE * 1000
+    cpu, spare = _test_time(problem), _LEAST_ALLOWANCE * 1000
     return round(cpu * 1000) + spare, round(processes_of(problem) * cpu * 1000) + spare
+
+
+def _test_time(problem: Problem) -> float:
+    """Seconds that a program may compute on one test, in all its passes."""
+    return problem.checker.passes * (problem.limits.cpu_time or idle_time(problem.limits))
 
 
 def expected_tests(problem: Problem, most: int) -> int:
     """How many tests a job of at most that many ms may hold for ordinary submissions to finish them."""
-    cpu = problem.limits.cpu_time or idle_time(problem.limits)
+    cpu = _test_time(problem)
     per_test = processes_of(problem) * cpu + _TEST_ALLOWANCE
     return max(1, int((most / 1000 - _LEAST_ALLOWANCE) / per_test))
 

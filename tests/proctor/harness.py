@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,7 @@ class Bench:
         manager_source: str = "",
         outputs: Mapping[int, bytes] | None = None,
         arguments: Mapping[int, Sequence[str]] | None = None,
+        by_file: Collection[int] | None = None,
         extra: Mapping[str, bytes] | None = None,
         by_path: Path | None = None,
         spec: Mapping[str, Any] | None = None,
@@ -192,7 +193,7 @@ class Bench:
                     input=f"{index}.in",
                     answer=None if answer is None else f"{index}.out",
                     output=f"{index}.handed" if outputs and index in outputs else None,
-                    by_file=bool(outputs and index in outputs),
+                    by_file=bool(outputs and index in outputs) if by_file is None else index in by_file,
                     arguments=tuple((arguments or {}).get(index, ())),
                     groups=tuple(members[index]) if members else (),
                 )

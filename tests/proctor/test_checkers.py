@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from harness import Bench
 from support.plans import PlanChecker, PlanLimits
@@ -172,6 +173,63 @@ def test_icpc_scores(bench: Bench) -> None:
     assert bench.one(ECHO, "x", "x", checker=icpc, checker_source=VALIDATOR).score == 0.25
     over = PlanChecker(kind="icpc", argv=("checker", "61"), limits=LIMITS, full=60)
     assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
+
+
+# Counts its passes in a file of its own; the output is what it does next: code, whether there is a next pass, and its input.
+PASSES = """#include <fstream>
+#include <string>
+int main(int, char** argv) {
+  std::string folder = argv[3], seen, given, code, next;
+  std::ifstream(folder + "seen") >> seen;
+  std::ifstream input(argv[1]), output("/dev/stdin");
+  input >> given;
+  output >> code >> next;
+  if (seen + "1" != given) return 9;
+  std::ofstream(folder + "seen") << given;
+  std::ofstream(folder + "judgemessage.txt", std::ios::app) << "pass " << given << "; ";
+  if (!next.empty()) std::ofstream(folder + "nextpass.in") << next;
+  return std::stoi(code);
+}
+"""
+# Goes on until it has read as many digits as it was told by its first word's last one.
+AGAIN = """#include <iostream>
+#include <string>
+int main() {
+  std::string given;
+  std::cin >> given;
+  if (given.size() < 3) std::cout << "42 " << given << "1";
+  else std::cout << "42";
+}
+"""
+
+
+def test_several_passes(bench: Bench) -> None:
+    three = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
+    judged = bench.judge(AGAIN, [("1", ""), ("1", "")], checker=three, checker_source=PASSES)
+    for index in range(2):  # nothing of a test is left for the next one
+        assert (judged.tests[index].score, judged.tests[index].failure) == (1, None), judged
+        assert judged.tests[index].feedback == "pass 1; pass 11; pass 111;"
+    two = msgspec.structs.replace(three, passes=2)
+    failure = bench.one(AGAIN, "1", checker=two, checker_source=PASSES).failure
+    assert failure == "the checker asked for more than 2 passes"
+
+
+@pytest.mark.parametrize(
+    ("says", "end", "score", "failure"),
+    [
+        ("42", "ok", 1, ""),
+        ("43", "ok", 0, ""),
+        ("43 11", "", 0, "the checker asks for another pass, and rejects this one"),
+        ("9 11", "", 0, "the checker asks for another pass, and rejects this one"),
+        ("9", "", 0, "the checker exited with code 9"),
+    ],
+)
+def test_the_end_of_a_pass(bench: Bench, says: str, end: str, score: float, failure: str) -> None:
+    source = f'#include <cstdio>\nint main() {{ std::puts("{says}"); }}'
+    checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=4)
+    line = bench.one(source, "1", checker=checker, checker_source=PASSES)
+    assert (line.end or "", line.score) == (end, score)
+    assert (line.failure or "").startswith(failure)
 
 
 @pytest.mark.sample("")

@@ -194,6 +194,54 @@ def test_batch_and_output(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(2)] == [1, 0.5]
 
 
+def test_a_file_counts_before_the_program(bench: Bench) -> None:
+    checker = '#include <cstring>\n#include <cstdio>\nint main(int, char** v) { puts(strcmp(v[4], "batch") ? "0.5" : "1"); }'
+    judged = bench.judge(
+        "int main() { return 3; }",
+        [("1", "2")] * 4,
+        task_type="BatchAndOutput",
+        outputs={1: b"2", 2: b"2"},
+        by_file=(2, 3),
+        checker=PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits),
+        checker_source=checker,
+    )
+    assert [(judged.tests[i].end, judged.tests[i].score) for i in range(4)] == [
+        ("exit", 0),
+        ("ok", 1),  # a file, although the program would have done: the checker is not told
+        ("ok", 0.5),
+        ("ok", 0),
+    ]
+    assert judged.tests[3].feedback == "File not submitted"
+
+
+@pytest.mark.parametrize(("writes", "score"), [("output.txt", 1), ("/dev/null", 0.25)])
+def test_a_manager_may_write_a_file_for_the_checker(bench: Bench, writes: str, score: float) -> None:
+    manager = f'''#include <cstdio>
+int main() {{
+  std::puts("on standard output");
+  std::FILE* file = std::fopen("{writes}", "w");
+  if (!file) return 1;
+  std::fputs("in a file", file);
+}}'''
+    checker = """#include <cstdio>
+#include <cstring>
+int main(int, char** v) {
+  char line[50] = {};
+  std::fgets(line, sizeof line, std::fopen(v[3], "r"));
+  std::puts(!std::strcmp(line, "in a file") ? "1" : !std::strncmp(line, "on standard", 11) ? "0.25" : "0");
+}"""
+    judged = bench.judge(
+        "int main() {}",
+        [("1", "2"), ("1", "2")],
+        task_type="Communication",
+        manager_source=manager,
+        manager=MANAGER,
+        checker=PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits),
+        checker_source=checker,
+    )
+    assert [judged.tests[i].score for i in range(2)] == [score, score]
+
+
 TWO_STEPS = """#include <cstdio>
 int main(int, char** argv) {
   int x;

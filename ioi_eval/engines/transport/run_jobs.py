@@ -169,7 +169,8 @@ def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
     checker = options.checker.wall_time if program.checker.argv else 0.0
     manager = program.manager.limits if program.manager is not None else None
     bound = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
-    worst = run_time(batch.problem.limits, tests, manager=manager, checker=checker)
+    passes = tests * batch.problem.checker.passes
+    worst = run_time(batch.problem.limits, passes, manager=manager, checker=checker)
     return min(worst, options.max_job_time, bound)
 
 

@@ -195,7 +195,7 @@ async def test_batch_and_output_goes_by_the_names_of_tests() -> None:
     engine = FakeEngine(lambda test: 0.5 if test.output else 1.0)
     mixed = by_files(TaskType.BATCH_AND_OUTPUT, options=TaskOptions(output_tests=("t1", "t2")))
     result = await score(engine, mixed, submission(outputs=handed("t0", "t1")))
-    assert [test.score for test in result.tests] == [1.0, 0.5, 0.0]
+    assert [test.score for test in result.tests] == [0.5, 0.5, 0.0]  # a file counts before the program
     assert [test.by_file for test in plan_of(engine.runs[0]).tests] == [False, True, True]
 
 
@@ -205,7 +205,9 @@ async def test_batch_and_output_without_a_program() -> None:
     result = await score(engine, mixed, submission(None, outputs=handed("t1")))
     assert [(test.score, test.feedback) for test in result.tests[::2]] == [(0, "File not submitted")] * 2
     assert (result.tests[1].score, len(plan_of(engine.runs[0]).tests)) == (1, 1)
-    nothing = await score(engine, mixed, submission(None, outputs=handed("t0")))
+    another = await score(engine, mixed, submission(None, outputs=handed("t0")))
+    assert [test.score for test in another.tests] == [1, 0, 0]
+    nothing = await score(engine, mixed, submission(None, outputs=handed("t7")))
     assert {test.status for test in nothing.tests} == {V.CE}
 
 

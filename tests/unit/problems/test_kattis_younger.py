@@ -66,7 +66,20 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
     ("files", "header", "file", "field", "words"),
     [
         ({}, "type: scoring\n", "problem.yaml", "type", '"scoring" problems of this version are not judged'),
-        ({}, "type: [multi-pass]\n", "problem.yaml", "type", "Expected pass-fail, interactive, or both"),
+        (
+            {},
+            "type: [submit-answer]\n",
+            "problem.yaml",
+            "type",
+            "Expected pass-fail, interactive or multi-pass",
+        ),
+        (
+            {},
+            "type: [interactive, multi-pass]\n",
+            "problem.yaml",
+            "type",
+            "with several passes are not judged",
+        ),
         ({".timelimit": None}, "limits: {memory: 9}\n", "problem.yaml", "limits.time_limit", "Add it"),
         (
             {"data/secret/test_group.yaml": "args: [x]\n"},
