@@ -14,6 +14,7 @@ from ioi_eval.model.errors import InputError
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "name")  # the first that a row has
 # What problems of such rows are named by, for who reads no other columns.
 HEADS = ("custom_id", "doc")
+_PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
 
 
@@ -30,8 +31,17 @@ def shaped(row: Row, where: str) -> tuple[str, Row]:
         added = dict(inspect_logs.usual(columns, where, row.line))
         name = inspect_logs.SHAPE
     else:
-        return "", row
+        return _by_columns(columns), row
     return name, Row(row.line, {**added, **columns})
+
+
+def _by_columns(columns: Mapping[str, Any]) -> str:
+    """Rows whose own columns are usual ones, and that are told all the same."""
+    if {"question_id", "code_list"} <= columns.keys():
+        return "LiveCodeBench's outputs"
+    task = columns.get("task_id")
+    plus = isinstance(task, str) and _PLUS.fullmatch(task) is not None
+    return "EvalPlus' samples" if plus and not columns.keys().isdisjoint(("solution", "completion")) else ""
 
 
 def _is_batch(columns: Mapping[str, Any]) -> bool:

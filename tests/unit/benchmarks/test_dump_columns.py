@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, write_jsonl, write_parquet
-from support.datasets import open_dump
+from dump_rows import CODE, PROBLEMS, problem, write_jsonl, write_parquet
+from support.datasets import Problems, open_dump
 
 from ioi_eval.benchmarks import DumpOptions, mentioned
 from ioi_eval.errors import InputError
@@ -155,6 +155,25 @@ def test_each_of_a_list_is_a_submission(tmp_path: Path, row: dict[str, Any]) -> 
     assert [one.key for one in found] == ["a/0", "a/1", "a/2", "b"]
     assert [one.code for one in found] == [CODE, None, CODE, CODE]
     assert not any(isinstance(value, list) and len(value) == 3 for one in found for value in one.row.values())
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (LISTS["LiveCodeBench's"], "read as LiveCodeBench's outputs"),
+        (
+            {"task_id": "HumanEval/3", "solution": CODE, "_identifier": "HumanEval/3 (1)"},
+            "read as EvalPlus' samples",
+        ),
+        ({"task_id": "Mbpp/11", "completion": CODE}, "read as EvalPlus' samples"),
+        ({"task_id": "sum", "solution": CODE}, ""),
+    ],
+)
+def test_what_rows_are_read_as_is_told(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [row])
+    asked = Problems([problem(row.get("task_id", "sum"))])
+    noted = open_dump([path], problems=asked).info.noted
+    assert [*noted] == ([told] if told else [])
 
 
 def test_lists_in_a_table(tmp_path: Path) -> None:
