@@ -22,9 +22,13 @@ _EXAMPLES = """
   ioi-eval report runs/demo --mode max --k 1 --k 100 --medals medals.toml
   ioi-eval report runs/monday runs/tuesday --out runs/both
   ioi-eval report runs/* --json
+  ioi-eval report theirs.parquet --out runs/both
 """
 _DEFAULT = ReportOptions()
-_Folders = Annotated[list[Path], typer.Argument(metavar="DIR", help="Folders of runs.")]
+_Folders = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR", help="Folders of runs, or files of rows that were judged elsewhere."),
+]
 _Open = Annotated[bool, typer.Option("--open", help="Show the report in a browser.")]
 _Mode = Annotated[Mode, typer.Option(help="How several submissions make a problem's points.")]
 _Medals = Annotated[
@@ -55,7 +59,8 @@ def report(
 
     A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
     too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
-    two runs it also says which submissions got another result, and why.
+    two runs it also says which submissions got another result, and why. A file of rows that were judged
+    elsewhere becomes a run's folder beside --out; docs/results.md says which columns it needs.
     """
     contests = None if medals is None else read_contests(medals)
     options = ReportOptions(

@@ -11,6 +11,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.reports import ReportOptions, Run, Summary, named, summary, write_comparison, write_reports
 from ioi_eval.reports.differences import Differences, differences
+from ioi_eval.runs.elsewhere import run_of_rows
 from ioi_eval.runs.work import synchronous
 
 
@@ -34,7 +35,8 @@ async def report(
         found = await report(["runs/monday", "runs/tuesday"])
         print(found.page)
 
-    Runs that may only be read are compared, and not written to.
+    Runs that may only be read are compared, and not written to. A file of rows that were judged elsewhere
+    becomes a run's folder beside `out`.
     """
     every = [folders] if isinstance(folders, str | Path) else folders
     return await asyncio.to_thread(_reported, every, options or ReportOptions(), Path(out))
@@ -44,7 +46,8 @@ report_sync = synchronous(report)
 
 
 def _reported(every: Sequence[str | Path], options: ReportOptions, out: Path) -> Reported:
-    folders = list({Path(folder).resolve(): Path(folder) for folder in every}.values())
+    places = {Path(place).resolve(): Path(place) for place in every}.values()
+    folders = [run_of_rows(place, out.parent) if place.is_file() else place for place in places]
     several = len(folders) > 1
     summaries = {folder: _summary(folder, options, alone=not several) for folder in folders}
     runs = tuple(named(summaries))

@@ -12,6 +12,7 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.command_line import CommandLine, contents
 from support.runs import failure_row, result_row
 
+from ioi_eval.benchmarks.exports import write_results
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 
@@ -152,3 +153,60 @@ def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
         shown = cli("report", *folders).stdout
         assert all(char.isprintable() or char == "\n" for char in shown)
         assert "[bold]" in shown, "what looks like markup is text"
+
+
+def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLine) -> None:
+    here = run(cli.folder / "here", m1=6, m2=3)
+    for name in ("theirs.parquet", "theirs.jsonl"):
+        write_results(here, cli.folder / name)
+        done = cli("report", name, "--json")
+        assert done.returncode == 0, done.stderr
+        (found,) = json.loads(done.stdout).values()
+        (usual,) = json.loads(cli("report", "here", "--json").stdout).values()
+        assert found["models"] == usual["models"]
+        assert (cli.folder / "runs" / "theirs" / "report.html").is_file()
+    assert cli("report", "theirs.jsonl", "here").returncode == 0
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("row", "points"),
+    [
+        ({"task_id": "a", "points": 30, "max_points": 40, "model": "m"}, 30),
+        ({"problem_id": "a", "score": 0.5}, 0.5),
+        ({"name": "a", "passed": True}, 1),
+        ({"question_id": "a", "solved": False}, 0),
+    ],
+)
+def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], points: float) -> None:
+    (cli.folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    done = cli("report", "rows.jsonl", "--json")
+    assert done.returncode == 0, done.stderr
+    ((found,),) = [one["models"] for one in json.loads(done.stdout).values()]
+    assert found["points"] == points and found["model"] == row.get("model", "")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"points": 3}, "line 2: missing column: one of problem_id, task_id"),
+        ({"problem_id": "a", "verdict": "AC"}, "missing column: one of all_subtasks_results, points"),
+        ({"problem_id": "a", "points": 30}, "30 points of 1. Give `max_points`"),
+        ({"problem_id": "a", "all_subtasks_results": [{"score": 1}]}, "line 2: is no result"),
+    ],
+)
+def test_what_rows_from_elsewhere_lack_is_named(cli: CommandLine, row: dict[str, Any], words: str) -> None:
+    good = {"problem_id": "a", "passed": True, "id": "good"}
+    (cli.folder / "rows.jsonl").write_text(f"{json.dumps(good)}\n{json.dumps(row)}\n")
+    done = cli("report", "rows.jsonl")
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert not (cli.folder / "runs" / "rows").exists()
+
+
+def test_a_run_gives_way_to_no_file_of_its_name(cli: CommandLine) -> None:
+    before = contents(run(cli.folder / "runs" / "rows", m1=6))
+    (cli.folder / "rows.jsonl").write_text('{"problem_id": "a", "passed": true}\n')
+    refused = cli("report", "rows.jsonl")
+    assert refused.returncode == 2 and "a run of that name is there" in refused.stderr
+    assert contents(cli.folder / "runs" / "rows") == before
