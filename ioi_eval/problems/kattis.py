@@ -28,6 +28,7 @@ from ioi_eval.model.values import (
     Test,
 )
 from ioi_eval.problems.fields import Faults, Fields, shown
+from ioi_eval.problems.kattis_expected import Rules
 from ioi_eval.problems.kattis_files import (
     NEW_VALIDATOR,
     Group,
@@ -35,10 +36,10 @@ from ioi_eval.problems.kattis_files import (
     groups_of,
     read_data,
     read_grader,
-    read_solutions,
     read_validator,
 )
 from ioi_eval.problems.kattis_scoring import Scoring, is_custom, read_acceptance, read_scoring
+from ioi_eval.problems.kattis_submissions import read_solutions
 from ioi_eval.problems.package import Package, files_below, is_plain, read_with, visible
 
 FORMAT = "Kattis"
@@ -94,6 +95,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     if not validation.custom:
         _check_flags(data, alike)
     program = read_validator(folder, faults, new=new) if validation.custom else None
+    names = [test.name for group in groups_of(data) for test in group.tests]
     time = _time_limit(folder, header, faults)
     if new and time is None:
         header.inner("limits").fault("time_limit", "missing", "Add it: in this version it is not measured")
@@ -111,7 +113,9 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
         grader=_grader(folder, data, faults),
         tests=tuple(_tests(data, scores, alike)),
         subtasks=scores.subtasks,
-        solutions=read_solutions(folder, scores.secret, faults),
+        solutions=read_solutions(
+            folder, scores.secret, Rules(folder, names, faults, new=new), faults, scoring=scoring
+        ),
     )
 
 

@@ -51,8 +51,9 @@ def validation(
             unjudged.append(_unjudged(case, str(failure)))
         else:
             judged.append(solution)
-            word = score_class(case, problem) if case.score is not None else None
-            counted.extend((word or check.expected, check) for check in solution.checks)
+            counted.extend((check.expected, check) for check in solution.checks[: len(case.words)])
+            if case.score is not None:
+                counted.append((score_class(case, problem), solution.checks[-1]))
     differ = sum(not check.agrees for _, check in counted)
     return Validation(
         solutions=tuple(judged),
@@ -146,7 +147,9 @@ def _score_check(
     rounded = math.fsum(part.weighted_score for part in result.subtasks) if result.subtasks else result.points
     whole = max_points(problem) if expected.fraction else 1.0
     candidates = (result.points / whole, rounded / whole) if whole else (0.0,)
-    agrees = any(abs(score - expected.value) <= 0.5 * 0.1**expected.digits + _BINARY for score in candidates)
+    least, most = expected.value, expected.value if expected.most is None else expected.most
+    slack = 0.5 * 0.1**expected.digits + _BINARY
+    agrees = any(least - slack <= score <= most + slack for score in candidates)
     return _check("", case.expected, inside, score=candidates[0], agrees=agrees)
 
 

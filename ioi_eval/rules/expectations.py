@@ -9,6 +9,7 @@ over the scope's tests. The words are the packages' own:
     accepted, wrong_answer, ...       folders of the ICPC's format: 1, or less and that status somewhere
     AC, WA, TLE, RTE, ...             its tags for single groups
     CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
+    permitted AC TLE, required TLE    its rules: the statuses of all tests, of one at least
 
 Any other word is told, and nothing is compared with it. A solution that does not compile agrees with nothing
 but a compilation error: it says nothing of what its author had in mind.
@@ -78,6 +79,16 @@ _NO_POINTS = frozenset(
 _NOT_COMPILED = frozenset({"compile_error", "compiler_error", "compilation_error", "ce"})
 
 
+_PERMITTED, _REQUIRED = _RULES = ("permitted", "required")
+# The words of rules, each with the statuses that it stands for.
+_CLASSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
+    {
+        "ac": _PASSED,
+        "wa": frozenset({Verdict.WA}),
+        "tle": frozenset({Verdict.TLE}),
+        "rte": frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE}),
+    }
+)
 _IN_PART = frozenset({_ACCEPTED_GROUP, "partially_correct", "partially_accepted", "rejected"})
 _KNOWN = _RIGHT | _IN_PART | _NO_POINTS | _NOT_COMPILED | _SHOWN.keys()
 
@@ -109,6 +120,7 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
     ]
     if is_known(solution.expected) and not each:
         found.append(Expectation(subtask="", word=solution.expected, tests=counting_tests(problem)))
+    found += [Expectation(subtask=one.subtask, word=one.word, tests=one.tests) for one in solution.said]
     return tuple(found)
 
 
@@ -121,7 +133,12 @@ def unknown_words(solution: Solution) -> tuple[str, ...]:
 def is_known(word: str) -> bool:
     """Whether results can be compared with a word; with commas, with every one."""
     either = _alternatives(word)
-    return bool(either) and _KNOWN.issuperset(either)
+    return bool(either) and all(one in _KNOWN or _is_rule(one) for one in either)
+
+
+def _is_rule(word: str) -> bool:
+    rule, *verdicts = word.split()
+    return rule in _RULES and _CLASSES.keys() >= set(verdicts)
 
 
 def counting_tests(problem: Problem) -> tuple[str, ...]:
@@ -161,6 +178,10 @@ def _alternatives(word: str) -> list[str]:
 def _agrees(word: str, score: float, seen: frozenset[Verdict]) -> bool:
     if word in _NOT_COMPILED or Verdict.CE in seen:
         return word in _NOT_COMPILED and seen == {Verdict.CE}
+    if _is_rule(word):
+        rule, *verdicts = word.split()
+        named = frozenset[Verdict]().union(*(_CLASSES[one] for one in verdicts))
+        return seen <= named if rule == _PERMITTED else not seen.isdisjoint(named)
     if word in _RIGHT:
         return score >= 1
     if word == _ACCEPTED_GROUP:  # a group that its validator accepted, with however many points
@@ -193,6 +214,7 @@ class ExpectedScore(Value, kw_only=True):
     """A score for the whole problem, as a list of solutions gives it."""
 
     value: float
+    most: float | None = None  # of a range that begins with the value
     fraction: bool = False  # of the problem's points; otherwise in points
     digits: int = 2  # after the point: what is less than half of the last one is rounding
 
@@ -241,12 +263,21 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                     key=key,
                     problem=label,
                     solution=solution.name,
-                    expected=whole,
+                    expected=whole or _points(solution.score),
                     words=words,
                     unknown=unknown_words(solution),
+                    score=None
+                    if solution.score is None
+                    else ExpectedScore(value=solution.score[0], most=solution.score[1]),
                 )
             )
     return submissions, cases
+
+
+def _points(score: tuple[float, float] | None) -> str:
+    if score is None:
+        return ""
+    return f"{score[0]:g}" if score[0] == score[1] else f"{score[0]:g} to {score[1]:g}"
 
 
 def score_class(case: Case, problem: Problem) -> str:
@@ -261,7 +292,7 @@ def score_class(case: Case, problem: Problem) -> str:
 # --- solutions around the time limit -----------------------------------------------------------------
 
 # How a package's own solutions lie around its time limits here, and the factor that separates them.
-_SLOW = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle"})
+_SLOW = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
 _ENOUGH = 1.2  # both margins of a factor of 1 that needs no change
 _ENDED = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
 _SPARE = 1.5  # over the slowest right solution, where nothing bounds a factor from above

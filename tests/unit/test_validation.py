@@ -204,6 +204,17 @@ def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
         assert compared(case, problem, result).differences == ()
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "agrees"), [(10, 19.9, False), (10, 20, True), (20, 30, True), (20.1, 30, False)]
+)
+def test_a_range_of_scores(least: float, most: float, agrees: bool) -> None:
+    problem = run_samples.problem()
+    result = judged(problem, run_samples.submission("a"), {"2-a": WA})
+    case = Case(key="a", problem="sum", solution="a", score=ExpectedScore(value=least, most=most))
+    (check,) = compared(case, problem, result).checks
+    assert check.agrees is agrees
+
+
 def test_expected_scores_are_counted_by_class() -> None:
     problem = run_samples.problem()
     submissions = [run_samples.submission(name) for name in "abc"]

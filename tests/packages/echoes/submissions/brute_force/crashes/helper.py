@@ -1,0 +1,2 @@
+def letter(digit):
+    return "abcdefghij"[int(digit)]
