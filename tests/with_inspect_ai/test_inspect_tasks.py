@@ -192,3 +192,20 @@ def test_our_part_of_the_import_is_light() -> None:
     assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "trl", "verl"} & loaded
     others = {"open_r1", "trl", "verl", "eval_protocol", "rewards"}
     assert not {f"ioi_eval.integrations.{other}" for other in others} & loaded
+
+
+def test_a_task_of_ones_own_takes_the_scorer(tmp_path: Path) -> None:
+    """As docs/inspect_ai.md shows it: problems are known by the ids of samples."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+
+    from ioi_eval.integrations.inspect_ai import judged
+
+    samples = [Sample(id="garland", input="Garland, please."), Sample(id="garlnd", input="Garland, or so.")]
+    task = Task(dataset=samples, scorer=judged(str(PACKAGES)))
+    model = replying({"Garland": [solution("garland", "correct/doubling.cpp")]})
+    [log] = eval(task, model=model, log_dir=str(tmp_path), display="none", fail_on_error=False)
+    found = {sample.id: sample for sample in log.samples or ()}
+    assert (found["garland"].scores or {})["judged"].value == 1
+    error = found["garlnd"].error
+    assert error is not None and "Did you mean 'garland'" in error.message
