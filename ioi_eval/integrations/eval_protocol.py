@@ -23,7 +23,7 @@ from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.errors import IoiEvalError
-from ioi_eval.model.modules import MODULES
+from ioi_eval.model.modules import imports_in
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import (
     Blob,
@@ -195,14 +195,8 @@ def _harness() -> str:
 
 
 def _with_harness(code: str, *, only_load: bool) -> str:
-    """The program as a text for the harness; what it imports stands where the judge looks for it."""
-    named = (word for line in _IMPORT.findall(code) for word in re.findall(r"\w+", line))
-    imports = "".join(f"    import {name}\n" for name in dict.fromkeys(named) if name in MODULES)
-    told = imports and f"\n\ndef imported():\n{imports}"
-    return f"{_harness()}{told}\n\nmain({code!a}, {only_load})\n"
-
-
-_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([^#\n]+)", re.M)
+    """The program as a text for the harness."""
+    return f"{_harness()}{imports_in(code)}\n\nmain({code!a}, {only_load})\n"
 
 
 # --- the code in a message ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Only these count as missing on a judge: a name that somebody made up is the prog
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -38,3 +39,12 @@ MODULES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name in an import -> name on PyPI."""
+
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([^#\n]+)", re.M)
+
+
+def imports_in(code: str) -> str:
+    """A function that imports what a text does: the judge looks in programs, not in texts that they run."""
+    named = (word for line in _IMPORT.findall(code) for word in re.findall(r"\w+", line))
+    imports = "".join(f"    import {name}\n" for name in dict.fromkeys(named) if name in MODULES)
+    return imports and f"\n\ndef imported():\n{imports}"

@@ -1,0 +1,149 @@
+"""lm-evaluation-harness' code tasks, judged in boxes: what `evaluate.load("code_eval")` gives, from here.
+
+    python -m ioi_eval.integrations.lm_eval --tasks humaneval,mbpp --confirm_run_unsafe_code --model hf ...
+
+The arguments are those of `lm_eval`. In tasks of your own `code_eval` takes the place of what `evaluate.load`
+gives; where a program loads it by that name, `install()` comes first.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ioi_eval.integrations.classic_rows import together
+from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.modules import imports_in
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Problem,
+    Submission,
+    SubmissionResult,
+    Test,
+    Verdict,
+)
+from ioi_eval.rules.metrics import pass_at_k
+from ioi_eval.store.resources import graders
+
+_MEMORY = 4 << 30  # bytes
+Result = dict[str, Any]  # task_id, completion_id, passed (None: not judged), result
+
+
+class CodeEval:
+    """Candidates and tests as one program each; `compute` takes and returns what that metric does."""
+
+    def __init__(self, setup: Setup | None = None) -> None:
+        self._setup = setup or Setup()
+
+    def compute(
+        self,
+        *,
+        predictions: Sequence[Sequence[str]],
+        references: Sequence[str],
+        k: Sequence[int] = (1, 10, 100),
+        num_workers: int = 0,
+        timeout: float = 3.0,
+    ) -> tuple[dict[str, float], dict[int, list[tuple[int, Result]]]]:
+        """pass@k as a mean over tasks, and every candidate's result.
+
+        NaN where candidates that could not be judged leave a task with fewer than k: never a 0. `num_workers`
+        is that metric's; the slots decide here.
+        """
+        own = runtime(self._setup)
+        programs = [
+            (task, number, candidate, test)
+            for task, (candidates, test) in enumerate(zip(predictions, references, strict=True))
+            for number, candidate in enumerate(candidates)
+        ]
+        problem = _problem(timeout)
+        every = own.call(together(_result(own, problem, *program) for program in programs))
+        results: dict[int, list[tuple[int, Result]]] = {}
+        for one in every:
+            results.setdefault(one["task_id"], []).append((one["completion_id"], one))
+        return _estimates([[one for _, one in found] for found in results.values()], k), results
+
+
+def _estimates(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str, float]:
+    """For each k of which every task has as many candidates."""
+    asked = [k for k in ks if all(len(found) >= k for found in tasks)] if tasks else []
+    return {f"pass@{k}": math.fsum(_estimate(found, k) for found in tasks) / len(tasks) for k in asked}
+
+
+def _estimate(found: Sequence[Result], k: int) -> float:
+    judged = [one for one in found if one["passed"] is not None]
+    value = pass_at_k(len(judged), sum(one["passed"] for one in judged), k)
+    return math.nan if value is None else value
+
+
+def _problem(timeout: float) -> Problem:
+    """One test, whose input is a word that comes back from who reaches the end."""
+    word = Blob.of(secrets.token_hex(16))
+    return Problem(
+        id="code_eval",
+        limits=Limits.contest(timeout, _MEMORY),
+        checker=Checker(kind=CheckerKind.EXACT),
+        tests=(Test(name="1", input=word, answer=word),),
+    )
+
+
+async def _result(
+    own: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
+) -> Result:
+    source = f"{candidate}\n{test}"
+    code = f"{_harness()}{imports_in(source)}\n\nmain({source!a})\n"
+    submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
+    try:
+        passed, said = _outcome(await own.score(problem, submission))
+    except IoiEvalError as error:
+        note(error)
+        passed, said = None, f"not judged: {error}"
+    return {"task_id": task, "completion_id": number, "passed": passed, "result": said}
+
+
+def _outcome(result: SubmissionResult) -> tuple[bool, str]:
+    test = result.tests[0]
+    if test.status is Verdict.AC:
+        return True, "passed"
+    if test.status is Verdict.TLE:
+        return False, "timed out"
+    said = test.feedback.partition("exit code 1): ")[2] if test.status is Verdict.RE else ""
+    return False, f"failed: {said or test.feedback}"
+
+
+@cache
+def _harness() -> str:
+    return (graders() / "python" / "code_eval.py").read_text()
+
+
+code_eval = CodeEval()
+
+
+def install() -> None:
+    """Let `evaluate.load("code_eval")` give ours, in this process; other metrics are loaded as ever."""
+    import evaluate
+
+    load = evaluate.load
+
+    def ours_or_theirs(path: str, *arguments: Any, **options: Any) -> Any:
+        return code_eval if path == "code_eval" else load(path, *arguments, **options)
+
+    evaluate.load = ours_or_theirs
+
+
+def main() -> None:
+    install()
+    from lm_eval.__main__ import cli_evaluate
+
+    cli_evaluate()
+
+
+if __name__ == "__main__":
+    main()
