@@ -26,6 +26,7 @@ COMMANDS = {
     "validate": "Judge solutions of known worth, and say where judge and authors differ.",
     "calibrate": "Propose a time factor for this hardware, by SOURCE's own solutions.",
     "report": "Make reports of runs anew, also while they go on, and put runs side by side.",
+    "view": "Show a run in a browser while it goes on: progress, verdicts, failures.",
     "problems": "List the problems of SOURCE with their tests, subtasks and limits, and check them.",
     "worker": "Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.",
     "package": "Write the Piston package that runs our jobs: scripts, and limits that suit them.",

@@ -295,20 +295,20 @@ def _layers(report: Mapping[str, Any]) -> str:
 REPORT, PAGE = "report.md", "report.html"
 
 
-def write_reports(folder: Path, options: ReportOptions | None = None) -> Summary:
-    """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder.
+def write_reports(folder: Path, options: ReportOptions | None = None, *, into: Path | None = None) -> Summary:
+    """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
 
     A report that is made of the same already stays.
     """
     check_run(folder)
-    made = Made.of(folder, options or ReportOptions())
-    if Made.read(folder / FOLDER) == made and (known := _read_summary(folder)) is not None:
+    made, place = Made.of(folder, options or ReportOptions()), into or folder
+    if Made.read(place / FOLDER) == made and (known := _read_summary(place)) is not None:
         return known
     run = summary(folder, options)
-    write_summary(folder, run)
+    write_summary(place, run)
     validation, more = read_validation(folder), _of_models(run)
-    write_document(document(run, validation), folder, shown=document(run, validation, apart=bool(more)))
-    write_pages(folder, made, more)
+    write_document(document(run, validation), place, shown=document(run, validation, apart=bool(more)))
+    write_pages(folder, made, more, place)
     return run
 
 

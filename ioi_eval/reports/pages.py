@@ -57,24 +57,28 @@ _LEXERS = {
 }
 
 
-def write_pages(folder: Path, made: Made, more: Mapping[str, Document] | None = None) -> None:
+def write_pages(folder: Path, made: Made, more: Mapping[str, Document], into: Path) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
-    draft = folder / f".{FOLDER}.{os.getpid()}.tmp"
+    draft = into / f".{FOLDER}.{os.getpid()}.tmp"
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        _write(folder, draft, made, more or {})
+        coloured, kept = _write_lists(folder, draft, more), _kept(folder, into, draft, made)
+        _write_submissions(folder, draft, kept, coloured)
         made.write(draft)
-        shutil.rmtree(folder / FOLDER, ignore_errors=True)
-        draft.rename(folder / FOLDER)
+        shutil.rmtree(into / FOLDER, ignore_errors=True)
+        draft.rename(into / FOLDER)
     except OSError as error:
-        raise refused(folder / FOLDER, error) from error
+        raise refused(into / FOLDER, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write(folder: Path, draft: Path, made: Made, more: Mapping[str, Document]) -> None:
-    """Two passes, because the first says which submissions are the best; neither holds more than lists."""
+def _write_lists(folder: Path, draft: Path, more: Mapping[str, Document]) -> set[str] | None:
+    """Write all pages but those of submissions; return which of these have colours, None for all.
+
+    It is a pass of its own, because it says which submissions are the best. It holds no more than lists.
+    """
     every, tests, tasks = list[Judged](), defaultdict[str, Tests](Tests), read_tasks(folder)
     for row in read_rows(folder):
         result = result_of_row(row)
@@ -97,7 +101,11 @@ def _write(folder: Path, draft: Path, made: Made, more: Mapping[str, Document]) 
     for problem, own in of_problems.items():
         page = problem_document(problem, own, tests[problem], tasks.get(problem))
         (draft / problem_page(problem)).write_text(page_of(page), "utf-8")
-    kept = _kept(folder, draft, made)
+    return coloured
+
+
+def _write_submissions(folder: Path, draft: Path, kept: set[str], coloured: set[str] | None) -> None:
+    page_of, tasks = HtmlPages(beside=True), read_tasks(folder)
     for row in read_rows(folder):
         name = submission_page(row["key"])
         if name not in kept:
@@ -106,9 +114,9 @@ def _write(folder: Path, draft: Path, made: Made, more: Mapping[str, Document]) 
             (draft / name).write_text(page_of(page), "utf-8")
 
 
-def _kept(folder: Path, draft: Path, made: Made) -> set[str]:
+def _kept(folder: Path, into: Path, draft: Path, made: Made) -> set[str]:
     """The pages of rows that the last report had already; they are the same files in both folders."""
-    before = Made.read(folder / FOLDER)
+    before = Made.read(into / FOLDER)
     size = 0 if before is None else before.covers(folder / RESULTS, made.program)
     kept = set[str]()
     for offset, row in decoded(folder / RESULTS, ResultHead) if size else ():
@@ -116,7 +124,7 @@ def _kept(folder: Path, draft: Path, made: Made) -> set[str]:
         if offset >= size:
             break
         with contextlib.suppress(OSError):  # gone, or on a disk without links: it is made again
-            os.link(folder / FOLDER / name, draft / name)
+            os.link(into / FOLDER / name, draft / name)
             kept.add(name)
     return kept
 

@@ -52,13 +52,8 @@ class Server:
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         self._routes = Routes(engine, self._options, self._admission, jobs, metrics)
-        self._runner: web.AppRunner | None = None
-        self.port = 0
-
-    @property
-    def url(self) -> str:
-        host = self._options.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        self._open = contextlib.AsyncExitStack()
+        self.port, self.url = 0, ""
 
     @property
     def running(self) -> int:
@@ -66,37 +61,41 @@ class Server:
         return self._admission.running
 
     async def __aenter__(self) -> Self:
-        self._runner = web.AppRunner(
-            self._routes.application(),
-            handler_cancellation=True,
-            access_log=None,
-            shutdown_timeout=_HASTE,
-        )
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self._options.host, self._options.port).start()
-        except OSError as error:
-            await self._runner.cleanup()
-            where = f"{self._options.host}:{self._options.port}"
-            # asyncio puts the address into the text; where the name is not known, there is no number.
-            number = None if isinstance(error, socket.gaierror) else error.errno
-            reason = error.strerror or str(error) if number is None else os.strerror(number)
-            remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
-            raise InputError(f"cannot listen there: {reason}", where=where, remedy=remedy) from error
-        self.port = self._runner.addresses[0][1]
+        self.url = await self._open.enter_async_context(listening(self._routes.application(), self._options))
+        self.port = int(self.url.rpartition(":")[2])
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._admission.drain()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._open.aclose()
 
     async def drain(self) -> None:
         """Takes no more jobs and waits for those that run. Meanwhile it answers, so that clients know."""
         self._admission.drain()
         await self._admission.until_empty()
+
+
+@contextlib.asynccontextmanager
+async def listening(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
+    """Serve an application, and yield its address."""
+    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=_HASTE)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, options.host, options.port).start()
+        except OSError as error:
+            where = f"{options.host}:{options.port}"
+            # asyncio puts the address into the text; where the name is not known, there is no number.
+            number = None if isinstance(error, socket.gaierror) else error.errno
+            reason = error.strerror or str(error) if number is None else os.strerror(number)
+            remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
+            raise InputError(f"cannot listen there: {reason}", where=where, remedy=remedy) from error
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        yield f"http://{host}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 @contextlib.asynccontextmanager

@@ -21,6 +21,7 @@ COMMANDS = (
     "run",
     "validate",
     "report",
+    "view",
     "problems",
     "worker",
     "package",

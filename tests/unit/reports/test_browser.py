@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 from missing import lacks
+from run_samples import write_run
+from support.runs import read_rows
 from test_html_page import HOSTILE
 from test_pages import run
 
@@ -73,8 +76,10 @@ def nothing_went_wrong(browser: Any) -> Iterator[None]:
     yield
     media(browser)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-    asked = re.findall(r'"url\\?":\\?"([a-z]+:)', str(browser.get_log("performance")))
-    assert set(asked) <= {"file:", "data:", "about:", "blob:", "chrome:"}
+    asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)(//[^/]*)', str(browser.get_log("performance"))))
+    beyond = {host for kind, host in asked if kind == "http:" and not host.startswith("//127.0.0.1:")}
+    kinds = {kind for kind, _ in asked}
+    assert not beyond and kinds <= {"file:", "data:", "about:", "blob:", "chrome:", "http:"}
 
 
 def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
@@ -182,22 +187,61 @@ def test_no_page_scrolls_sideways(folder: Path, recorded: Path, browser: Any, wi
         assert wide <= 0, f"{page.name} at {width} pixels"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(folder: Path, recorded: Path, browser: Any, scheme: str) -> None:
+def violations(browser: Any) -> list[tuple[str, str, int]]:
+    """What axe finds: which rule, where first, how often."""
     if not AXE.is_file():
         lacks(f"axe (npm install --prefix {AXE.parents[2]} axe-core)")
+    browser.execute_script(AXE.read_text())
+    found, passed = browser.execute_async_script(
+        "const done = arguments[0];"
+        "axe.run(document, { preload: false }).then((all) => done([all.violations, all.passes]));"
+    )
+    assert {"color-contrast", "html-has-lang"} <= {one["id"] for one in passed}
+    return [(one["id"], one["nodes"][0]["html"][:200], len(one["nodes"])) for one in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(folder: Path, recorded: Path, browser: Any, scheme: str) -> None:
     browser.set_window_size(1400, 900)
     for page in [*pages(folder), recorded / "report.html", *pages(recorded)[2:]]:
         browser.get(page.as_uri())
         media(browser, scheme=scheme)
-        browser.execute_script(AXE.read_text())
-        found, passed = browser.execute_async_script(
-            "const done = arguments[0];"
-            "axe.run(document, { preload: false }).then((all) => done([all.violations, all.passes]));"
+        assert violations(browser) == [], f"{page.name}, {scheme}"
+
+
+@pytest.fixture
+def served(folder: Path) -> Iterator[str]:
+    """The address of `ioi-eval view`."""
+    command = [sys.executable, "-m", "ioi_eval.cli", "view", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as viewing:
+        try:
+            assert viewing.stdout is not None
+            yield viewing.stdout.readline().rpartition(" ")[2].strip()
+            viewing.terminate()
+            assert viewing.wait(60) == 0
+        finally:
+            viewing.kill()
+
+
+def test_the_live_page_shows_each_new_row(folder: Path, served: str, browser: Any) -> None:
+    def wait_for(rows: int) -> None:
+        browser.execute_async_script(
+            "const [wanted, done] = arguments;"
+            "const wait = () => (document.title.endsWith(wanted) ? done() : setTimeout(wait, 50)); wait();",
+            f": {rows} done",
         )
-        assert {"color-contrast", "html-has-lang"} <= {one["id"] for one in passed}
-        told = [(one["id"], one["nodes"][0]["html"][:200], len(one["nodes"])) for one in found]
-        assert told == [], f"{page.name}, {scheme}"
+
+    browser.set_script_timeout(120)
+    browser.set_window_size(400, 900)
+    browser.get(served)
+    wait_for(18)
+    assert HOSTILE[0] in find(browser, "#verdicts").text
+    write_run(folder, [next(read_rows(folder)) | {"key": "new"}])
+    wait_for(19)
+    assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+    assert violations(browser) == []
+    browser.get(f"{served}/report/submissions.html")
+    assert "new" in column(browser, 0)
 
 
 def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, browser: Any) -> None:

@@ -1,0 +1,71 @@
+"""`ioi-eval view DIR`: a run in a browser while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ioi_eval.cli import console
+from ioi_eval.cli.environment import read_token
+from ioi_eval.cli.options import command
+from ioi_eval.server import ServerOptions, check_address
+from ioi_eval.server.view import view as serve_view
+
+_EXAMPLES = """
+  ioi-eval view runs/demo --open
+  ioi-eval view runs/demo --host 0.0.0.0 --token-file ~/token   for others: http://HOST:8000/?token=...
+  curl http://127.0.0.1:8000/metrics                            for Prometheus
+"""
+_NICE = 10  # the run goes first
+
+_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
+_Port = Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")]
+_Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: everywhere.")]
+_Token = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Viewers must bring what is in it."),
+]
+_Names = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A further name of this machine; the option may be repeated."),
+]
+_Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
+
+
+@command(_EXAMPLES)
+def view(
+    folder: _Folder,
+    port: _Port = 8000,
+    host: _Host = "127.0.0.1",
+    token_file: _Token = None,
+    allow_host: _Names = None,
+    show: _Open = False,
+) -> None:
+    """Show a run in a browser while it goes on: progress, verdicts, failures, the report so far.
+
+    The run's folder is read and never written; any number of people may look. Beyond this machine only with a
+    token, which may also be in the variable IOI_EVAL_TOKEN. /metrics has the counts for Prometheus.
+    """
+    token = read_token(token_file)
+    check_address(host, token=token, open_to_all=False)
+    names = tuple(name.lower() for name in allow_host or ())
+    os.nice(_NICE)
+    asyncio.run(_serve(folder, ServerOptions(host=host, port=port, token=token, allow_hosts=names), show))
+
+
+async def _serve(folder: Path, options: ServerOptions, show: bool) -> None:
+    """Until a signal."""
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with serve_view(folder, options) as address:
+        console.show(f"ioi-eval view at {address}")
+        if show:
+            await asyncio.to_thread(webbrowser.open, address)
+        await ended.wait()

@@ -1,0 +1,48 @@
+"""Notes how far a run is while it goes on, for `ioi-eval view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.runs.events import (
+    EngineStarting,
+    Event,
+    OnEvent,
+    RunFinished,
+    RunStarted,
+    ServersFound,
+    SubmissionFailed,
+    SubmissionJudged,
+)
+from ioi_eval.store.progress import Progress, write_progress
+
+
+class Noting:
+    """Hears events on their way to whoever is told, and writes down the few that change the picture."""
+
+    def __init__(self, folder: Path, tell: OnEvent) -> None:
+        self._folder, self._tell = folder, tell
+        self._now, self._written = Progress(), Progress()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(total=total):
+                self._now = msgspec.structs.replace(self._now, total=total)
+            case EngineStarting(engine=engine):
+                self._now = msgspec.structs.replace(self._now, engine=engine)
+            case ServersFound(used=used, slots=slots, unreachable=unreachable):
+                self._now = msgspec.structs.replace(
+                    self._now, servers=used, slots=slots, unreachable=unreachable
+                )
+            case RunFinished():
+                self._now = msgspec.structs.replace(self._now, ended=True)
+        # Not before there are rows: a run that ends before that leaves nothing behind.
+        if (
+            isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished)
+            and self._now != self._written
+        ):
+            write_progress(self._folder, self._now)
+            self._written = self._now
+        self._tell(event)

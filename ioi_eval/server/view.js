@@ -1,0 +1,73 @@
+"use strict";
+// Shows each state that the server sends. All text goes in as text.
+
+const ORDER = ["AC", "PA", "WA", "OLE", "TLE", "MLE", "RE", "CE"];
+const place = (id) => document.getElementById(id);
+const number = (value) => value.toLocaleString("en", { maximumFractionDigits: 1 });
+
+function line(cells, kind = "td") {
+  const row = document.createElement("tr");
+  for (const { text, style } of cells) {
+    const cell = document.createElement(kind);
+    if (kind === "th") cell.scope = "col";
+    cell.textContent = text;
+    if (style) cell.className = style;
+    row.append(cell);
+  }
+  return row;
+}
+
+function span(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+function facts(run) {
+  const done = run.judged + run.unscored;
+  const pairs = [
+    ["Done", run.total === null ? number(done) : `${number(done)} of ${number(run.total)}`],
+    ["Judged", number(run.judged)],
+    ["Could not be judged", number(run.unscored)],
+    ["Rate", `${number(run.rate * 60)} a minute`],
+    ["Time left", run.left === null ? "–" : `about ${span(run.left)}`],
+    ["Last row", run.idle === null ? "before this page looked" : `${span(run.idle)} ago`],
+    ["Engine", run.engine || "–"],
+  ];
+  if (run.servers) pairs.push(["Servers when it began", `${number(run.servers)}, ${number(run.slots)} slots`]);
+  for (const why of run.unreachable) pairs.push(["Not reached", why]);
+  return pairs.map(([what, text]) => line([{ text: what }, { text, style: "text" }]));
+}
+
+function verdicts(run) {
+  const there = new Set(run.models.flatMap((one) => Object.keys(one.verdicts)));
+  const known = [...ORDER.filter((name) => there.has(name)), ...[...there].filter((name) => !ORDER.includes(name)).sort()];
+  const heads = ["Model", ...known, "Unscored"].map((text, column) => ({ text, style: column ? "number" : "" }));
+  const rows = run.models.map((one) => line([
+    { text: one.model || "(no name)" },
+    ...[...known.map((name) => one.verdicts[name] ?? 0), one.unscored].map((count) => ({ text: number(count), style: "number" })),
+  ]));
+  return [line(heads, "th"), rows];
+}
+
+function show(run) {
+  document.title = `${run.name}: ${number(run.judged + run.unscored)} done`;
+  place("name").textContent = run.name;
+  place("state").textContent = run.ended ? "The run has ended." : "The run goes on, as far as its rows tell.";
+  const bar = place("bar");
+  if (run.total) [bar.max, bar.value] = [run.total, run.judged + run.unscored];
+  else bar.removeAttribute("value");
+  place("facts").replaceChildren(...facts(run));
+  const [heads, rows] = verdicts(run);
+  place("heads").replaceChildren(heads);
+  place("verdicts").replaceChildren(...rows);
+  place("failing").hidden = !run.failures.length;
+  place("command").textContent = run.command || "the command that began the run";
+  place("failures").replaceChildren(...run.failures.map((one) => line([
+    { text: one.key }, { text: one.problem }, { text: one.phase }, { text: one.reason, style: "text" }, { text: one.remedy, style: "text" },
+  ])));
+}
+
+const source = new EventSource("events");
+source.addEventListener("message", (event) => show(JSON.parse(event.data)));
+source.addEventListener("error", () => { place("state").textContent = "The server is gone; trying again."; });

@@ -1,0 +1,219 @@
+"""What a run's folder says while the run goes on. The journal is read as it grows, and never written."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Value
+from ioi_eval.reports.summary import check_run
+from ioi_eval.store.folder import FAILURES, RESULTS
+from ioi_eval.store.progress import Progress, read_progress
+from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
+
+_PIECE = 1 << 22  # bytes of a file that are read at a time
+_WINDOW = 60.0  # seconds that a rate is taken over
+_SHOWN = 50  # failures
+_MAX_TEXT = 500  # characters
+_Row = TypeVar("_Row")
+
+
+class _Result(msgspec.Struct):
+    key: str
+    verdict: str = ""
+    model: Any = None
+    model_id: Any = None
+    model_name: Any = None
+    model_kwargs: Any = None
+
+
+class _Failure(_Result):
+    problem_id: str = ""
+    phase: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+class Model(Value):
+    model: str
+    verdicts: Mapping[str, int]
+    unscored: int
+
+
+class Unscored(Value):
+    key: str
+    problem: str
+    phase: str
+    reason: str
+    remedy: str
+
+
+class State(Value, kw_only=True):
+    """What viewers are sent."""
+
+    name: str
+    command: str  # that goes on with the run, and retries what could not be judged
+    judged: int
+    unscored: int
+    total: int | None
+    ended: bool
+    rate: float  # rows a second, lately
+    left: float | None  # seconds
+    idle: float | None  # seconds since the last row
+    models: tuple[Model, ...]
+    failures: tuple[Unscored, ...]  # the latest first
+    engine: str
+    servers: int
+    slots: int
+    unreachable: tuple[str, ...]
+
+
+class _Tail:
+    """The lines that a file gets. `begin` is told where it is another file than before."""
+
+    def __init__(self, path: Path, begin: Callable[[], None]) -> None:
+        self._path, self._begin = path, begin
+        self._file, self._offset, self._rest = 0, 0, b""
+
+    def lines(self) -> Iterator[bytes]:
+        try:
+            stream = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with stream:
+            found = self._path.stat()
+            if found.st_ino != self._file or found.st_size < self._offset:
+                self._file, self._offset, self._rest = found.st_ino, 0, b""
+                self._begin()
+            stream.seek(self._offset)
+            while piece := stream.read(_PIECE):
+                self._offset += len(piece)
+                *whole, self._rest = (self._rest + piece).split(b"\n")
+                yield from whole
+
+
+class Watch:
+    """Counts a run's rows, those that are new at each call."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raise InputError where there is no run."""
+        self._folder, self._clock = folder, clock
+        command = check_run(folder).settings.get("command")
+        self._command = command if isinstance(command, str) else ""
+        self._results = _Tail(folder / RESULTS, self._begin)
+        self._failed = _Tail(folder / FAILURES, lambda: None)
+        self._times: deque[tuple[float, int]] = deque()
+        self._last: float | None = None
+        self._failures: dict[str, _Failure] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._keys = set[str]()
+        self._verdicts: dict[str, Counter[str]] = {}
+        self._times.clear()
+
+    def poll(self) -> State:
+        """Read what is new. A line that is no row is left out: the report says where it is."""
+        before = len(self._keys)
+        for row in _rows(self._results, _Result):
+            if row.key not in self._keys:
+                self._keys.add(row.key)
+                self._verdicts.setdefault(_model(row), Counter())[row.verdict] += 1
+        for failure in _rows(self._failed, _Failure):
+            self._failures.pop(failure.key, None)  # the latest one last
+            self._failures[failure.key] = failure
+        now = self._clock()
+        if len(self._keys) > before and self._times:  # what was there before is of no known time
+            self._last = now
+        self._times.append((now, len(self._keys)))
+        while self._times[0][0] < now - _WINDOW:
+            self._times.popleft()
+        return self._state(now, read_progress(self._folder) or Progress())
+
+    def _state(self, now: float, progress: Progress) -> State:
+        failing = [one for key, one in self._failures.items() if key not in self._keys]
+        judged, total, rate = len(self._keys), progress.total, self._rate()
+        waiting = None if total is None else max(0, total - judged - len(failing))
+        unscored = Counter(_model(one) for one in failing)
+        return State(
+            name=self._folder.resolve().name,
+            command=self._command,
+            judged=judged,
+            unscored=len(failing),
+            total=total,
+            ended=progress.ended,
+            rate=rate,
+            left=waiting / rate if waiting is not None and rate and not progress.ended else None,
+            idle=None if self._last is None else now - self._last,
+            models=tuple(
+                Model(model=name, verdicts=self._verdicts.get(name, {}), unscored=unscored[name])
+                for name in sorted(self._verdicts.keys() | unscored.keys())
+            ),
+            failures=tuple(_shown(one) for one in failing[: -_SHOWN - 1 : -1]),
+            engine=progress.engine,
+            servers=progress.servers,
+            slots=progress.slots,
+            unreachable=progress.unreachable,
+        )
+
+    def _rate(self) -> float:
+        (first, least), (last, most) = self._times[0], self._times[-1]
+        return (most - least) / (last - first) if last > first else 0.0
+
+
+def _rows(tail: _Tail, kind: type[_Row]) -> Iterator[_Row]:
+    decoder = msgspec.json.Decoder(kind)
+    for line in tail.lines():
+        try:
+            yield decoder.decode(shallow(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+
+
+def _model(row: _Result) -> str:
+    columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
+    return bounded(model_of(columns), _MAX_TEXT)
+
+
+def _shown(failure: _Failure) -> Unscored:
+    return Unscored(
+        key=bounded(failure.key, _MAX_TEXT),
+        problem=bounded(failure.problem_id, _MAX_TEXT),
+        phase=failure.phase,
+        reason=bounded(failure.reason, _MAX_TEXT),
+        remedy=bounded(failure.remedy, _MAX_TEXT),
+    )
+
+
+def prometheus(state: State) -> str:
+    """The state as Prometheus reads it."""
+    lines = ["# TYPE ioi_eval_run_submissions gauge"]
+    for one in state.models:
+        counted = {**one.verdicts, "unscored": one.unscored}
+        lines += [
+            f'ioi_eval_run_submissions{{model="{_label(one.model)}",verdict="{_label(verdict)}"}} {number}'
+            for verdict, number in counted.items()
+        ]
+    numbers = {
+        "expected": state.total,
+        "rate": state.rate,
+        "seconds_left": state.left,
+        "seconds_since_row": state.idle,
+        "ended": int(state.ended),
+        "servers": state.servers,
+        "slots": state.slots,
+    }
+    for name, value in numbers.items():
+        if value is not None:
+            lines += [f"# TYPE ioi_eval_run_{name} gauge", f"ioi_eval_run_{name} {value:g}"]
+    return "\n".join(lines) + "\n"
+
+
+def _label(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

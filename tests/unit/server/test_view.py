@@ -1,0 +1,200 @@
+"""`ioi-eval view`: what viewers are sent while a run grows, who may see it, and that nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from run_samples import SUM, result, submission, write_run
+from support.runs import Fingerprint, Journal, failure_row, result_row
+
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.model.secret import Secret
+from ioi_eval.models import Verdict
+from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, SubmissionFailed
+from ioi_eval.runs.noting import Noting
+from ioi_eval.server import ServerOptions
+from ioi_eval.server.view import view
+from ioi_eval.server.watching import Watch, prometheus
+from ioi_eval.store.progress import PROGRESS, Progress, read_progress, write_progress
+
+pytestmark = pytest.mark.once
+
+MODEL = 'm" \\1\n'
+
+
+def row(key: str, verdict: Verdict = Verdict.AC) -> dict[str, Any]:
+    one = submission(key, row={"model_kwargs": {"model": MODEL}})
+    return result_row(one, SUM, result(one, {"1-a": verdict}))
+
+
+def failed(key: str) -> dict[str, Any]:
+    return failure_row(submission(key, row={"model": MODEL}), JudgeFailure("it broke", remedy="Mend it"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    settings = {"command": "ioi-eval score dump.jsonl"}
+    return write_run(tmp_path / "run", [row("a"), row("b", Verdict.WA)], [failed("c")], settings=settings)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+# --- what is counted ---------------------------------------------------------------------------------
+
+
+def test_rows_are_counted_as_they_come(folder: Path) -> None:
+    write_progress(folder, Progress(total=10, engine="embedded", servers=2, slots=8))
+    watch = Watch(folder, clock := Clock())
+    first = watch.poll()
+    assert (first.judged, first.unscored, first.total, first.rate, first.left) == (2, 1, 10, 0, None)
+    [model] = first.models
+    assert (model.model, model.verdicts, model.unscored) == (MODEL, {"AC": 1, "WA": 1}, 1)
+    [failure] = first.failures
+    assert (failure.key, failure.reason, failure.remedy) == ("c", "it broke", "Mend it")
+    assert first.command == "ioi-eval score dump.jsonl" and first.slots == 8
+
+    clock.now = 10.0
+    write_run(folder, [row("c"), row("d")])
+    then = watch.poll()
+    assert (then.judged, then.unscored, then.failures) == (4, 0, ()), "c has a result by now"
+    assert (then.rate, then.left, then.idle) == (0.2, 30.0, 0.0)
+
+
+def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
+    watch, path = Watch(folder), folder / "results.jsonl"
+    line = path.read_bytes().splitlines(keepends=True)[0].replace(b'"key":"a"', b'"key":"new"')
+    assert watch.poll().judged == 2
+    with path.open("ab") as stream:
+        stream.write(line[:50])
+        stream.flush()
+        assert watch.poll().judged == 2
+        stream.write(line[50:])
+        stream.flush()
+        assert watch.poll().judged == 3
+
+
+def test_rows_that_were_replaced_are_counted_anew(folder: Path) -> None:
+    watch, path = Watch(folder), folder / "results.jsonl"
+    watch.poll()
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    other.rename(path)
+    [model] = watch.poll().models
+    assert model.verdicts == {"WA": 1}
+
+
+def test_prometheus_reads_the_counts(folder: Path) -> None:
+    text = prometheus(Watch(folder).poll())
+    assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n",verdict="WA"} 1\n' in text
+    assert "ioi_eval_run_ended 0\n" in text and "expected" not in text
+
+
+def test_where_there_is_no_run_nothing_is_watched(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run"):
+        Watch(tmp_path)
+
+
+def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
+    heard: list[object] = []
+    noting = Noting(tmp_path / "run", heard.append)
+    noting(RunStarted(total=5, skipped=0))
+    assert read_progress(tmp_path / "run") is None and not (tmp_path / "run").exists()
+    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+        journal.begin()
+        noting(SubmissionFailed(key="k", problem_id="p", reason="r"))
+        assert read_progress(tmp_path / "run") == Progress(total=5)
+        noting(RunFinished(summary=RunSummary()))
+    assert read_progress(tmp_path / "run") == Progress(total=5, ended=True) and len(heard) == 3
+
+
+def test_a_note_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    (tmp_path / PROGRESS).write_text("[")
+    assert read_progress(tmp_path) is None
+
+
+# --- what is served ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def address(folder: Path) -> AsyncIterator[str]:
+    async with view(folder, ServerOptions(port=0)) as address:
+        yield address
+
+
+async def event(stream: aiohttp.ClientResponse) -> dict[str, Any]:
+    async for line in stream.content:
+        if line.startswith(b"data: "):
+            found: dict[str, Any] = json.loads(line[6:])
+            return found
+    raise AssertionError("the stream has ended")
+
+
+async def test_viewers_are_told_of_each_new_row(folder: Path, address: str) -> None:
+    async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
+        assert stream.content_type == "text/event-stream"
+        assert (await event(stream))["judged"] == 2
+        async with client.get(f"{address}/events") as other:
+            write_run(folder, [row("d")])
+            for one in (stream, other):
+                while (now := await event(one))["judged"] < 3:
+                    pass
+                assert now["models"][0]["verdicts"] == {"AC": 2, "WA": 1}
+
+
+def times(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+async def test_the_report_so_far_is_made_elsewhere(folder: Path, address: str) -> None:
+    before = times(folder)
+    async with aiohttp.ClientSession() as client:
+        async with client.get(f"{address}/report.html") as answer:
+            assert "Scores of 3 submissions" in await answer.text()
+        async with client.get(f"{address}/report/submissions.html") as answer:
+            assert "All 2 submissions" in await answer.text()
+        for name in ("made.json", "..%2Frun.json", "problem-x.html", "..%2f..%2fetc%2fpasswd"):
+            async with client.get(f"{address}/report/{name}") as answer:
+                assert answer.status == 404
+    assert times(folder) == before
+
+
+async def test_the_live_page_runs_its_own_script_alone(address: str) -> None:
+    async with aiohttp.ClientSession() as client, client.get(address) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        page = await answer.text()
+    assert page.count("<script") == 1 and "http" not in page and " style=" not in page
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/metrics", "/report.html", "/report/submissions.html"])
+async def test_with_a_token_nobody_else_sees_it(folder: Path, path: str) -> None:
+    options = ServerOptions(port=0, token=Secret("a-long-token"))
+    async with view(folder, options) as address, aiohttp.ClientSession() as client:
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": "ioi_eval_view=wrong"}):
+            async with client.get(address + path, headers=headers) as answer:
+                assert answer.status == 401 and "sum" not in await answer.text()
+        async with client.get(address + path, headers={"Authorization": "Bearer a-long-token"}) as answer:
+            assert answer.status == 200
+        async with client.get(f"{address}{path}?token=a-long-token", allow_redirects=False) as answer:
+            assert answer.status == 303 and answer.headers["Location"] == path
+            cookie = answer.headers["Set-Cookie"]
+            assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        async with client.get(address + path, headers={"Cookie": cookie.partition(";")[0]}) as answer:
+            assert answer.status == 200
+
+
+async def test_pages_of_others_get_nothing(address: str) -> None:
+    async with aiohttp.ClientSession() as client:
+        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            async with client.get(f"{address}/metrics", headers=headers) as answer:
+                assert answer.status == 403
