@@ -174,6 +174,10 @@ class Benchmark(ABC):
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
+    def rows(self, data_dir: str, cache: Path) -> Path | None:
+        """The file with the rows of the main table, where copies on disk have it in another shape."""
+        return None
+
     @abstractmethod
     def candidates(self, main: Table) -> Iterator[Candidate]:
         """Every problem of the main table, read from cheap columns."""

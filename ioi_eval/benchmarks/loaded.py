@@ -25,6 +25,7 @@ from ioi_eval.benchmarks.livecodebench_pro import LiveCodeBenchPro
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
 from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.benchmarks.taco import Taco
+from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
@@ -50,6 +51,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     LiveCodeBenchPro(),
     CodeContestsPlus(),
     AetherCode(),
+    Usaco(),
 )
 
 
@@ -257,17 +259,22 @@ def _compared(problem: Problem, kind: CheckerKind | None) -> Problem:
 def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
     """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
     dataset = options.dataset or benchmark.dataset
-    if not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not Path(dataset).is_file():
+    if options.dataset and not options.data_dir and _is_missing(Path(dataset)):
         raise InputError(f"no such file: {dataset}", field="--dataset")
+    own = None if options.dataset else benchmark.rows(options.data_dir, cache)
     source = TableSource(
         dataset=dataset,
         config=benchmark.config if not (options.dataset or options.data_dir) else "",
         split=options.split or benchmark.split,
         revision=options.revision,
         without=benchmark.other_files,
-        files=(dataset,) if Path(dataset).is_file() else (),
+        files=(str(own),) if own else (dataset,) if Path(dataset).is_file() else (),
     )
     return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
+
+
+def _is_missing(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.is_file()
 
 
 def _kept(

@@ -1,0 +1,86 @@
+"""USACO: the authors' archive as it is unpacked, judged by the files of its tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import ADD, contents
+from support.command_line import CommandLine
+from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+
+from ioi_eval import Scorer
+from ioi_eval.errors import InputError
+from ioi_eval.models import CheckerKind, Submission
+from ioi_eval.models import Verdict as V
+
+pytestmark = pytest.mark.once
+
+NAME = "1333_bronze_add"
+
+
+def write(folder: Path, **columns: Any) -> Path:
+    problem = {
+        "problem_id": NAME,
+        "name": "Add",
+        "problem_level": "bronze",
+        "description": "Add two numbers.",
+        "description_no_samples": "Add.",
+        "runtime_limit": 4,
+        "memory_limit": 256,
+        "num_tests": 2,
+        "solution_python3": ADD,
+        "samples": [{"input": "1 2", "output": "3", "explanation": ""}],
+        **columns,
+    }
+    datasets = folder / "data" / "datasets"
+    tests = datasets / "usaco_v3" / "tests" / NAME
+    tests.mkdir(parents=True, exist_ok=True)
+    (datasets / "usaco_subset307_dict.json").write_text(json.dumps({NAME: problem}))
+    files = {"1.in": "1 2\n", "1.out": "3\n\n", "I.2": "30 4\n", "O.2": "34"}
+    for name, content in files.items():
+        (tests / name).write_text(content)
+    return folder
+
+
+def loaded(folder: Path, **columns: Any) -> Loaded:
+    options = BenchmarkOptions(data_dir=str(write(folder, **columns)))
+    return load(find_benchmark("usaco"), options, cache=folder / "cache")
+
+
+async def test_files_of_both_names_are_tests(scorer: Scorer, tmp_path: Path) -> None:
+    problems = loaded(tmp_path)
+    problem = problems[NAME]
+    assert (problem.name, problem.difficulty, problem.checker.kind) == ("Add", "bronze", CheckerKind.STRIPPED)
+    assert (problem.limits.cpu_time, problem.limits.memory) == (4, 256_000_000)
+    assert contents(problem) == [("1 2\n", "3\n\n"), ("30 4\n", "34")]
+    [own] = problems.references(NAME)
+    for code, verdict in ((own.code, V.AC), (ADD.replace("+", "-"), V.WA)):
+        submission = Submission(key="1", problem_id=NAME, code=code, language="python")
+        result = await scorer.score(problem, submission)
+        assert [test.status for test in result.tests] == [verdict, verdict]
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    assert loaded(tmp_path / "a", num_tests=3)[NAME].unusable.endswith("test 3 has no files")
+    for name in ("3.in", "3.out"):
+        (tmp_path / "a" / "data" / "datasets" / "usaco_v3" / "tests" / NAME / name).write_text("7\n")
+    assert not loaded(tmp_path / "a", num_tests=3)[NAME].unusable, "they were fetched since"
+    assert loaded(tmp_path / "b", num_tests=0)[NAME].unusable == "No test cases provided"
+    for folder in ("", str(tmp_path / "nothing")):
+        with pytest.raises(InputError, match=r"no usaco_subset307_dict.json.*data.zip"):
+            load(find_benchmark("usaco"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
+
+
+def test_a_file_of_another_shape(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "data" / "datasets" / "usaco_subset307_dict.json").write_text("[]")
+    with pytest.raises(InputError, match="not an object of problems"):
+        load(find_benchmark("usaco"), BenchmarkOptions(data_dir=str(tmp_path)), cache=tmp_path / "c")
+
+
+def test_it_is_listed(cli: CommandLine, tmp_path: Path) -> None:
+    done = cli("problems", "usaco", "--data-dir", write(tmp_path), "--difficulty", "bronze")
+    assert done.returncode == 0 and NAME in done.stdout, done.stderr
