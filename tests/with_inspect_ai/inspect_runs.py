@@ -64,7 +64,9 @@ def command(*words: str, folder: Path, **variables: str) -> subprocess.Completed
 
 
 # A solver for the command line, which the mock model alone cannot give replies: it counts tokens.
+# Its second epoch does not come as long as there is a file `wait`.
 SOLVER = """
+import asyncio
 import pathlib
 from inspect_ai.model import ModelOutput
 from inspect_ai.solver import solver
@@ -75,6 +77,8 @@ def replies():
         text = pathlib.Path(f"{state.metadata['problem_id']}.reply").read_text()
         with open("asked", "a") as asked:
             asked.write(f"{state.sample_id}#{state.epoch}\\n")
+        while state.epoch == 2 and pathlib.Path("wait").exists():
+            await asyncio.sleep(0.1)
         state.output = ModelOutput.from_content("mockllm/model", text)
         return state
     return solve

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
 
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_runs import PACKAGES, SOLVER, command, metrics, solution
+from inspect_runs import COMMAND, PACKAGES, SOLVER, command, metrics, solution
 
 EVAL = (
     "eval",
@@ -97,6 +100,28 @@ def test_a_run_that_failed_goes_on_with_what_is_missing(folder: Path) -> None:
     assert log.status == "success" and scores(log) == {"garland": 1, "threes": 1}
     asked = (folder / "asked").read_text().split()
     assert sorted(asked) == ["garland#1", "garland#2", *["threes#1"] * 2, *["threes#2"] * 2]
+
+
+def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder: Path) -> None:
+    mend(folder)
+    (folder / "wait").touch()
+    asked, words = folder / "asked", ("-T", "problems=garland", "--epochs", "2", "--max-samples", "1")
+    with subprocess.Popen([*COMMAND, *EVAL, *words], cwd=folder, stdout=subprocess.DEVNULL) as process:
+        # The second is asked when the first is judged: one sample at a time.
+        while len(asked.read_text().split() if asked.exists() else ()) < 2 and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=300)
+    log = log_of(folder)
+    assert log.status == "cancelled"
+    assert [(one.epoch, one.scores is not None) for one in log.samples or () if not one.error] == [(1, True)]
+    (folder / "wait").unlink()
+    again = command("eval-retry", str(log.location), folder=folder)
+    assert again.returncode == 0, again.stdout + again.stderr
+    log = log_of(folder)
+    assert log.status == "success" and sorted(one.epoch for one in log.samples or ()) == [1, 2]
+    assert metrics(log)["points"] == 100
+    assert asked.read_text().split() == ["garland#1", "garland#2", "garland#2"]
 
 
 def test_a_word_that_no_option_is_called_is_told_in_one_line(folder: Path) -> None:
