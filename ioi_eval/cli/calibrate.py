@@ -10,9 +10,10 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import Json, ProblemOptions, Quiet, Source, command
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import Json, ProblemOptions, Quiet, Source
 from ioi_eval.cli.progress import Signals
-from ioi_eval.rules.expectations import Calibration, Distance
+from ioi_eval.rules.calibration import Calibration, Distance
 from ioi_eval.runs.events import DistanceMeasured, Event
 from ioi_eval.runs.hardware import REACH
 from ioi_eval.runs.hardware import calibrate as measure

@@ -15,7 +15,8 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions, EngineText, PythonText, TokenFile
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import Json, command
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import Json
 from ioi_eval.engines.conditions import Condition, conditions
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.options import command
+from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
 from ioi_eval.problems.package import is_plain
 from ioi_eval.store import resources

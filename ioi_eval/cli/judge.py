@@ -15,13 +15,8 @@ from ioi_eval import Scorer
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import (
-    SOURCE_HELP,
-    AllTests,
-    ProblemOptions,
-    TimingOptions,
-    command,
-)
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import SOURCE_HELP, AllTests, ProblemOptions, TimingOptions
 from ioi_eval.cli.progress import Signals
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.languages import find, of_suffix

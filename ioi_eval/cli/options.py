@@ -1,20 +1,13 @@
-"""Options of commands: in groups that become one value, and alone where several commands have one.
-
-A command has a parameter for each group, and `command` puts the group's options in its place.
-"""
+"""Options of commands: in groups that become one value, and alone where several commands have one."""
 
 from __future__ import annotations
 
-import copy
-import functools
-import inspect
 import shlex
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, ClassVar
 
 import msgspec
 import typer
@@ -31,46 +24,6 @@ from ioi_eval.runs.references import MOST
 from ioi_eval.runs.references import ReferenceOptions as References
 from ioi_eval.runs.sources import language_of
 from ioi_eval.runs.work import RunOptions, Timing
-
-
-def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: groups replaced by their options, and examples below its text."""
-
-    def decorated(function: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(function, eval_str=True)
-        kinds = {name: each.annotation for name, each in own.parameters.items()}
-        groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
-        parameters: list[inspect.Parameter] = []
-        for name, each in own.parameters.items():
-            parameters += _options(groups[name]) if name in groups else [each.replace(kind=each.KEYWORD_ONLY)]
-
-        @functools.wraps(function)
-        def called(**given: Any) -> None:
-            values = {name: group(**_taken(group, given)) for name, group in groups.items()}
-            function(**values, **given)
-
-        called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {each.name: each.annotation for each in parameters}
-        called.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{examples.strip(chr(10))}"
-        return called
-
-    return decorated
-
-
-def _options(group: Any) -> list[inspect.Parameter]:
-    hints, found = get_type_hints(group, include_extras=True), []
-    for field in fields(group):
-        hint, kind = hints[field.name], inspect.Parameter.KEYWORD_ONLY
-        option = copy.copy(hint.__metadata__[0])
-        option.rich_help_panel = option.rich_help_panel or group.title
-        annotation: Any = Annotated[hint.__origin__, option]
-        found.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
-    return found
-
-
-def _taken(group: Any, given: dict[str, Any]) -> dict[str, Any]:
-    return {field.name: given.pop(field.name) for field in fields(group)}
-
 
 # --- alone -------------------------------------------------------------------------------------------
 

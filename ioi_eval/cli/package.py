@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.options import command
+from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.packaging import install, publish
 

@@ -8,7 +8,8 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import Json, ProblemOptions, Source, command
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import Json, ProblemOptions, Source
 from ioi_eval.model.values import Limits, Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.runs.sources import check_source

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.options import Json, command
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import Json
 from ioi_eval.cli.scores import show_comparison, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests

@@ -15,7 +15,8 @@ from ioi_eval.cli import console
 from ioi_eval.cli.config import Config, asking_of, author_of, choice_of, named_as_typed, read_config
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import SOURCE_HELP, MemoryLimit, OutputOptions, TimeLimit, TimingOptions, command
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import SOURCE_HELP, MemoryLimit, OutputOptions, TimeLimit, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import show_scores
 from ioi_eval.reports.document import counted, visible

@@ -17,6 +17,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.exports import ExportOptions
+from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import (
     SOURCE_HELP,
     AllTests,
@@ -26,7 +27,6 @@ from ioi_eval.cli.options import (
     RepairOptions,
     RowOptions,
     TimingOptions,
-    command,
 )
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import show_references, show_scores

@@ -13,7 +13,8 @@ from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowOptions, TimingOptions, command
+from ioi_eval.cli.groups import command
+from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation

@@ -17,7 +17,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import Unconfined
 from ioi_eval.cli.environment import open_store, read_token
-from ioi_eval.cli.options import command
+from ioi_eval.cli.groups import command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.model.errors import InputError

@@ -1,4 +1,4 @@
-"""What the author of a package expects of a solution, whether a judgement agrees, and how far off limits are.
+"""What the author of a package expects of a solution, and whether a judgement agrees.
 
 An expectation is one word about one scope: a subtask, or all that counts together. Its score is the minimum
 over the scope's tests. The words are the packages' own:
@@ -17,21 +17,16 @@ but a compilation error: it says nothing of what its author had in mind.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from enum import StrEnum
 from types import MappingProxyType
-
-import msgspec
 
 from ioi_eval.model.values import (
     Grading,
     Problem,
     Solution,
     Submission,
-    SubmissionResult,
     TestResult,
     Value,
     Verdict,
@@ -287,118 +282,3 @@ def score_class(case: Case, problem: Problem) -> str:
     if case.score.value <= 0:
         return "no points"
     return "full marks" if case.score.value >= whole else "part of it"
-
-
-# --- solutions around the time limit -----------------------------------------------------------------
-
-# How a package's own solutions lie around its time limits here, and the factor that separates them.
-_SLOW = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
-_ENOUGH = 1.2  # both margins of a factor of 1 that needs no change
-_ENDED = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
-_SPARE = 1.5  # over the slowest right solution, where nothing bounds a factor from above
-
-
-class Kind(StrEnum):
-    RIGHT = "right"
-    SLOW = "slow"  # meant to be too slow
-
-
-class Distance(Value):
-    """A solution's slowest test as a share of the limit."""
-
-    problem: str
-    solution: str
-    kind: Kind
-    ratio: float
-    test: str
-    at_least: bool = False  # it was ended before it said how long it takes
-
-
-class Calibration(Value):
-    """What lies between the right solutions and those that are meant to be too slow."""
-
-    distances: tuple[Distance, ...]
-    unclear: tuple[str, ...] = ()  # solutions that say nothing of time, and why
-    factor: float | None = None  # None: none separates them
-
-    @property
-    def slowest_right(self) -> Distance | None:
-        right = [one for one in self.distances if one.kind is Kind.RIGHT]
-        return max(right, key=lambda one: one.ratio, default=None)
-
-    @property
-    def fastest_slow(self) -> Distance | None:
-        slow = [one for one in self.distances if one.kind is Kind.SLOW]
-        return min(slow, key=lambda one: one.ratio, default=None)
-
-    @property
-    def margins(self) -> tuple[float, float | None] | None:
-        """How many times as long the slowest right one might take, and how much faster the slow ones be."""
-        right, slow = self.slowest_right, self.fastest_slow
-        if self.factor is None or right is None:
-            return None
-        below = self.factor / right.ratio if right.ratio else math.inf
-        return below, slow.ratio / self.factor if slow is not None else None
-
-
-def with_time_factor(problem: Problem, factor: float) -> Problem:
-    """The problem with its time limits times a factor."""
-    limits = problem.limits
-    scaled = msgspec.structs.replace(
-        limits,
-        cpu_time=limits.cpu_time and limits.cpu_time * factor,
-        wall_time=limits.wall_time and limits.wall_time * factor,
-    )
-    return msgspec.structs.replace(problem, limits=scaled)
-
-
-def kind_of(problem: Problem, solution: Solution) -> Kind | None:
-    """What a solution's author says of its speed; None where that is nothing."""
-    words = [word.word.strip().lower().replace("-", "_") for word in expectations(problem, solution)]
-    if any(word in _SLOW for word in words):
-        return Kind.SLOW
-    return Kind.RIGHT if words and all(map(must_be_right, words)) else None
-
-
-def distance(problem: Problem, solution: Solution, kind: Kind, result: SubmissionResult) -> Distance | str:
-    """Return the distance to `problem`'s limit, by a result under a raised one; or why there is none."""
-    limit, tests = problem.limits.cpu_time, [test for test in result.tests if test.cpu_time is not None]
-    if limit is None or not tests:
-        return "no test of it ran"
-    if kind is Kind.RIGHT and any(test.status not in _ENDED for test in result.tests):
-        return "it is not right here"
-    slowest = max(tests, key=lambda test: test.cpu_time or 0.0)
-    ratio = (slowest.cpu_time or 0.0) / limit
-    if ratio < 1 and any(test.status is Verdict.TLE for test in tests):
-        return "it idles, which no factor changes"
-    return Distance(
-        problem=problem.id,
-        solution=solution.name,
-        kind=kind,
-        ratio=ratio,
-        test=slowest.test_name,
-        at_least=slowest.status is Verdict.TLE,
-    )
-
-
-def calibration(distances: Iterable[Distance], unclear: Iterable[str] = ()) -> Calibration:
-    """Propose the factor in the middle of the gap; 1 where that has room on both sides."""
-    found = Calibration(distances=tuple(distances), unclear=tuple(unclear))
-    right, slow = found.slowest_right, found.fastest_slow
-    if right is None or right.at_least or (slow is not None and slow.ratio <= right.ratio):
-        return found
-    return msgspec.structs.replace(found, factor=_factor(right.ratio, slow.ratio if slow else None))
-
-
-def _factor(right: float, slow: float | None) -> float:
-    if right * _ENOUGH <= 1 and (slow is None or slow >= _ENOUGH):
-        return 1.0
-    if slow is None:
-        return _two_digits(right * _SPARE)
-    middle = math.sqrt(right * slow)
-    rounded = _two_digits(middle)
-    return rounded if right < rounded < slow else middle
-
-
-def _two_digits(number: float) -> float:
-    return float(f"{number:.2g}")

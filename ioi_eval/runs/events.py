@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.model.values import Value, Verdict
-from ioi_eval.rules.expectations import Distance
+from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.model.values import Problem, Submission, Value
-from ioi_eval.rules.expectations import with_time_factor
+from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import JudgedAgain, ignore
 from ioi_eval.runs.journal import Journal

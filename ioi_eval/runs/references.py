@@ -23,7 +23,7 @@ from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
-from ioi_eval.rules.expectations import with_time_factor
+from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
-from ioi_eval.rules.expectations import measured_limit, with_time_factor
+from ioi_eval.rules.calibration import with_time_factor
+from ioi_eval.rules.expectations import measured_limit
 from ioi_eval.runs.runner import Judging
 from ioi_eval.store.folder import MeasuredLimit, accepted, identity, is_measured, with_limit
 

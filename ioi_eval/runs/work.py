@@ -28,7 +28,7 @@ from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.options import Borderline, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
-from ioi_eval.rules.expectations import with_time_factor
+from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.again import superseded
 from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found
 from ioi_eval.runs.events import (

@@ -10,7 +10,7 @@ import pytest
 from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
 from ioi_eval.models import Blob, Solution
 from ioi_eval.problems import Problems
-from ioi_eval.rules.expectations import Distance, Kind, calibration, with_time_factor
+from ioi_eval.rules.calibration import Distance, Kind, calibration, with_time_factor
 from ioi_eval.runs import calibrate
 
 pytestmark = pytest.mark.once

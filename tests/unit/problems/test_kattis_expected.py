@@ -9,7 +9,8 @@ from kattis_files import FILES, GROUPS, write
 from package_files import only_error, read, sound
 
 from ioi_eval.models import Solution, TestResult, Verdict
-from ioi_eval.rules.expectations import expectations, is_known, kind_of, met, of_packages
+from ioi_eval.rules.calibration import kind_of
+from ioi_eval.rules.expectations import expectations, is_known, met, of_packages
 
 pytestmark = pytest.mark.once
 
