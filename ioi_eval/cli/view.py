@@ -13,7 +13,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import read_token
-from ioi_eval.cli.options import command
+from ioi_eval.cli.groups import command
 from ioi_eval.server import ServerOptions, check_address
 from ioi_eval.server.view import view as serve_view
 
