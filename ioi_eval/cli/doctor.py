@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Value
-from ioi_eval.runs.engine import EngineChoice
+from ioi_eval.runs.engine import EngineChoice, open_engine
 from ioi_eval.store.resources import graders
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _EXAMPLES = """
   ioi-eval doctor
   ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
   ioi-eval doctor --engine slurm --json
+  ioi-eval doctor --engine ray
 """
 _AT_ONCE = 64  # servers that are looked at
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
@@ -53,7 +54,10 @@ def doctor(
     Exit code 0: submissions can be judged there; 2: something is missing.
     """
     choice = EngineOptions(engine=engine, token_file=token_file, python=python).choice()
-    good = _servers(choice, as_json) if choice.remote else _here(choice.python, as_json)
+    if choice.on_ray:
+        good = _nodes(choice, as_json)
+    else:
+        good = _servers(choice, as_json) if choice.remote else _here(choice.python, as_json)
     if not good:
         raise typer.Exit(console.BAD_INPUT)
 
@@ -62,7 +66,7 @@ def _here(python: str, as_json: bool) -> bool:
     store = open_store()
     found = asyncio.run(conditions(store, python=python, folders=os.get_exec_path()))
     found.append(Condition(name="cache", ok=True, detail=str(store.root)))
-    good = all(condition.ok is not False for condition in found)
+    good = _all_there(found)
     if as_json:
         console.show_json(_Answer(ok=good, conditions=found))
     else:
@@ -172,12 +176,59 @@ def summed_up(reports: list[EndpointReport]) -> Cluster:
 
     there = [report for report in reports if report.reachable]
     left_out = merged(there).left_out if there else {}
-    good = tuple(report.url for report in there if report.url not in left_out and _fit(report))
+    good = tuple(report.url for report in there if report.url not in left_out and _all_there(report.findings))
     together = [Condition(name=url, ok=None, detail=f"gets no jobs: {why}") for url, why in left_out.items()]
     return Cluster(
         ok=bool(good), good=good, servers=tuple(reports), together=(*together, *differences(there))
     )
 
 
-def _fit(report: EndpointReport) -> bool:
-    return all(finding.ok is not False for finding in report.findings)
+# --- Ray ---------------------------------------------------------------------------------------------
+
+
+class _Nodes(Value):
+    ok: bool
+    slots: int
+    nodes: Mapping[str, list[Condition]]
+    left_out: Mapping[str, str]
+    together: tuple[Condition, ...] = ()
+
+
+def _nodes(choice: EngineChoice, as_json: bool) -> bool:
+    found = asyncio.run(_looked_at(choice))
+    if as_json:
+        console.show_json(found)
+        return found.ok
+    for name, findings in found.nodes.items():
+        console.show(name)
+        _show(findings)
+        console.show("")
+    together = [Condition(name=name, ok=None, detail=why) for name, why in found.left_out.items()]
+    if together or found.together:
+        console.show("Together")
+        _show([*together, *found.together])
+        console.show("")
+    fit = sum(_all_there(findings) for findings in found.nodes.values())
+    console.show(f"Submissions can be judged on {fit} of {len(found.nodes) + len(found.left_out)} nodes.")
+    return found.ok
+
+
+async def _looked_at(choice: EngineChoice) -> _Nodes:
+    """Raises EngineUnavailable where no node can be used."""
+    from ioi_eval.engines.ray import RayEngine
+
+    engine = open_engine(choice, open_store()).engine
+    assert isinstance(engine, RayEngine), "that is what the choice says"
+    async with engine:
+        nodes = await engine.conditions()
+        return _Nodes(
+            ok=any(map(_all_there, nodes.values())),
+            slots=engine.slots,
+            nodes=nodes,
+            left_out=engine.left_out,
+            together=engine.differences,
+        )
+
+
+def _all_there(findings: Sequence[Condition]) -> bool:
+    return all(finding.ok is not False for finding in findings)

@@ -25,8 +25,8 @@ EngineText = Annotated[
     str | None,
     typer.Option(
         metavar="ENGINE",
-        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE, or"
-        " the NAME of an installed engine.",
+        help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE,"
+        " ray, ray://HOST:PORT, or the NAME of an installed engine.",
         show_default=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
     ),
 ]
@@ -62,6 +62,10 @@ class EngineOptions:
             min=1, metavar="N", help="Jobs at a time on each server.", show_default="what it says, else 1"
         ),
     ] = None
+    cpus_per_slot: Annotated[
+        float | None,
+        typer.Option(min=0.01, metavar="N", help="CPUs of Ray for each job.", show_default="1"),
+    ] = None
     same_compiler: Annotated[
         bool, typer.Option("--same-compiler", help="Refuse servers whose compilers differ.")
     ] = False
@@ -88,12 +92,11 @@ class EngineOptions:
             find(text)
         except InputError as error:
             raise error.but(field=field) from None
-        if text == EMBEDDED and self.per_endpoint is not None:
-            raise InputError("only servers can be given so many jobs each", field="--per-endpoint")
-        return EngineChoice(
+        choice = EngineChoice(
             text=text,
             slots=self.workers,
             per_endpoint=self.per_endpoint or most,
+            cpus_per_slot=self.cpus_per_slot or 1.0,
             same_compiler=self.same_compiler,
             job=self.job,
             token=Secret() if text == EMBEDDED else read_token(self.token_file),
@@ -101,6 +104,11 @@ class EngineOptions:
             python=self._python(text),
             missing_modules=self.missing_modules,
         )
+        if self.per_endpoint is not None and (text == EMBEDDED or choice.on_ray):
+            raise InputError("only servers can be given so many jobs each", field="--per-endpoint")
+        if self.cpus_per_slot is not None and not choice.on_ray:
+            raise InputError("only Ray gives out CPUs", field="--cpus-per-slot")
+        return choice
 
     def _python(self, engine: str) -> str:
         if self.python and engine != EMBEDDED:

@@ -16,8 +16,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.store import Store
 
 GROUP = "ioi_eval.engines"
-EMBEDDED = "embedded"
-_CHOICES = "embedded, slurm, k8s:SERVICE, @FILE or the addresses of servers"
+EMBEDDED, RAY = "embedded", "ray"
 
 
 class EngineSetup(Value):
@@ -27,6 +26,7 @@ class EngineSetup(Value):
     store: Store
     slots: int | None = None
     per_endpoint: int | None = None
+    cpus_per_slot: float = 1.0  # of what Ray gives
     same_compiler: bool = False
     token: Secret = Secret()
     allow_unconfined: bool = False
@@ -45,15 +45,18 @@ def find(text: str) -> Factory:
         return factory
     if text in _BUILT_IN:
         return _BUILT_IN[text]
-    if name == "ray":
-        raise InputError("Ray is not there yet", remedy=f"Use {_CHOICES}")
+    if name == RAY:
+        from ioi_eval.engines.ray.cluster import check_address
+
+        check_address(text)
+        return _ray
     from ioi_eval.engines.piston.discovery import discovery
 
     try:
         discovery(text)
     except InputError as error:
-        names = "".join(f"{each}, " for each in sorted(installed))
-        raise error.but(remedy=f"{error.remedy}; or {names}embedded, slurm, k8s:SERVICE, @FILE") from None
+        names = ", ".join([*sorted(installed), EMBEDDED, RAY, "slurm", "k8s:SERVICE", "@FILE"])
+        raise error.but(remedy=f"{error.remedy}; or {names}") from None
     return _servers
 
 
@@ -78,6 +81,18 @@ def _servers(setup: EngineSetup) -> Transport:
         total=setup.slots,
         token=setup.token,
         same_compiler=setup.same_compiler,
+    )
+
+
+def _ray(setup: EngineSetup) -> Engine:
+    from ioi_eval.engines.ray import RayEngine
+
+    return RayEngine(
+        "" if setup.text == RAY else setup.text,
+        slots=setup.slots,
+        cpus_per_slot=setup.cpus_per_slot,
+        same_compiler=setup.same_compiler,
+        allow_unconfined=setup.allow_unconfined,
     )
 
 

@@ -14,7 +14,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.store.contents import default_root
 
 if TYPE_CHECKING:
-    from ioi_eval.engines.piston.pool import Discovery
+    from ioi_eval.engines.piston.discovery import Discovery
 
 ENDPOINTS, _PER_ENDPOINT, TOKEN = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"
 _CACHE, _PYTHON = "IOI_EVAL_CACHE", "IOI_EVAL_PYTHON"

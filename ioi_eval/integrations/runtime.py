@@ -14,12 +14,14 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from ioi_eval.engines import Transport
+from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.integrations.environment import cache_folder, python_of, servers_of, share_of_cores
+from ioi_eval.engines.registry import EngineSetup, find
+from ioi_eval.integrations.environment import TOKEN, cache_folder, python_of, servers_of, share_of_cores
 from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.store import Store
 
@@ -32,7 +34,8 @@ _OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled
 class Setup(Value):
     """What makes one runtime another one than the next."""
 
-    engine: Callable[[Store], Transport] | None = None  # None: PISTON_ENDPOINTS where it is set, else here
+    # By the name that --engine takes, or made; None: PISTON_ENDPOINTS where it is set, else here.
+    engine: str | Callable[[Store], Engine | Transport] | None = None
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
     python: str = (
@@ -125,8 +128,12 @@ class Runtime:
         self._scorer = await stack.enter_async_context(scorer)
 
 
-def _engines(setup: Setup, store: Store) -> tuple[Transport, Transport | None]:
+def _engines(setup: Setup, store: Store) -> tuple[Engine | Transport, Transport | None]:
     """The one for jobs, and one here for what we trust, where jobs run on the environment's servers."""
+    if isinstance(setup.engine, str):
+        token = Secret(os.environ.get(TOKEN, "").strip())
+        named = EngineSetup(text=setup.engine, store=store, slots=setup.slots, token=token)
+        return find(setup.engine)(named), None
     if setup.engine is not None:
         return setup.engine(store), None
     cores = share_of_cores(os.environ, len(os.sched_getaffinity(0)))

@@ -88,12 +88,15 @@ def make_reward(
     *,
     problems: Finder | None = None,
     setup: Setup | None = None,
+    engine: str | None = None,
     name: str = "ioi_eval_reward",
 ) -> Reward:
-    """A reward function of its own; `name` is what TRL logs it under."""
-    return Reward(
-        Rewards(options=options or RewardOptions(), setup=setup or Setup(), problems=problems), name
-    )
+    """A reward function of its own; `name` is what TRL logs it under.
+
+    `engine`: where jobs run, as for --engine; `setup` says more than that.
+    """
+    setup = setup or Setup(engine=engine)
+    return Reward(Rewards(options=options or RewardOptions(), setup=setup, problems=problems), name)
 
 
 def make_async_reward(

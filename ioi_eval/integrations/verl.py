@@ -3,6 +3,7 @@
     reward.custom_reward_function.path=pkg://ioi_eval.integrations.verl
     reward.custom_reward_function.name=compute_score_async      (or compute_score, compute_score_batch)
     +reward.custom_reward_function.reward_kwargs.mode=pass_fail
+    +reward.custom_reward_function.reward_kwargs.engine=ray     (where jobs run, as for --engine)
 
 `ioi_eval.integrations.verl_manager` has a reward manager, which needs no function.
 `ground_truth` holds the tests as APPS has them, or a list of {input, output}. verl has no word for a row
@@ -28,7 +29,7 @@ from ioi_eval.integrations.rewards import (
     RewardOptions,
     Rewards,
 )
-from ioi_eval.integrations.runtime import Runtime, runtime
+from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import InputError, IoiEvalError
 
@@ -44,8 +45,9 @@ def compute_score(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
-    """What one solution is worth. `options` are those of RewardOptions."""
-    rewards, own = rewards_of(options), runtime()
+    """What one solution is worth. `options` are those of RewardOptions, and `engine`."""
+    rewards = rewards_of(options)
+    own = rewards.runtime()
     return _number(
         own.call(outcome(rewards, own, solution_str, row_of(ground_truth, extra_info), on_failure))
     )
@@ -60,7 +62,8 @@ async def compute_score_async(
     **options: Any,
 ) -> float:
     """The same for reward managers that await: many at once keep all cores busy."""
-    rewards, own = rewards_of(options), await asyncio.to_thread(runtime)
+    rewards = rewards_of(options)
+    own = await asyncio.to_thread(rewards.runtime)
     row = row_of(ground_truth, extra_info)
     return _number(await own.wait(outcome(rewards, own, solution_str, row, on_failure)))
 
@@ -74,7 +77,8 @@ def compute_score_batch(
     **options: Any,
 ) -> list[float]:
     """The same for managers that have all of a batch at once. Equal programs are judged once."""
-    rewards, own = rewards_of(options), runtime()
+    rewards = rewards_of(options)
+    own = rewards.runtime()
     sharing = Sharing() if rewards.options.share else None
     infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
     given = zip(solution_strs, ground_truths, infos, strict=True)
@@ -88,12 +92,13 @@ def compute_score_batch(
 def rewards_of(options: Mapping[str, Any]) -> Rewards:
     """A word that means nothing is a mistake, and would train with another reward than was meant."""
     own = {name: value for name, value in options.items() if name not in _OF_VERL}
+    setup = Setup(engine=own.pop("engine", None))
     unknown = sorted(own.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
-        known = ", ".join((*RewardOptions.__struct_fields__, "on_failure"))
+        known = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
         raise InputError("no such option of rewards", field=unknown[0], remedy=f"There are {known}")
     try:
-        return Rewards(options=msgspec.convert(own, RewardOptions))
+        return Rewards(options=msgspec.convert(own, RewardOptions), setup=setup)
     except msgspec.ValidationError as error:
         raise InputError(str(error), where="reward_kwargs") from error
 

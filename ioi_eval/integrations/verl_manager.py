@@ -16,7 +16,6 @@ from typing import Any
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from ioi_eval.integrations.rewards import NOT_JUDGED
-from ioi_eval.integrations.runtime import runtime
 from ioi_eval.integrations.verl import outcome, rewards_of, row_of
 from ioi_eval.judge.sharing import Sharing
 
@@ -45,7 +44,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         row = item.non_tensor_batch
         ground_truth = (row.get("reward_model") or {}).get("ground_truth")
         columns = row_of(ground_truth, row.get("extra_info"))
-        own = await asyncio.to_thread(runtime)
+        own = await asyncio.to_thread(self._rewards.runtime)
         sharing = self._sharing if self._rewards.options.share else None
         self._under_way += 1
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.registry import EMBEDDED, EngineSetup, find
+from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find
 from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
@@ -27,6 +27,7 @@ class EngineChoice(Value):
     text: str = EMBEDDED
     slots: int | None = None  # None: one per core here; on servers, all they have
     per_endpoint: int | None = None
+    cpus_per_slot: float = 1.0  # of what Ray gives
     same_compiler: bool = False
     job: JobShape = "auto"
     token: Secret = Secret()
@@ -37,6 +38,10 @@ class EngineChoice(Value):
     @property
     def remote(self) -> bool:
         return self.text != EMBEDDED
+
+    @property
+    def on_ray(self) -> bool:
+        return self.text.partition(":")[0] == RAY
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -68,15 +73,27 @@ def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Open
             per_endpoint=choice.per_endpoint,
             same_compiler=choice.same_compiler,
             token=choice.token,
+            cpus_per_slot=choice.cpus_per_slot,
         )
     )
-    return Opening(engine, find(EMBEDDED)(here) if choice.remote else None)
+    brings_compilers = choice.text == EMBEDDED or choice.on_ray
+    return Opening(engine, None if brings_compilers else find(EMBEDDED)(here))
 
 
 def servers_found(engine: Engine | Transport) -> ServersFound | None:
     """Return what a user should know of the servers of an engine that was entered; None where it has none."""
     from ioi_eval.engines.piston import PistonEngine, differences
+    from ioi_eval.engines.ray import RayEngine
 
+    if isinstance(engine, RayEngine):
+        return ServersFound(
+            servers=len(engine.nodes) + len(engine.left_out),
+            used=len(engine.nodes),
+            slots=engine.slots,
+            unreachable=(),
+            left_out=dict(engine.left_out),
+            differences=engine.differences,
+        )
     if not isinstance(engine, PistonEngine):
         return None
     reports = engine.reports

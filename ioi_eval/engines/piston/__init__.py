@@ -1,8 +1,8 @@
 """Jobs on Piston servers over HTTP: endpoints that are found, watched, and given what they can take."""
 
+from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.engine import PistonEngine
 from ioi_eval.engines.piston.members import differences
-from ioi_eval.engines.piston.pool import Discovery
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import Patience
 

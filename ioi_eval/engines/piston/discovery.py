@@ -10,9 +10,9 @@ import re
 import socket
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from ioi_eval.engines.piston.pool import Discovery
 from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable, InputError
 
@@ -25,6 +25,19 @@ _URLS = "Write http://HOST:PORT, and commas between several"
 # Seconds between two looks. Slurm's controller serves the whole cluster and is not to be asked often.
 _SLURM_EVERY, _NAMES_EVERY, _FILE_EVERY = 15.0, 10.0, 2.0
 _COMMAND_TIMEOUT = 30.0
+
+
+class Discovery(Protocol):
+    """Finds the servers. A look that fails raises an error of ours; what was known then stands."""
+
+    @property
+    def every(self) -> float | None:
+        """Seconds between two looks. None: what is found first is all there will be."""
+        ...
+
+    async def find(self) -> frozenset[str]:
+        """The base URLs of all servers: `http://host:2000`."""
+        ...
 
 
 # --- addresses ---------------------------------------------------------------------------------------

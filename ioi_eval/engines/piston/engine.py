@@ -9,13 +9,14 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
+from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.members import Members
-from ioi_eval.engines.piston.pool import Discovery, Endpoint, Pool, State
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import (
     NoAnswer,
     Patience,
+    Server,
     Wire,
     at_its_pace,
     request_of,
@@ -23,6 +24,7 @@ from ioi_eval.engines.piston.sending import (
     time_for,
     wait_before,
 )
+from ioi_eval.engines.pool import Pool, State
 from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import (
@@ -156,13 +158,13 @@ class _Running:
     ) -> None:
         self.wire, self._patience = wire, patience
         self._tasks = set[asyncio.Task[None]]()
-        self.pool = Pool(total=total, patience=patience.drought)
+        self.pool = Pool[Server](total=total, patience=patience.drought)
         inspect = partial(glance, wire, time=patience.health) if given else Prober(wire).probe
         self.members = Members(
             discovery, self.pool, patience, inspect, self._spawn, per_endpoint=per_endpoint, given=given
         )
 
-    async def send(self, endpoint: Endpoint, job: Job) -> JobResult:
+    async def send(self, endpoint: Server, job: Job) -> JobResult:
         """Once. How it went is noted before the slot is anybody else's."""
         job = at_its_pace(job, endpoint.times)
         request = await request_of(job, endpoint.url)
@@ -180,20 +182,20 @@ class _Running:
 
     # --- an endpoint that fails rests, is asked by itself, and then has one job to show for it -----------
 
-    def _succeeded(self, endpoint: Endpoint) -> None:
+    def _succeeded(self, endpoint: Server) -> None:
         endpoint.faults = 0
         if endpoint.state is State.TRIAL:
             endpoint.rests = 0
             self.pool.update(endpoint, State.HEALTHY)
 
-    def _failed(self, endpoint: Endpoint, error: EngineError) -> None:
+    def _failed(self, endpoint: Server, error: EngineError) -> None:
         endpoint.faults += 1
         tried = endpoint.state is State.TRIAL
         if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
             self.pool.update(endpoint, State.DOWN)
             self._spawn(self._recover(endpoint))
 
-    async def _recover(self, endpoint: Endpoint) -> None:
+    async def _recover(self, endpoint: Server) -> None:
         while endpoint.state is State.DOWN:
             rest = rest_after(endpoint.rests, self._patience)
             endpoint.rests += 1
@@ -235,9 +237,9 @@ class _Tries:
         self._left, self._patience = attempts, patience
         self._turned_away: float | None = None  # since when nobody had room
         self._last: EngineError | None = None
-        self.tried: list[Endpoint] = []
+        self.tried: list[Server] = []
 
-    def failed(self, endpoint: Endpoint, error: EngineError) -> None:
+    def failed(self, endpoint: Server, error: EngineError) -> None:
         """Raises AttemptsUsedUp. Being turned away is no failed attempt, it only may not go on for ever."""
         self._last = error
         self.tried.append(endpoint)
@@ -250,7 +252,7 @@ class _Tries:
         if enough:
             raise AttemptsUsedUp(f"{len(self.tried)} attempts failed{self.last_words()}") from error
 
-    def to_avoid(self, pool: Pool) -> list[Endpoint]:
+    def to_avoid(self, pool: Pool[Server]) -> list[Server]:
         """All that were tried, while there are others; then the last one."""
         if not self.tried or any(endpoint not in self.tried for endpoint in pool.usable):
             return self.tried

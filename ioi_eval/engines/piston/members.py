@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.piston.pool import Discovery, Endpoint, Pool, State
+from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
-from ioi_eval.engines.piston.sending import Patience, ServerTimes, rest_after
+from ioi_eval.engines.piston.sending import Patience, Server, ServerTimes, rest_after
+from ioi_eval.engines.pool import Pool, State
 from ioi_eval.engines.values import Profile, least
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Toolchain
@@ -174,7 +175,7 @@ class Members:
     def __init__(
         self,
         discovery: Discovery,
-        pool: Pool,
+        pool: Pool[Server],
         patience: Patience,
         inspect: Callable[[str], Awaitable[EndpointReport]],
         spawn: Callable[[Coroutine[None, None, None]], None],
@@ -187,7 +188,7 @@ class Members:
         self._per_endpoint, self._given = per_endpoint, given
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._found = frozenset[str]()
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[str, Server] = {}
         self.reports: dict[str, EndpointReport] = {}
         self.left_out: dict[str, str] = {}
         self.profile = given
@@ -246,7 +247,7 @@ class Members:
             run=report.max_run_time or self.profile.max_run_time or usual.run,
             strict=report.is_strict,
         )
-        endpoint = Endpoint(report.url, self._per_endpoint or report.slots or 1, times)
+        endpoint = Server(report.url, self._per_endpoint or report.slots or 1, times)
         self._endpoints[report.url] = endpoint
         self._pool.update(endpoint, State.HEALTHY)
 

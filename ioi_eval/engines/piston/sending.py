@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
 from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
@@ -50,6 +51,14 @@ class ServerTimes(Value):
     compile: int = 60_000
     run: int = 60_000
     strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
+
+
+class Server(Endpoint):
+    """An endpoint that jobs are sent to by HTTP."""
+
+    def __init__(self, url: str, slots: int, times: ServerTimes | None = None) -> None:
+        super().__init__(url, slots)
+        self.times = times or ServerTimes()
 
 
 def at_its_pace(job: Job, times: ServerTimes) -> Job:

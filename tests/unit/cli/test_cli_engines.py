@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,23 +72,29 @@ def test_a_number_of_requests_is_one(number: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ray", "Ray is not there yet"),
-        ("ray://head:10001", "Ray is not there yet"),
+        ("ray", "Ray is not installed"),
+        ("ray://head:10001", "Ray is not installed"),
+        ("ray:head:10001", "not a Ray cluster"),
         ("k8s:", "names no service"),
         ("ftp://node", "not the address of a server"),
         ("", "no address"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_its_name(text: str, says: str) -> None:
+def test_what_cannot_be_meant_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=says) as caught:
         EngineOptions(engine=text).choice()
     assert caught.value.field == "--engine"
     assert "embedded" in str(caught.value)
 
 
-def test_jobs_for_each_server_need_servers() -> None:
+def test_jobs_for_each_server_need_servers_and_cpus_for_each_job_ray() -> None:
     with pytest.raises(InputError, match="--per-endpoint"):
         EngineOptions(engine="embedded", per_endpoint=3).choice()
+    with pytest.raises(InputError, match="--cpus-per-slot"):
+        EngineOptions(engine="slurm", cpus_per_slot=2).choice()
 
 
 def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
@@ -235,7 +242,7 @@ def test_a_run_without_servers_says_so_before_it_begins(cli: CommandLine, proble
     assert done.returncode == 2
     assert "no server can be used" in done.stderr
     assert not (cli.folder / "run" / "results.jsonl").exists()
-    assert "Ray is not there yet" in cli("validate", problems, "--engine", "ray").stderr
+    assert "Ray" in cli("validate", problems, "--engine", "ray:head").stderr
 
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"

@@ -198,8 +198,8 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
             ["--filter-difficulty", "introductry"],
             ["--filter-difficulty", "introductry"],
         ),
-        ("{command: my-agent, engine: ray}", [], ["'engine'", "Ray"]),
-        ("{command: my-agent, engine: ray}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
+        ("{command: my-agent, engine: 'ray:x'}", [], ["'engine'", "Ray"]),
+        ("{command: my-agent, engine: 'ray:x'}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
     ],
 )
 def test_what_is_found_before_anybody_is_asked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,11 @@ async def test_an_engine_is_one_file_and_one_entry(installed: None, tmp_path: Pa
     assert len(set(results)) > 1, "it is a coin"
 
 
-def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="or embedded, slurm"):
+def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="or embedded, ray, slurm"):
         find("coin:heads")
-    with pytest.raises(InputError, match="Ray is not there yet"):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"Ray is not installed.*pip install 'ioi-eval\[ray\]'"):
         open_engine(EngineChoice(text="ray"), Store(tmp_path))
 
 

@@ -12,7 +12,7 @@ from support.servers import Patience
 from support.wire import Refused, Runtime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.piston.pool import Endpoint, Pool
+from ioi_eval.engines.pool import Endpoint, Pool
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
 
 QUICK = Patience(

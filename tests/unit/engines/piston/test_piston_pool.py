@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ioi_eval.engines.piston.pool import Endpoint, Pool, State
+from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.errors import EngineUnavailable
 
 

@@ -1,29 +1,15 @@
-"""Endpoints and their slots: which server gets the next job, and which get none for a while. No network."""
+"""Endpoints and their slots: which machine gets the next job, and which get none for a while. No network."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Set
+from collections.abc import Callable, Collection, Set
 from enum import StrEnum
-from typing import Protocol
+from typing import Generic, TypeVar
 
-from ioi_eval.engines.piston.sending import ServerTimes
 from ioi_eval.model.errors import EngineUnavailable
 
 # --- endpoints ---------------------------------------------------------------------------------------
-
-
-class Discovery(Protocol):
-    """Finds the servers. A look that fails raises an error of ours; what was known then stands."""
-
-    @property
-    def every(self) -> float | None:
-        """Seconds between two looks. None: what is found first is all there will be."""
-        ...
-
-    async def find(self) -> frozenset[str]:
-        """The base URLs of all servers: `http://host:2000`."""
-        ...
 
 
 class State(StrEnum):
@@ -34,11 +20,10 @@ class State(StrEnum):
 
 
 class Endpoint:
-    """One server and what goes on there. Its engine alone changes it."""
+    """One server or node, and what goes on there. Its engine alone changes it."""
 
-    def __init__(self, url: str, slots: int, times: ServerTimes | None = None) -> None:
+    def __init__(self, url: str, slots: int) -> None:
         self.url, self.slots = url, slots
-        self.times = times or ServerTimes()
         self.state = State.HEALTHY
         self.busy = 0  # jobs of ours under way
         self.faults = 0  # in a row
@@ -65,8 +50,10 @@ class Endpoint:
 _CLOSED = "the engine was closed"
 _NAMED = 3  # servers that a message names
 
+E = TypeVar("E", bound=Endpoint)
 
-class Pool:
+
+class Pool(Generic[E]):
     """The slots of all endpoints.
 
     A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When no
@@ -76,9 +63,9 @@ class Pool:
 
     def __init__(self, *, total: int | None, patience: float) -> None:
         self._total, self._patience = total, patience
-        self._usable: dict[Endpoint, None] = {}
-        self._with_room: list[dict[Endpoint, None]] = [{}]  # by the number of jobs there
-        self._waiting: dict[asyncio.Future[Endpoint], Collection[Endpoint]] = {}  # and whom each avoids
+        self._usable: dict[E, None] = {}
+        self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
+        self._waiting: dict[asyncio.Future[E], Collection[E]] = {}  # and whom each avoids
         self._dry: asyncio.TimerHandle | None = None
         self._refusal = ""  # what everybody is told who asks
         self._gone = dict[str, None]()  # that were usable once, and may be again
@@ -90,19 +77,22 @@ class Pool:
         return max(1, found if self._total is None else min(found, self._total))
 
     @property
-    def usable(self) -> Set[Endpoint]:
+    def usable(self) -> Set[E]:
         return self._usable.keys()
 
     # --- taking and giving back ----------------------------------------------------------------------
 
-    async def take(self, avoid: Collection[Endpoint] = ()) -> Endpoint:
-        """A slot, which the caller gives back. One of `avoid` only where nothing else is usable."""
+    async def take(self, avoid: Collection[E] = (), prefer: Callable[[E], bool] | None = None) -> E:
+        """A slot, which the caller gives back. One of `avoid` only where nothing else is usable.
+
+        `prefer`: of those that are free now, one of these if there is any.
+        """
         if self._refusal:
             raise EngineUnavailable(self._refusal)
-        if not self._waiting and (endpoint := self._choose(avoid)) is not None:
+        if not self._waiting and (endpoint := self._choose(avoid, prefer)) is not None:
             self._move(endpoint, +1)
             return endpoint
-        answer: asyncio.Future[Endpoint] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
         self._waiting[answer] = avoid
         self._watch_for_drought()
         self._serve()
@@ -115,17 +105,17 @@ class Pool:
         finally:
             self._waiting.pop(answer, None)
 
-    def give_back(self, endpoint: Endpoint) -> None:
+    def give_back(self, endpoint: E) -> None:
         self._move(endpoint, -1)
         self._serve()
 
-    def _move(self, endpoint: Endpoint, jobs: int) -> None:
+    def _move(self, endpoint: E, jobs: int) -> None:
         self._with_room[endpoint.busy].pop(endpoint, None)
         endpoint.busy += jobs
         self.busy += jobs
         self._place(endpoint)
 
-    def _place(self, endpoint: Endpoint) -> None:
+    def _place(self, endpoint: E) -> None:
         while len(self._with_room) <= endpoint.busy:
             self._with_room.append({})
         if endpoint.busy < endpoint.room:
@@ -136,10 +126,15 @@ class Pool:
     def _is_full(self) -> bool:
         return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
 
-    def _choose(self, avoid: Collection[Endpoint]) -> Endpoint | None:
+    def _choose(self, avoid: Collection[E], prefer: Callable[[E], bool] | None = None) -> E | None:
         """Of those with room one with the fewest jobs, and of these the longest idle."""
         if self._is_full():
             return None
+        if prefer is not None:
+            free = (endpoint for level in self._with_room for endpoint in level)
+            preferred = next((each for each in free if each not in avoid and prefer(each)), None)
+            if preferred is not None:
+                return preferred
         free = (endpoint for level in self._with_room for endpoint in level)
         if not avoid or (len(self._usable) <= len(avoid) and all(each in avoid for each in self._usable)):
             return next(free, None)
@@ -159,7 +154,7 @@ class Pool:
 
     # --- endpoints that come, go and change ----------------------------------------------------------
 
-    def update(self, endpoint: Endpoint, state: State) -> None:
+    def update(self, endpoint: E, state: State) -> None:
         """Also how an endpoint enters and leaves the pool."""
         endpoint.state = state
         if endpoint.usable:

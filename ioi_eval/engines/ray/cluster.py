@@ -1,0 +1,192 @@
+"""What the engine asks of Ray itself. Only this file and the actor know Ray's interface."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ioi_eval.engines.ray.node import Node
+from ioi_eval.engines.ray.parcels import Order
+from ioi_eval.model.errors import EngineUnavailable, InputError
+from ioi_eval.model.values import Value
+
+RESOURCE = "ioi_eval"
+"""Nodes that declare it are the only ones used where any does; one of it is one slot."""
+_CALLS_PER_SLOT, _CALLS = 4, 32  # that an actor takes at the same time
+
+
+class Seen(Value):
+    """A node that is alive."""
+
+    id: str
+    name: str
+    free: Mapping[str, float]  # resources that nobody has reserved
+    declares: bool  # our resource
+
+    def slots(self, cpus_per_slot: float) -> int:
+        room = int(self.free.get("CPU", 0) / cpus_per_slot)
+        return min(room, int(self.free.get(RESOURCE, 0))) if self.declares else room
+
+
+def check_address(text: str) -> None:
+    """Raise InputError for what is no cluster's address, and where Ray is not installed."""
+    if text != "ray" and not text.startswith("ray://"):
+        raise InputError(f"not a Ray cluster: {text}", remedy="Write ray or ray://HOST:PORT, or embedded")
+    if importlib.util.find_spec("ray") is None:
+        raise InputError("Ray is not installed", remedy="Run pip install 'ioi-eval[ray]', or use embedded")
+
+
+def connect(address: str) -> bool:
+    """Join a cluster; whether this process had not joined one before.
+
+    An empty address: RAY_ADDRESS where it is set, else a cluster of this machine's alone.
+    """
+    import ray
+
+    if ray.is_initialized():
+        return False
+    try:
+        ray.init(address=address or None, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
+        where = f"at {address}" if address else "by RAY_ADDRESS or here"
+        first = (str(error).splitlines() or [""])[0]
+        if threading.current_thread() is not threading.main_thread():
+            first += " (in a thread; call ray.init() before)"
+        raise EngineUnavailable(
+            f"no Ray cluster was reached {where}: {first}. Start one (ray start --head), with the versions of"
+            " Ray and Python that are used here"
+        ) from error
+    return True
+
+
+def disconnect() -> None:
+    import ray
+
+    ray.shutdown()
+
+
+def survey() -> list[Seen]:
+    """Every node that is alive; of those that declare our resource, where any does, only these."""
+    import ray
+    from ray.util import client
+
+    ask = _free
+    if client.ray.is_connected():  # this process is no part of the cluster, and cannot look at its state
+        ask = _as_a_task
+    free = ask()
+    seen = [
+        Seen(
+            id=node["NodeID"],
+            name=f"{node['NodeManagerHostname']}:{node['NodeManagerPort']}",
+            free=free[node["NodeID"]],
+            declares=RESOURCE in node["Resources"],
+        )
+        for node in ray.nodes()
+        if node["Alive"] and node["NodeID"] in free
+    ]
+    declaring = [node for node in seen if node.declares]
+    return declaring or seen
+
+
+def _free() -> dict[str, dict[str, float]]:
+    from ray._private.state import available_resources_per_node  # no public function tells nodes apart
+
+    found: dict[str, dict[str, float]] = available_resources_per_node()
+    return found
+
+
+def _as_a_task() -> dict[str, dict[str, float]]:
+    import ray
+
+    found: dict[str, dict[str, float]] = ray.get(ray.remote(num_cpus=0)(_free).remote())
+    return found
+
+
+def existing(name: str) -> Any | None:
+    """The actor of that name, which this or another process of the same job started."""
+    import ray
+
+    try:
+        return ray.get_actor(name)
+    except ValueError:
+        return None
+
+
+def start(node: Seen, name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
+    """An actor on that node, or the one of that name that another process has just started there."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    options = ray.remote(Node).options(
+        name=name,
+        get_if_exists=True,
+        num_cpus=slots * cpus_per_slot,
+        num_gpus=0,
+        resources={RESOURCE: slots} if node.declares else {},
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+        max_concurrency=_CALLS_PER_SLOT * slots + _CALLS,
+        max_restarts=0,
+        max_task_retries=0,
+    )
+    return options.remote(*arguments)
+
+
+class NodeLost(EngineUnavailable):
+    """The actor of a node, or the node itself, is gone."""
+
+
+class Call:
+    """One call to an actor. `answer` raises NodeLost; EngineUnavailable where the call alone broke."""
+
+    def __init__(self, actor: Any, method: str, *arguments: Any, returns: int = 1) -> None:
+        called = getattr(actor, method).options(num_returns=returns).remote(*arguments)
+        self.references = called if isinstance(called, list) else [called]
+
+    async def answer(self) -> Any:
+        import ray
+
+        try:
+            return await self.references[0]
+        except ray.exceptions.RayTaskError as error:
+            raise EngineUnavailable(f"a node failed: {_words(error)}") from error
+        except (ray.exceptions.RayError, ConnectionError) as error:
+            raise NodeLost(_words(error)) from error
+
+    def cancel(self) -> None:
+        import ray
+
+        ray.cancel(self.references[0])
+
+
+def _words(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__)[:300]
+
+
+def order_call(actor: Any, kind: str, order: Order) -> Call:
+    return Call(actor, kind, order, returns=2 if kind == "build" else 1)
+
+
+def put(data: bytes) -> Any:
+    import ray
+
+    return ray.put(data)
+
+
+def fetch(reference: Any) -> bytes:
+    """Raises EngineUnavailable where it is lost."""
+    import ray
+
+    try:
+        data: bytes = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        raise EngineUnavailable(f"an artifact was lost with its node: {_words(error)}") from error
+    return data
+
+
+def kill(actor: Any) -> None:
+    import ray
+
+    ray.kill(actor)

@@ -1,0 +1,196 @@
+"""The embedded engine of one node, as an actor."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Coroutine, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.engines.conditions import Condition, conditions
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Failed, Lacking, Order, unpack
+from ioi_eval.engines.transport.engine import JobEngine
+from ioi_eval.engines.values import Batch, Built, Recipe
+from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
+from ioi_eval.model.values import Blob
+from ioi_eval.store import Store
+from ioi_eval.store.contents import default_root
+from ioi_eval.store.depot import Depot
+
+_ROOM = 8 << 30  # bytes: of contents, and of what was built
+_SHARE = 4  # of the free disk, contents get this part at most
+
+
+class Node:
+    """Builds and judges what its callers order. Nothing that a job does ends it.
+
+    Its folders are its own, on its own machine; those of one that was killed go when the next starts there.
+    """
+
+    def __init__(self, made_by: str, slots: int, allow_unconfined: bool) -> None:
+        self._made_by, self._slots, self._allow_unconfined = made_by, slots, allow_unconfined
+        self._opening, self._held = asyncio.Lock(), AsyncExitStack()
+        self._coming = dict[str, asyncio.Future[None]]()  # contents on their way
+        self._open: tuple[JobEngine, Depot] | None = None
+        self._meters = _Meters()
+
+    async def about(self) -> About | Failed:
+        """Open the engine, if that was not done yet."""
+        try:
+            engine, _ = await self._opened()
+        except (IoiEvalError, OSError) as error:
+            return _failed(error)
+        return About(
+            made_by=self._made_by,
+            version=VERSION,
+            slots=self._slots,
+            profile=await engine.profile(),
+        )
+
+    async def conditions(self) -> list[Condition]:
+        """What `ioi-eval doctor` says of this node."""
+        return await conditions(self._store())
+
+    async def build(self, order: Order) -> tuple[Answer, bytes]:
+        """Return how it went, and apart from that the artifact, if it is large."""
+        answer = await self._measured("build", order, self._build)
+        if not isinstance(answer, Built):
+            return answer, b""
+        data = await asyncio.to_thread(answer.artifact.read)
+        bare = Blob(sha256=answer.artifact.sha256, size=len(data), data=data if len(data) <= SMALL else None)
+        return msgspec.structs.replace(answer, artifact=bare), data if bare.data is None else b""
+
+    async def judge(self, order: Order) -> Answer:
+        return await self._measured("judge", order, self._judge)
+
+    async def close(self) -> None:
+        """Kill what runs, and remove the folders."""
+        async with self._opening:
+            self._open = None
+            await self._held.aclose()
+
+    # --- the engine ----------------------------------------------------------------------------------
+
+    async def _opened(self) -> tuple[JobEngine, Depot]:
+        async with self._opening:
+            if self._open is None:
+                boxes = Boxes(Path(tempfile.gettempdir()))
+                self._held.callback(boxes.close)
+                await asyncio.to_thread(boxes.open)
+                free = shutil.disk_usage(boxes.folder).free
+                depot = Depot(boxes.folder / "kept", min(_ROOM, free // _SHARE))
+                store = self._store()
+                here = EmbeddedEngine(store=store, slots=self._slots, allow_unconfined=self._allow_unconfined)
+                engine = await self._held.enter_async_context(JobEngine(here, store))
+                self._open = engine, depot
+            return self._open
+
+    def _store(self) -> Store:
+        return Store(default_root(None), _ROOM)
+
+    async def _build(self, engine: JobEngine, depot: Depot, order: Order) -> Answer:
+        recipe: Recipe = unpack(order.rest, lambda name, _: depot.blob(name))
+        built = await engine.build(recipe)
+        if isinstance(built, Built):
+            await asyncio.to_thread(depot.add, built.artifact)
+        return built
+
+    async def _judge(self, engine: JobEngine, depot: Depot, order: Order) -> Answer:
+        parts: dict[str, Any] = unpack(order.rest, lambda name, _: depot.blob(name))
+        problem = unpack(order.problem, lambda name, size: Blob(sha256=name, size=size))
+        proctor = (await engine.profile()).proctor
+        program = msgspec.structs.replace(parts.pop("program"), proctor=proctor)
+        return await engine.judge(Batch(problem=problem, program=program, **parts))
+
+    # --- an order ------------------------------------------------------------------------------------
+
+    async def _measured(self, kind: str, order: Order, work: Any) -> Answer:
+        self._meters.begin()
+        answer: Answer | None = None
+        try:
+            answer = await self._answered(order, work)
+        finally:
+            self._meters.end(kind, "cancelled" if answer is None else type(answer).__name__.lower())
+        return answer
+
+    async def _answered(self, order: Order, work: Any) -> Answer:
+        try:
+            engine, depot = await self._opened()
+            with depot.hold(order.needed):
+                await self._arrival(order, depot)
+                lacking = depot.lacks(order.needed)
+                return Lacking(names=lacking) if lacking else await work(engine, depot, order)
+        except (IoiEvalError, OSError) as error:
+            return _failed(error)
+
+    async def _arrival(self, order: Order, depot: Depot) -> None:
+        """Wait for what this order or an earlier one brings."""
+        if order.small:
+            self._expect(order.small, asyncio.to_thread(_add_all, depot, order.small))
+        for name, reference in order.large.items():
+            if name not in self._coming:
+                self._expect((name,), _fetched(depot, name, reference))
+        waited = {self._coming[name] for name in order.needed if name in self._coming}
+        if waited:
+            await asyncio.wait(waited)
+
+    def _expect(self, names: Any, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        for name in names:
+            self._coming[name] = task
+        task.add_done_callback(partial(self._arrived, tuple(names)))
+
+    def _arrived(self, names: tuple[str, ...], task: asyncio.Future[None]) -> None:
+        for name in names:
+            if self._coming.get(name) is task:
+                del self._coming[name]
+        if not task.cancelled():
+            task.exception()  # what did not come is lacking, and the caller is told so
+
+
+def _add_all(depot: Depot, contents: Mapping[str, bytes]) -> None:
+    for name, data in contents.items():
+        depot.add(Blob(sha256=name, size=len(data), data=data))
+
+
+async def _fetched(depot: Depot, name: str, reference: Any) -> None:
+    data = await reference
+    await asyncio.to_thread(_add_all, depot, {name: data})
+
+
+def _failed(error: IoiEvalError | OSError) -> Failed:
+    if isinstance(error, IoiEvalError):
+        return Failed(error=error)
+    return Failed(error=EngineUnavailable(f"the node cannot work: {error}"))
+
+
+class _Meters:
+    """What Ray's dashboard and its Prometheus endpoint show of a node."""
+
+    def __init__(self) -> None:
+        from ray.util.metrics import Counter, Gauge
+
+        self._orders = Counter(
+            "ioi_eval_orders", "Builds and batches by how they ended", tag_keys=("kind", "outcome")
+        )
+        self._running = Gauge("ioi_eval_orders_running", "Builds and batches under way")
+        self._number = 0
+
+    def begin(self) -> None:
+        self._count(+1)
+
+    def end(self, kind: str, outcome: str) -> None:
+        self._count(-1)
+        self._orders.inc(1, {"kind": kind, "outcome": outcome})
+
+    def _count(self, step: int) -> None:
+        self._number += step
+        self._running.set(self._number)

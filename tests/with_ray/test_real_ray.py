@@ -1,0 +1,318 @@
+"""A real Ray, with several nodes on this machine: whatever becomes of them, rows are the embedded engine's.
+
+Runs where Ray is installed; scripts/ray makes such an environment beside the other one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="Ray is not installed")
+
+from ray.cluster_utils import Cluster  # noqa: E402
+
+from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
+from ioi_eval.engines.ray import RayEngine, cluster, engine  # noqa: E402
+from ioi_eval.engines.ray.members import Patience  # noqa: E402
+from ioi_eval.integrations.verl import compute_score  # noqa: E402
+from ioi_eval.models import (  # noqa: E402
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Problem,
+    Submission,
+    SubmissionResult,
+    Test,
+)
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATIENT = Patience(look=0.3, opening=240.0, others=120.0, drought=240.0)
+ROOM = 100 << 20  # bytes of each node's object store
+# A grader that is compiled in, a checker that is compiled, files instead of streams, and scores in parts.
+NAMES = ("lanterns", "pumpkins", "tide", "relay")
+
+
+class Rig(NamedTuple):
+    cluster: Cluster
+    port: int  # of clients
+
+    def node(self, cpus: int = 2, **resources: float) -> Any:
+        return self.cluster.add_node(num_cpus=cpus, object_store_memory=ROOM, resources=resources)
+
+    def kill(self, node: Any) -> None:
+        self.cluster.remove_node(node, allow_graceful=False)
+
+    def free(self) -> Mapping[str, float]:
+        return ray.available_resources()
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nodes compile into it, once for all tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def rig(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    """A head without CPUs, as clusters have them; tests add what they need."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    head = {"num_cpus": 0, "object_store_memory": ROOM, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port})
+    try:
+        ray.init(address=made.address, log_to_driver=False, logging_level="error")
+        yield Rig(made, port)
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Problem]:
+    return load_problems(EXAMPLES / "problems", cache=tmp_path_factory.mktemp("problems"), only=set(NAMES))
+
+
+@pytest.fixture(scope="module")
+def submissions() -> list[Submission]:
+    lines = (EXAMPLES / "generations.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["problem_id"] in NAMES and row["code"]]
+    return [
+        Submission(key=row["uuid"], problem_id=row["problem_id"], code=row["code"], language=row["language"])
+        for row in rows
+    ]
+
+
+Told = tuple[Any, ...]
+
+
+def told(result: SubmissionResult) -> Told:
+    """All that does not depend on the clock."""
+    tests = [(test.test_name, test.status, test.score) for test in result.tests]
+    subtasks = [(subtask.subtask, subtask.status, subtask.exact_score) for subtask in result.subtasks]
+    return result.key, result.compiles, result.compile_output, result.points, subtasks, tests
+
+
+async def judged(
+    scorer: Scorer, problems: Mapping[str, Problem], submissions: Sequence[Submission]
+) -> list[Told]:
+    work = (scorer.score(problems[each.problem_id], each) for each in submissions)
+    return [told(result) for result in await asyncio.gather(*work)]
+
+
+async def here(
+    store: Store, problems: Mapping[str, Problem], submissions: Sequence[Submission]
+) -> list[Told]:
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        return await judged(scorer, problems, submissions)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 (Ray tells nobody)
+        await asyncio.sleep(0.05)
+
+
+# --- nodes that come and go --------------------------------------------------------------------------
+
+
+async def test_rows_are_equal_whatever_nodes_leave_and_join(
+    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission]
+) -> None:
+    first, second = rig.node(), rig.node()
+    on_ray = RayEngine(patience=PATIENT)
+    half = len(submissions) // 2
+    async with Scorer(on_ray, store=store) as scorer:
+        assert list(on_ray.nodes.values()) == [2, 2]
+        running = asyncio.create_task(judged(scorer, problems, submissions[:half]))
+        await until(lambda: all(node.busy for node in on_ray._entered()[0].usable))
+        await asyncio.to_thread(rig.kill, first)  # in the middle of its jobs
+        rows = await running
+        assert len(on_ray.nodes) == 1
+        third = rig.node()
+        await until(lambda: len(on_ray.nodes) == 2)
+        await asyncio.to_thread(rig.kill, second)  # all others are judged on the one that joined
+        rows += await judged(scorer, problems, submissions[half:])
+        assert [name.endswith(f":{third._ray_params.node_manager_port}") for name in on_ray.nodes] == [True]
+        assert set(on_ray.left_out.values()) != set()
+    assert [row[0] for row in rows] == [each.key for each in submissions], "each once, in its place"
+    assert rows == await here(store, problems, submissions)
+
+
+class _Losing(RayEngine):
+    """Kills the node that built a program before that program is judged."""
+
+    lose: Callable[[str], None]
+
+    async def judge(self, batch: Any) -> Any:
+        lose, self.lose = self.lose, lambda _: None
+        built = {file.content.sha256 for file in batch.program.files}
+        makers = [node for node in self._entered()[0].usable if built & node.holds]
+        await asyncio.to_thread(lose, makers[0].id)
+        return await super().judge(batch)
+
+
+async def test_what_a_lost_node_had_built_is_built_again(
+    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission]
+) -> None:
+    nodes = {node.node_id: node for node in (rig.node(), rig.node())}
+    one = [next(each for each in submissions if each.problem_id == "pumpkins")]
+    losing = _Losing(patience=PATIENT)
+    losing.lose = lambda node: rig.kill(nodes[node])
+    async with Scorer(losing, store=store) as scorer:
+        rows = await judged(scorer, problems, one)
+        assert len(losing.nodes) <= 1
+    assert rows == await here(store, problems, one)
+
+
+async def test_an_actor_that_is_killed_is_started_again_on_its_node(
+    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission]
+) -> None:
+    rig.node()
+    on_ray = RayEngine(patience=PATIENT)
+    async with Scorer(on_ray, store=store) as scorer:
+        before = next(iter(on_ray._entered()[0].usable))
+        running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
+        await until(lambda: before.busy > 0)
+        ray.kill(before.actor)
+        rows = await running
+        assert before not in on_ray._entered()[0].usable
+    assert rows == await here(store, problems, submissions[:4])
+
+
+# --- contents ----------------------------------------------------------------------------------------
+
+
+async def test_contents_go_to_a_node_once(
+    rig: Rig, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rig.node(), rig.node()
+    put, sent = Counter[int](), Counter[tuple[str, str]]()
+    real_put, real_call = cluster.put, engine.order_call
+
+    def count_put(data: bytes) -> Any:
+        put[len(data)] += 1
+        return real_put(data)
+
+    def count_call(actor: Any, kind: str, order: Any) -> Any:
+        node = actor._actor_id.hex()
+        sent.update((node, name) for name in (*order.small, *order.large))
+        return real_call(actor, kind, order)
+
+    monkeypatch.setattr(cluster, "put", count_put)
+    monkeypatch.setattr(engine, "order_call", count_call)
+    big = tmp_path / "big"
+    big.write_bytes(b"7\n" * (1 << 20))
+    problem = Problem(
+        id="big",
+        source="here",
+        limits=Limits.contest(10.0, 256 << 20),
+        checker=Checker(kind=CheckerKind.TOKENS),
+        tests=(Test(name="1", input=Blob.of_file(big), answer=Blob.of("7\n")),),
+    )
+    codes = (f"n = {number}\nprint(int(input()))" for number in range(12))
+    many = [
+        Submission(key=str(number), problem_id="big", code=code, language="python")
+        for number, code in enumerate(codes)
+    ]
+    async with Scorer(RayEngine(patience=PATIENT), store=store) as scorer:
+        rows = await judged(scorer, {"big": problem}, many)
+    assert [row[3] for row in rows] == [1.0] * 12
+    assert put == {big.stat().st_size: 1}
+    assert max(sent.values()) == 1
+
+
+# --- what is asked of Ray ----------------------------------------------------------------------------
+
+
+async def test_no_more_is_taken_than_was_asked_for(rig: Rig) -> None:
+    rig.node(cpus=4), rig.node(cpus=4)
+    await until(lambda: rig.free().get("CPU") == 8)
+    for how, slots, left in (({"slots": 3}, 3, 5), ({"cpus_per_slot": 2.0}, 4, None), ({}, 8, None)):
+        async with RayEngine(patience=PATIENT, **how) as on_ray:
+            assert (on_ray.slots, sum(on_ray.nodes.values())) == (slots, slots)
+            await until(lambda left=left: rig.free().get("CPU") == left)
+        await until(lambda: rig.free().get("CPU") == 8)
+
+
+async def test_nodes_that_declare_the_resource_are_the_only_ones(rig: Rig) -> None:
+    rig.node(cpus=4), rig.node(cpus=4, ioi_eval=3)
+    await until(lambda: rig.free().get("CPU") == 8)
+    async with RayEngine(patience=PATIENT) as on_ray:
+        assert list(on_ray.nodes.values()) == [3]
+        await until(lambda: rig.free().get("CPU") == 5)
+        assert "ioi_eval" not in rig.free()
+
+
+async def test_a_training_that_has_all_cpus_is_not_disturbed(rig: Rig) -> None:
+    rig.node(cpus=2)
+
+    @ray.remote(num_cpus=2)
+    class Training:
+        def step(self) -> int:
+            return 1
+
+    training = Training.remote()
+    assert await training.step.remote() == 1
+    await until(lambda: "CPU" not in rig.free())
+    with pytest.raises(cluster.EngineUnavailable, match="none has a free CPU"):
+        async with RayEngine(patience=Patience(look=0.1, opening=2.0)):
+            pass
+    assert await training.step.remote() == 1
+
+
+# --- who asks ----------------------------------------------------------------------------------------
+
+
+def test_rewards_inside_ray_workers_share_the_nodes(rig: Rig) -> None:
+    """As verl calls them: functions in processes that are Ray's own."""
+    rig.node(cpus=2)
+    truth = {"inputs": ["1 2\n"], "outputs": ["3\n"]}
+
+    @ray.remote(num_cpus=0)
+    def worth(program: str) -> float:
+        return compute_score("apps", f"```python\n{program}\n```", truth, engine="ray", mode="pass_fail")
+
+    right, wrong = "print(sum(map(int, input().split())))", "print(4)"
+    assert ray.get([worth.remote(right), worth.remote(wrong)]) == [1.0, 0.0]
+
+
+def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None:
+    rig.node(), rig.node()
+    address = f"ray://127.0.0.1:{rig.port}"
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        whole = [sys.executable, "-m", "ioi_eval.cli", *words, "--engine", address]
+        return subprocess.run(whole, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    doctor = command("doctor", "--json")
+    assert doctor.returncode == 0, doctor.stderr
+    answer = json.loads(doctor.stdout)
+    assert (answer["ok"], answer["slots"], len(answer["nodes"])) == (True, 4, 2)
+    packages = str(EXAMPLES / "problems")
+    scored = command(
+        *("score", str(EXAMPLES / "generations.jsonl"), "--problems", packages),
+        *("--out", "run", "--problem", "relay"),
+    )
+    assert scored.returncode == 0, scored.stderr
+    rows = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    expected = (EXAMPLES / "generations.expected.tsv").read_text().splitlines()[1:]
+    points = {line.split("\t")[0]: float(line.split("\t")[2]) for line in expected}
+    assert rows
+    assert all(row["points"] == points[row["uuid"]] for row in rows)
