@@ -125,6 +125,7 @@ void Desk::collect_feedback(opinion::Statement& statement, bool leave) const {
   const std::string path = folder_ + "/" + feedback_name;
   const sys::Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   statement.score_file = take(folder.get(), "score.txt");
+  statement.multiplier = take(folder.get(), "score_multiplier.txt");
   statement.message = take(folder.get(), "judgemessage.txt");
   if (!leave) empty(path);
 }

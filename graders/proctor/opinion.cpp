@@ -123,7 +123,9 @@ Opinion by_icpc(const Statement& statement) {
   const std::string message = first_line(statement.message);
   if (statement.outcome.code == 43) return {0, message.empty() ? wrong : message};
   if (statement.outcome.code != 42) refuse_code(statement);
-  const double value = statement.score_file.empty() ? 1 : score(statement, statement.score_file, statement.full);
+  const bool in_points = !statement.score_file.empty();
+  if (in_points && !statement.multiplier.empty()) sys::fail(statement.who + " wrote score.txt and score_multiplier.txt");
+  const double value = in_points ? score(statement, statement.score_file, statement.full) : statement.multiplier.empty() ? 1 : score(statement, statement.multiplier);
   return {value, message.empty() ? (value < 1 ? partial : correct) : message};
 }
 

@@ -17,7 +17,7 @@ struct Statement {
   std::string who;  // "the checker", "the manager": failures name it
   process::Outcome outcome;
   std::string said, told;           // standard output and standard error
-  std::string score_file, message;  // score.txt and judgemessage.txt, where there is a feedback folder
+  std::string score_file, multiplier, message;  // score.txt, score_multiplier.txt, judgemessage.txt, where there is a feedback folder
   double full = 1;                  // the number in score.txt that is worth everything
 };
 

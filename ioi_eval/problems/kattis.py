@@ -38,6 +38,7 @@ from ioi_eval.problems.kattis_files import (
     read_grader,
     read_validator,
 )
+from ioi_eval.problems.kattis_max_score import read_max_scores
 from ioi_eval.problems.kattis_scoring import Scoring, is_custom, read_acceptance, read_scoring
 from ioi_eval.problems.kattis_submissions import read_solutions
 from ioi_eval.problems.package import Package, files_below, is_plain, read_with, visible
@@ -81,16 +82,19 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     new = isinstance(version, str) and version in _NEW_VERSIONS
     if not new:
         _check_legacy(header)
-    scoring = header.values.get("type") == "scoring"
+    scoring = "scoring" in _types(header)
     validation = _new_validation(folder, header) if new else _validation(header, scoring)
     data = read_data(
         folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
     )
-    scores = (
-        read_scoring(data, faults, by_validator=validation.score)
-        if scoring
-        else read_acceptance(data, faults)
-    )
+    if scoring:
+        scores = (
+            read_max_scores(data, by_validator=validation.custom)
+            if new
+            else read_scoring(data, faults, by_validator=validation.score)
+        )
+    else:
+        scores = Scoring() if new else read_acceptance(data, faults)
     flags, alike = _flags(header, data)
     if not validation.custom:
         _check_flags(data, alike)
@@ -179,14 +183,19 @@ def _title(header: Fields) -> str:
     return str(value) if known else ""
 
 
+def _types(header: Fields) -> list[object]:
+    """One in older versions, several in younger ones."""
+    said = header.values.get("type", "pass-fail")
+    return said if isinstance(said, list) else [said]
+
+
 def _new_validation(folder: Path, header: Fields) -> Validation:
     """In younger versions the type says what is interactive, and a folder that there is a validator."""
-    said = header.values.get("type", "pass-fail")
-    kinds = said if isinstance(said, list) else [said]
+    kinds = _types(header)
     for kind in kinds:
-        if kind not in ("pass-fail", "interactive", "multi-pass"):
+        if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
             words = f"{shown(kind)} problems of this version are not judged"
-            header.fault("type", words, "Expected pass-fail, interactive or multi-pass")
+            header.fault("type", words, "Expected pass-fail, scoring, interactive or multi-pass")
     interactive, again = "interactive" in kinds, "multi-pass" in kinds
     if interactive and again:
         header.fault("type", "interactive problems with several passes are not judged", "Choose one")

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ioi_eval.model.values import Acceptance, Grading, ScoreType, Subtask, Test
+from ioi_eval.model.values import ScoreType, Subtask, Test
 from ioi_eval.problems.fields import Faults, nearest
+from ioi_eval.rules.grading import each_behind
 
 _COMPLETE, _EACH = _POLICIES = ("complete-group", "each-test")
 _WHOLE, _NO_GROUP = "all", "no-group"
@@ -113,18 +114,5 @@ def _subtask(group: _Group, needed: Sequence[_Group]) -> Subtask:
     if group.complete:
         return plain
     alike = len(set(group.tests.values())) == 1
-    tree = None if alike and not before else _tree(group, before)
+    tree = None if alike and not before else each_behind(group.tests, before)
     return Subtask(name=plain.name, points=plain.points, tests=names, score_type=ScoreType.SUM, grading=tree)
-
-
-def _tree(group: _Group, before: Sequence[str]) -> Grading:
-    """Each test has its own points, behind those of other groups, which stop all where one is not passed."""
-    own = Grading(
-        parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in group.tests.items()),
-        acceptance=Acceptance.ALWAYS,
-        stops=False,
-    )
-    if not before:
-        return own
-    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0)
-    return Grading(parts=(gate, own))

@@ -258,7 +258,7 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                     key=key,
                     problem=label,
                     solution=solution.name,
-                    expected=whole or _points(solution.score),
+                    expected=whole or " to ".join(f"{end:g}" for end in dict.fromkeys(solution.score or ())),
                     words=words,
                     unknown=unknown_words(solution),
                     score=None
@@ -267,12 +267,6 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                 )
             )
     return submissions, cases
-
-
-def _points(score: tuple[float, float] | None) -> str:
-    if score is None:
-        return ""
-    return f"{score[0]:g}" if score[0] == score[1] else f"{score[0]:g} to {score[1]:g}"
 
 
 def score_class(case: Case, problem: Problem) -> str:

@@ -204,6 +204,17 @@ def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     return 1.0 if math.isclose(part, 1.0, rel_tol=_TOLERANCE) else part
 
 
+def each_behind(worths: Mapping[str, float], before: Sequence[str]) -> Grading:
+    """A tree where each test has its own points, behind tests that are all to be passed for any of them."""
+    own = Grading(
+        parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in worths.items()),
+        acceptance=Acceptance.ALWAYS,
+        stops=False,
+    )
+    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0)
+    return Grading(parts=(gate, own)) if before else own
+
+
 def tests_of(group: Grading) -> Iterable[str]:
     """The names of all tests in a tree, in the order of judging."""
     for part in group.parts:

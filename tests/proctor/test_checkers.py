@@ -175,6 +175,37 @@ def test_icpc_scores(bench: Bench) -> None:
     assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
 
 
+@pytest.mark.sample("")
+@pytest.mark.parametrize(
+    ("writes", "score"),
+    [({"score.txt": "30"}, 0.5), ({"score_multiplier.txt": "0.25"}, 0.25), ({}, 1)],
+)
+def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], score: float) -> None:
+    lines = "".join(f'std::ofstream(folder + "{name}") << "{text}";' for name, text in writes.items())
+    source = (
+        f"#include <fstream>\nint main(int, char** v) {{ std::string folder = v[3]; {lines} return 42; }}"
+    )
+    icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
+    assert bench.one(ECHO, "x", "x", checker=icpc, checker_source=source).score == score
+
+
+@pytest.mark.sample("")
+@pytest.mark.parametrize(
+    ("writes", "words"),
+    [
+        ({"score.txt": "30", "score_multiplier.txt": "1"}, "wrote score.txt and score_multiplier.txt"),
+        ({"score_multiplier.txt": "2"}, "printed no score between 0 and 1"),
+    ],
+)
+def test_scores_that_say_nothing(bench: Bench, writes: dict[str, str], words: str) -> None:
+    lines = "".join(f'std::ofstream(folder + "{name}") << "{text}";' for name, text in writes.items())
+    source = (
+        f"#include <fstream>\nint main(int, char** v) {{ std::string folder = v[3]; {lines} return 42; }}"
+    )
+    icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
+    assert words in (bench.one(ECHO, "x", "x", checker=icpc, checker_source=source).failure or "")
+
+
 # Counts its passes in a file of its own; the output is what it does next: code, whether there is a next pass, and its input.
 PASSES = """#include <fstream>
 #include <string>

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kattis_files import FILES, write
+from kattis_files import FILES, without, write
 from package_files import only_error, read, sound
 
 from ioi_eval.models import CheckerKind, TaskType
@@ -65,13 +65,12 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "header", "file", "field", "words"),
     [
-        ({}, "type: scoring\n", "problem.yaml", "type", '"scoring" problems of this version are not judged'),
         (
             {},
             "type: [submit-answer]\n",
             "problem.yaml",
             "type",
-            "Expected pass-fail, interactive or multi-pass",
+            "Expected pass-fail, scoring",
         ),
         (
             {},
@@ -105,4 +104,98 @@ def test_what_is_not_judged_is_refused_in_one_line(
     package = read(write(tmp_path / "p", {**FILES, **files}, header=HEADER + header))
     error = package.errors[0]
     assert (error.where, error.field) == (f"sum/{file or 'data/secret/test_group.yaml'}", field)
+    assert words in str(error)
+
+
+# --- scoring -----------------------------------------------------------------------------------------
+
+SCORING = HEADER + "type: scoring\n"
+GROUP = "data/secret/group{}/test_group.yaml"
+GROUPS = {
+    **without("data/secret/"),
+    **{
+        f"data/secret/group{n}/{test}.{side}": "1\n"
+        for n in (1, 2)
+        for test in "ab"
+        for side in ("in", "ans")
+    },
+}
+
+
+def groups(folder: Path, *settings: str, secret: str = "", **files: str) -> Path:
+    """A package with a group for each of two settings."""
+    own = {GROUP.format(n): said for n, said in enumerate(settings, 1)}
+    whole = {"data/secret/test_group.yaml": secret} if secret else {}
+    return write(folder / "p", {**GROUPS, **own, **whole, **files}, header=SCORING)
+
+
+def described(folder: Path) -> list[tuple[str, float, str, int, bool]]:
+    found = sound(folder).subtasks
+    return [(s.name, s.points, s.score_type.value, len(s.tests), s.grading is not None) for s in found]
+
+
+def test_groups_have_a_most(tmp_path: Path) -> None:
+    folder = groups(tmp_path, "max_score: 40\n", "max_score: 60\nscore_aggregation: sum\n")
+    assert described(folder) == [
+        ("sample", 0, "Sum", 1, False),
+        ("group1", 40, "GroupMin", 2, False),
+        ("group2", 60, "Sum", 2, False),
+    ]
+
+
+def test_groups_that_require_others(tmp_path: Path) -> None:
+    needs = "max_score: 60\nscore_aggregation: {}\nrequire_pass: {}\n"
+    both = groups(tmp_path / "a", "max_score: 40\n", needs.format("min", "[sample, secret/group1]"))
+    assert described(both)[2] == ("group2", 60, "GroupMin", 5, False)
+    one = groups(tmp_path / "b", "max_score: 40\n", needs.format("sum", "secret/group1"))
+    assert described(one)[2] == ("group2", 60, "Sum", 4, True)
+
+
+def test_secret_without_groups_and_as_a_whole(tmp_path: Path) -> None:
+    assert described(write(tmp_path / "a", header=SCORING))[1:] == [("secret", 100, "Sum", 2, False)]
+    whole = groups(
+        tmp_path / "b", secret="score_aggregation: pass-fail\nmax_score: 7\nrequire_pass: sample\n"
+    )
+    assert described(whole)[1:] == [("secret", 7, "GroupMin", 5, False)]
+
+
+def test_a_validator_counts_in_points_of_each_test(tmp_path: Path) -> None:
+    sums = "max_score: 50\nscore_aggregation: sum\n"
+    assert sound(groups(tmp_path / "a", sums, sums, **VALIDATOR)).checker.full == 25
+    uneven = groups(tmp_path / "b", sums, sums.replace("sum", "min"), **VALIDATOR)
+    assert "its tests are worth different numbers" in str(only_error(uneven))
+    assert sound(groups(tmp_path / "c", sums, sums.replace("sum", "min"))).checker.full == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "secret", "place", "field", "words"),
+    [
+        (("", "max_score: 60\n"), "", 1, "max_score", "missing. Give it a number"),
+        (("max_score: unbounded\n", "max_score: 60\n"), "", 1, "max_score", '"unbounded" is not judged'),
+        (("max_score: 60\n", "max_score: 60\n"), "", 0, "max_score", "worth 120 together. Set it to that"),
+        (("max_score: 1\n", "max_score: 1\nrequire_pass: x\n"), "", 2, "require_pass", '"x" is not an earli'),
+        (("max_score: 1\nrequire_pass: secret/group2\n", "max_score: 1\n"), "", 1, "require_pass", "earlier"),
+        (
+            ("max_score: 1\nscore_aggregation: max\n", "max_score: 1\n"),
+            "",
+            1,
+            "score_aggregation",
+            "pass-fail, ",
+        ),
+        (("max_score: 1\n", "max_score: 1\n"), "score_aggregation: min\n", 0, "score_aggregation", "to sum"),
+        (
+            ("max_score: 1\nstatic_validation_score: 3\n", "max_score: 1\n"),
+            "",
+            1,
+            "static_validation_score",
+            "not run",
+        ),
+    ],
+)
+def test_scores_that_are_not_judged(
+    tmp_path: Path, settings: tuple[str, ...], secret: str, place: int, field: str, words: str
+) -> None:
+    error = read(groups(tmp_path, *settings, secret=secret)).errors[0]
+    file = GROUP.format(place) if place else "data/secret/test_group.yaml"
+    assert (error.where, error.field) == (f"sum/{file}", field)
     assert words in str(error)
