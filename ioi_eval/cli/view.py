@@ -19,8 +19,8 @@ from ioi_eval.server.view import view as serve_view
 
 _EXAMPLES = """
   ioi-eval view runs/demo --open
-  ioi-eval view runs/demo --host 0.0.0.0 --token-file ~/token   for others: http://HOST:8000/?token=...
-  curl http://127.0.0.1:8000/metrics                            for Prometheus
+  ioi-eval view runs/demo --host 0.0.0.0 --token-file ~/token
+  curl http://127.0.0.1:8000/metrics
 """
 _NICE = 10  # the run goes first
 
