@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,7 +34,16 @@ from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, Test, TestResult
+from ioi_eval.model.values import (
+    Checker,
+    CheckerKind,
+    Problem,
+    Submission,
+    SubmissionResult,
+    TaskType,
+    Test,
+    TestResult,
+)
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
@@ -199,10 +208,19 @@ def results_of(batch: Batch, answers: Answers) -> dict[str, TestResult]:
 
 def _result(problem: Problem, test: Test, line: Line) -> TestResult:
     if line.failure is not None:
-        raise JudgeFailure(line.failure, phase=f"judging with {checker_name(problem)}", test=test.name)
+        phase = f"judging with {checker_name(problem)}"
+        raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
     result = test_result(test.name, line, limits=problem.limits, company=_company(problem))
     judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
     return result if test.full is None else rescaled(result, judge.full, test.full)
+
+
+def _remedy(checker: Checker) -> str:
+    """testlib's header is also there in a form that speaks as the contest system asks: nobody can tell."""
+    is_testlib = any(PurePosixPath(file.name).name == "testlib.h" for file in checker.sources)
+    if checker.kind is not CheckerKind.CMS or not is_testlib:
+        return ""
+    return 'Where its checker speaks by testlib\'s exit codes, set "checker": "testlib" in problem.json'
 
 
 def _company(problem: Problem) -> Company:

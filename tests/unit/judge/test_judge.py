@@ -215,6 +215,18 @@ async def test_a_checker_that_fails_is_a_judge_failure_that_names_test_and_check
     assert caught.value.test == "t2"
 
 
+async def test_a_testlib_checker_that_is_taken_for_another_one() -> None:
+    checker = checked().checker
+    header = NamedBlob(name="checker/testlib.h", content=Blob.of("a library"))
+    with_header = msgspec.structs.replace(checker, sources=(*checker.sources, header))
+    faults = {0: Broken(reason="the checker printed no score")}
+    for found, hint in ((checker, False), (with_header, True)):
+        async with scoring(FakeEngine(faults)) as scorer:
+            with pytest.raises(JudgeFailure) as caught:
+                await scorer.score(problem(checker=found), submission())
+        assert ('set "checker": "testlib" in problem.json' in str(caught.value)) is hint
+
+
 async def test_a_checker_goes_into_every_job_with_its_limits() -> None:
     engine = FakeEngine()
     async with scoring(engine) as scorer:
