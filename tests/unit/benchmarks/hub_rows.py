@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from benchmark_tables import write_table
+from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
 
 from ioi_eval.models import Blob, Problem
@@ -136,6 +137,14 @@ def write_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *, sc
     path = folder / find_benchmark(name).dataset.rpartition("/")[2] / "test-00000-of-00001.parquet"
     write_table(path, rows, SCHEMAS[name] if schema else None)
     return folder
+
+
+def listed(cli: CommandLine, folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *more: str) -> str:
+    """What `ioi-eval problems` says of these rows."""
+    copies = write_rows(folder / "copies", name, rows, schema=False)
+    done = cli("problems", name, "--data-dir", copies, *more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def loaded(

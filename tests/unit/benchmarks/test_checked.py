@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from benchmark_tables import write_table
-from hub_rows import ADD, contents, loaded
+from hub_rows import ADD, contents, listed, loaded
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
 from testlib_files import ABOVE, HALVES, HIDDEN, write_header
@@ -134,6 +134,14 @@ def test_broken_rows_are_named(home: Path, columns: dict[str, Any], words: str) 
 def test_a_row_without_tests(home: Path) -> None:
     problems = loaded(home, "aethercode", [aethercode(test_cases=[]), aethercode(2)], schema=False)
     assert problems["60173"].unusable == "No test cases provided"
+
+
+def test_all_three_are_listed(cli: CommandLine, home: Path) -> None:
+    assert "60173" in listed(cli, home, "aethercode", [aethercode()], "--tag", "icpc east asia regionals")
+    assert "1575_A" in listed(cli, home, "code_contests_plus", [contests_plus()], "--split", "test")
+    done = cli("problems", "livecodebench_pro", "--data-dir", write_pro(home, n2000b=HIDING))
+    assert done.returncode == 0 and "testlib" in done.stdout, done.stderr
+    assert "1 problem left out: the dataset has no tests of it" in done.stdout
 
 
 # --- LiveCodeBench Pro -------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_rows import contents, loaded
+from hub_rows import contents, listed, loaded
 from hypothesis import given
 from hypothesis import strategies as st
+from support.command_line import CommandLine
 from support.datasets import CasesError
 from support.places import graders
 
@@ -178,6 +179,14 @@ async def test_a_root_is_any_root(scorer: Scorer, tmp_path: Path) -> None:
     problem = one(tmp_path, humaneval(test))
     for root, status in (("2.0", V.AC), ("-2.0", V.AC), ("1.0", V.WA)):
         assert await statuses(scorer, problem, f"def total(xs): return {root}") == [status]
+
+
+def test_both_are_listed(cli: CommandLine, tmp_path: Path) -> None:
+    told = listed(cli, tmp_path, "humaneval_plus", [SUMS], "--problem", "7")
+    assert "HumanEval/7" in told and "Function" in told and "json" in told
+    row = mbpp(looped("both", "[((3, 4), (4,))]", "[(4,)]", head=AS_SETS), "")
+    told = listed(cli, tmp_path, "mbpp_plus", [row])
+    assert "Mbpp/11" in told and "codeforces" in told
 
 
 # --- what is read, and what is not -------------------------------------------------------------------

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_rows import ADD, apps, contents, loaded
+from hub_rows import ADD, apps, contents, listed, loaded
+from support.command_line import CommandLine
 from support.datasets import of_columns
 
 from ioi_eval import Scorer
@@ -71,6 +72,11 @@ def test_tags_are_read_and_not_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not a list.*damaged") as caught:
         loaded(tmp_path, "taco", [taco(tags="__import__('os').getcwd()")], schema=False)
     assert (caught.value.row, caught.value.field) == (1, "tags")
+
+
+def test_it_is_listed(cli: CommandLine, tmp_path: Path) -> None:
+    told = listed(cli, tmp_path, "taco", [taco(), taco(difficulty="EASY")], "--difficulty", "easy")
+    assert "taco_1" in told and "stripped" in told and "taco_0" not in told
 
 
 def test_columns_tell_it_from_apps() -> None:
