@@ -61,6 +61,13 @@ want_slurm() {
     say "Without slurm-wlm and munge the tests on a Slurm cluster are left out."
 }
 
+# Only for the tests, and only in CI, because the package may start a server: what checks alert rules.
+want_promtool() {
+    if command -v promtool >/dev/null; then return; fi
+    if may_install && refresh_lists && apt_install prometheus; then return; fi
+    say "Without promtool (prometheus) the alert rules are not checked."
+}
+
 # Only for the tests, and large: the compilers and interpreters of all languages, where boxes can see them. Without
 # them the tests of a language are left out, or, where CI is set, fail.
 want_languages() {

@@ -1,0 +1,79 @@
+"""What piston/monitoring watches: metrics that a worker has, in words that Prometheus takes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from missing import lacks
+
+from ioi_eval.server.jobs import Metrics
+
+pytestmark = pytest.mark.once
+
+MONITORING = Path(__file__).parents[2] / "piston" / "monitoring"
+BOARD = json.loads((MONITORING / "dashboard.json").read_text())
+RULES = yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"][0]["rules"]
+
+
+def expressions() -> Iterator[str]:
+    yield from (rule["expr"] for rule in RULES)
+    yield from (target["expr"] for panel in BOARD["panels"] for target in panel["targets"])
+
+
+@pytest.fixture
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
+        lacks("promtool (apt-get install prometheus)")
+    return found
+
+
+def check(*command: str, folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_metric_is_one_of_a_workers() -> None:
+    metrics = Metrics()
+    metrics.ended("failed", 1.0)
+    metrics.refusals[503] += 1
+    metrics.waiting.observe(1.0)
+    text = metrics.text(running=1, queued=1, slots=1)
+    has = set(re.findall(r"^(ioi_eval_\w+)", text, re.MULTILINE))
+    named = {name for each in expressions() for name in re.findall(r"ioi_eval_\w+", each)}
+    assert len(named) > 7
+    assert named <= has
+    assert '{outcome="failed"}' in text
+    assert '{status="503"}' in text
+
+
+def test_panels_have_their_own_numbers_and_places() -> None:
+    panels = BOARD["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels)
+    assert {panel["datasource"]["uid"] for panel in panels} == {"${source}"}
+    assert [each["name"] for each in BOARD["templating"]["list"]] == ["source"]
+
+
+def test_alerts_fire_when_they_should(promtool: str) -> None:
+    for command in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+        done = subprocess.run(
+            [promtool, *command], cwd=MONITORING, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_dashboards_expressions_are_prometheus_own(promtool: str, tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{number}", "expr": each.replace("$__rate_interval", "5m")}
+        for number, each in enumerate(expressions())
+    ]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": rules}]}))
+    check(promtool, "check", "rules", "rules.yaml", folder=tmp_path)
