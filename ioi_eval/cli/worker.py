@@ -9,7 +9,7 @@ import signal
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import typer
@@ -22,7 +22,7 @@ from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import counted
-from ioi_eval.server import Server, ServerOptions, check_address, serve
+from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
 from ioi_eval.store import Store
 
 _EXAMPLES = """
@@ -42,6 +42,12 @@ _Slots = Annotated[
 _Packages = Annotated[
     Path | None,
     typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),
+]
+
+
+_LogFormat = Annotated[
+    Literal["text", "json"],
+    typer.Option(help="Of the log on standard error: a sentence or an object for each event."),
 ]
 
 
@@ -123,6 +129,7 @@ def worker(
     slots: _Slots = None,
     packages: _Packages = None,
     allow_unconfined: Unconfined = False,
+    log_format: _LogFormat = "text",
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
 
@@ -130,6 +137,7 @@ def worker(
     once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
     options, store = access.added_to(limits.options()), open_store()
+    tell = _tell_json if log_format == "json" else _tell_words
     _take_descriptors()
     serving = serve(
         store=store,
@@ -137,9 +145,9 @@ def worker(
         slots=slots,
         packages=(packages,) if packages else (),
         allow_unconfined=allow_unconfined,
-        tell=console.tell,
+        tell=tell,
     )
-    if not asyncio.run(_serve(serving, store)):
+    if not asyncio.run(_serve(serving, store, tell)):
         raise typer.Exit(console.INTERRUPTED)
 
 
@@ -149,13 +157,24 @@ def _take_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(serving: AbstractAsyncContextManager[Server], store: Store) -> bool:
+def _tell_words(event: Event) -> None:
+    if event.name != "started":  # that is on standard output
+        console.tell(event.words)
+
+
+def _tell_json(event: Event) -> None:
+    console.tell(event.as_json())
+
+
+async def _serve(serving: AbstractAsyncContextManager[Server], store: Store, tell: Tell) -> bool:
     """Until a signal; False when a second one came before all jobs were done."""
     signals = _Signals()
     async with serving as server:
         console.show(await _lines(server, store))
+        facts = {"url": server.url, "slots": server.slots}
+        tell(Event(name="started", words=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
-        return await _drained(server, signals)
+        return await _drained(server, signals, tell)
 
 
 async def _lines(server: Server, store: Store) -> str:
@@ -165,10 +184,10 @@ async def _lines(server: Server, store: Store) -> str:
     return f"ioi-eval worker at {server.url}, {slots}\nconfinement: {found[0].detail}"
 
 
-async def _drained(server: Server, signals: _Signals) -> bool:
+async def _drained(server: Server, signals: _Signals, tell: Tell) -> bool:
     if server.running:
-        jobs = counted(server.running, "job")
-        console.tell(f"Finishing {jobs}, taking no more; once more to stop at once.")
+        words = f"Finishing {counted(server.running, 'job')}, taking no more; once more to stop at once."
+        tell(Event(name="draining", words=words, facts={"jobs": server.running}))
     draining, again = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
     await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
     again.cancel()

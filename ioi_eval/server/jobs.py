@@ -18,6 +18,7 @@ from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.values import Profile, check_names
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
+from ioi_eval.server.log import Event, Tell
 from ioi_eval.server.options import ServerOptions
 
 # --- admission: all is decided at once, between two awaits -------------------------------------------
@@ -233,7 +234,7 @@ class Jobs:
         engine: PackagedEngine,
         options: ServerOptions,
         metrics: Metrics,
-        tell: Callable[[str], None],
+        tell: Tell,
     ) -> None:
         self._engine, self._metrics, self._tell = engine, metrics, tell
         self._limits, self._most = options.limits(), _ESCAPES * options.max_output
@@ -281,13 +282,16 @@ class Jobs:
             outcome = result.run.status or "ok"
         except JobRejected as error:
             outcome = "refused"
+            words = f"a job in {job.runtime} was refused: {error}"
+            self._tell(Event(name="refused", words=words, facts={"runtime": job.runtime}))
             raise piston.Refused(str(error)) from error
         except EngineOverloaded:
             outcome = "overloaded"
             raise
         except EngineError as error:
             outcome = "failed"
-            self._tell(f"a job in {job.runtime} failed: {error}")
+            words = f"a job in {job.runtime} failed: {error}"
+            self._tell(Event(name="failed", words=words, facts={"runtime": job.runtime}))
             raise FailedInside(str(error)) from error
         finally:
             self._metrics.ended(outcome, time.monotonic() - started)

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +16,7 @@ from aiohttp import web
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
+from ioi_eval.server.log import Tell, silent
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared
 from ioi_eval.server.routes import Routes
@@ -23,10 +24,6 @@ from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
 _HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
-
-
-def _silent(line: str) -> None:
-    pass
 
 
 class Server:
@@ -43,9 +40,9 @@ class Server:
         engine: PackagedEngine,
         options: ServerOptions | None = None,
         *,
-        tell: Callable[[str], None] = _silent,
+        tell: Tell = silent,
     ) -> None:
-        """`tell` gets a line about each job that failed inside the server."""
+        """`tell` gets an event for each job that failed inside the server or was refused."""
         self._options = options or ServerOptions()
         self.slots = engine.slots
         self._admission = Admission(engine.slots, self._options.queue, self._options.room)
@@ -106,7 +103,7 @@ async def serve(
     slots: int | None = None,
     packages: Iterable[Path] = (),
     allow_unconfined: bool = False,
-    tell: Callable[[str], None] = _silent,
+    tell: Tell = silent,
 ) -> AsyncIterator[Server]:
     """A server with an embedded engine of its own: what `ioi-eval worker` starts."""
     options = options or ServerOptions()

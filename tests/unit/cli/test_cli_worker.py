@@ -161,3 +161,15 @@ def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str],
     done = cli("worker", "--port", "0", *options)
     assert done.returncode == 2
     assert words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_log_of_objects(cli: CommandLine) -> None:
+    with working(cli, "--log-format", "json") as (process, port):
+        assert run(port, "true")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+        assert process.stderr is not None
+        events = [json.loads(line) for line in process.stderr]
+    assert [event["event"] for event in events] == ["started"]
+    assert events[0]["url"] == f"http://127.0.0.1:{port}"
+    assert all(event["time"] for event in events)

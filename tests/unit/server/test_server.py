@@ -18,7 +18,7 @@ from ioi_eval.engines.embedded import job as embedded_job
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.models import Job, JobResult
-from ioi_eval.server import Server, ServerOptions, check_address
+from ioi_eval.server import Event, Server, ServerOptions, check_address
 
 JSON = {"Content-Type": "application/json"}
 GZIP = {"Content-Encoding": "gzip"}
@@ -313,7 +313,7 @@ class BrokenEngine:
 async def test_a_job_that_fails_inside_is_500_without_a_word(
     engine: EmbeddedEngine, options: ServerOptions, error: Exception
 ) -> None:
-    told: list[str] = []
+    told: list[Event] = []
     broken: Any = BrokenEngine(engine, error)
     async with (
         Server(broken, options, tell=told.append) as server,
@@ -322,7 +322,9 @@ async def test_a_job_that_fails_inside_is_500_without_a_word(
         call = Caller(session)
         assert await call.run("true") == (500, "")
         counts = await call.counts()
-    assert told == [f"a job in bash failed: {error}"]
+    assert [each.words for each in told] == [f"a job in bash failed: {error}"]
+    line = json.loads(told[0].as_json())
+    assert (line["event"], line["runtime"], line["message"]) == ("failed", "bash", told[0].words)
     assert counts['ioi_eval_jobs_total{outcome="failed"}'] == 1
     assert counts["ioi_eval_jobs_running"] == 0
 
