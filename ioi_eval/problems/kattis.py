@@ -87,14 +87,7 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     data = read_data(
         folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
     )
-    if scoring:
-        scores = (
-            read_max_scores(data, by_validator=validation.custom)
-            if new
-            else read_scoring(data, faults, by_validator=validation.score)
-        )
-    else:
-        scores = Scoring() if new else read_acceptance(data, faults)
+    scores = _scores(data, validation, faults, scoring=scoring, new=new)
     flags, alike = _flags(header, data)
     if not validation.custom:
         _check_flags(data, alike)
@@ -121,6 +114,14 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
             folder, scores.secret, Rules(folder, names, faults, new=new), faults, scoring=scoring
         ),
     )
+
+
+def _scores(data: Group, validation: Validation, faults: Faults, *, scoring: bool, new: bool) -> Scoring:
+    if not scoring:
+        return Scoring() if new else read_acceptance(data, faults)
+    if new:
+        return read_max_scores(data, by_validator=validation.custom)
+    return read_scoring(data, faults, by_validator=validation.score)
 
 
 def _tests(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
