@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,11 @@ async def test_of_free_endpoints_a_preferred_one_is_taken() -> None:
     assert await pool.take(prefer=lambda each: each is two) is two
     assert await pool.take(prefer=lambda each: each is two) is one
     pool.give_back(two)
-    assert await pool.take([two], prefer=lambda each: each is two) is two, "nothing else has room"
+    waiting = asyncio.create_task(pool.take([two], prefer=lambda each: each is two))
+    await asyncio.sleep(0)
+    assert not waiting.done(), "the other one is usable, only busy"
+    pool.give_back(one)
+    assert await waiting is one
 
 
 def test_where_ray_is_missing_its_address_is_refused_all_the_same() -> None:
