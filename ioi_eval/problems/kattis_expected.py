@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 class Expected(NamedTuple):
-    """What is said of one submission."""
+    """A file's words on one submission."""
 
     said: tuple[Said, ...] = ()
     score: tuple[float, float] | None = None
