@@ -22,7 +22,6 @@ from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.languages import find, of_suffix
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import (
-    Blob,
     Problem,
     Submission,
     SubmissionResult,
@@ -259,22 +258,14 @@ def _show_test(problem: Problem, result: TestResult) -> None:
     says = f": {result.feedback}" if result.feedback else ""
     console.show("")
     console.show_wrapped(f"First test that is not right: {test.name}, {result.status}{says}", width=_WIDTH)
-    expected = "" if test.answer is None else _beginning(test.answer)
+    expected = "" if test.answer is None else test.answer.beginning(_ECHO)
     for what, text in (
-        ("input", _beginning(test.input)),
+        ("input", test.input.beginning(_ECHO)),
         ("output", result.output),
         ("expected", expected),
     ):
         console.show(f"  {what}:" if text else f"  {what}: nothing to show")
         _show_lines([_cut(line) for line in _printable(text)], _LINES)
-
-
-def _beginning(content: Blob) -> str:
-    """Return enough for the first lines: a test may be larger than what one wants in memory."""
-    if content.path is None:
-        return content.read()[:_ECHO].decode(errors="replace")
-    with Path(content.path).open("rb") as stream:
-        return stream.read(_ECHO).decode(errors="replace")
 
 
 def _printable(text: str) -> list[str]:

@@ -340,6 +340,12 @@ class OutputOptions:
         bool,
         typer.Option("--share/--no-share", help="Judge equal submissions once.", rich_help_panel="Judging"),
     ] = True
+    keep_outputs: Annotated[
+        bool,
+        typer.Option(
+            "--keep-outputs", help="Keep the beginning of a first wrong output, and what was expected."
+        ),
+    ] = False
     quiet: Quiet = False
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a summary as JSON at the end, and nothing else.")
@@ -364,5 +370,6 @@ class OutputOptions:
             reuse=tuple(self.reuse or ()),
             accept_compiler=self.accept_compiler,
             share=self.share,
+            keep_outputs=self.keep_outputs,
             command=self.again,
         )

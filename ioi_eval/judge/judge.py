@@ -310,10 +310,11 @@ class Scorer:
         """How many builds and batches run at the same time."""
         return self.judge.slots
 
-    def judge_with(self, *, all_tests: bool, borderline: Borderline | None) -> Judge:
+    def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
         """Return a judge at the same engine, with the same programs built, that differs in this."""
         own = self._options or JudgeOptions()
-        return self.judge.but(msgspec.structs.replace(own, all_tests=all_tests, borderline=borderline))
+        told = {"all_tests": all_tests, "borderline": borderline, "echo": echo}
+        return self.judge.but(msgspec.structs.replace(own, **told))
 
     async def prepare(self, problem: Problem) -> None:
         """Builds the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""

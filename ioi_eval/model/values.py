@@ -48,6 +48,13 @@ class Blob(Value):
         assert self.path is not None, "a blob has data or a path"
         return Path(self.path).read_bytes()
 
+    def beginning(self, size: int) -> str:
+        """Return so many bytes as text, and hold no more of them: a test may be larger than memory."""
+        if self.path is None:
+            return self.read()[:size].decode(errors="replace")
+        with Path(self.path).open("rb") as stream:
+            return stream.read(size).decode(errors="replace")
+
 
 class NamedBlob(Value):
     """A file of a problem or of a job under the name that programs know it by: `graders/grader.cpp`."""

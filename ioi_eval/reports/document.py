@@ -147,6 +147,13 @@ class Code(Value):
     lexer: str = ""  # what Pygments calls the language; empty: without colours
 
 
+class Outputs(Value):
+    """What a program wrote, beside what was expected."""
+
+    output: str
+    expected: str
+
+
 Cell = str | Meter | Link
 
 
@@ -182,6 +189,7 @@ class Section(Value):
     table: Table | None = None
     notes: Sequence[str] = ()  # behind it
     code: Code | None = None
+    outputs: Outputs | None = None
     items: Sequence[str] = ()
     lines: Sequence[Lines] = ()
     long: bool = False  # may be shown folded up
@@ -258,6 +266,8 @@ class HtmlPages:
         import jinja2
         from markupsafe import Markup, escape
 
+        from ioi_eval.reports.outputs import compared
+
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
             finalize=_finalized,
@@ -276,6 +286,7 @@ class HtmlPages:
         environment.globals |= {
             "rows": rows_of,
             "numbered": numbered,
+            "compared": compared,
             "beside": beside,
             "style": Markup(style),
             "script": Markup(script),

@@ -27,6 +27,7 @@ from ioi_eval.reports.document import (
     HtmlPages,
     Lines,
     Link,
+    Outputs,
     Section,
     Table,
     asset,
@@ -39,7 +40,7 @@ from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import refused
 from ioi_eval.store.folder import RESULTS, ResultHead, decoded, read_rows
-from ioi_eval.store.rows import bounded, model_of
+from ioi_eval.store.rows import MAX_OUTPUT, bounded, model_of
 from ioi_eval.store.tasks import Task, read_tasks
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
@@ -143,7 +144,13 @@ def _submission(
             Link(text=result.problem_id, href=problem_page(result.problem_id)),
             Link(text="Link to this page", href=submission_page(result.key)),
         ],
-        sections=[*_facts(row, result, task), *_code(row, coloured), *_judgement(result), *_generation(row)],
+        sections=[
+            *_facts(row, result, task),
+            *_code(row, coloured),
+            *_judgement(result),
+            *_wrong_output(row),
+            *_generation(row),
+        ],
     )
 
 
@@ -218,6 +225,21 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
     ]
     heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
     yield Section(title="Tests", table=Table(heads=heads, rows=rows, align="llrrrrl"))
+
+
+def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
+    """Where the run kept it."""
+    kept = row.get("wrong_output")
+    if not (kept and kept["output"]):
+        return
+    title, output, expected = f"Output of test {kept['test_name']}", kept["output"], kept["expected"]
+    if expected is None:
+        yield Section(title=title, lines=[Lines(lines=output.splitlines())])
+        return
+    long = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
+    notes = [f"The first {MAX_OUTPUT:,} bytes of each."] if long else []
+    notes += ["They differ further on."] if long and output.split() == expected.split() else []
+    yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=notes)
 
 
 def _generation(row: Mapping[str, Any]) -> Iterator[Section]:

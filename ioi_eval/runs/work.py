@@ -54,7 +54,7 @@ from ioi_eval.store.folder import (
     read_limits,
     write_limits,
 )
-from ioi_eval.store.rows import result_of
+from ioi_eval.store.rows import MAX_OUTPUT, result_of
 from ioi_eval.store.tasks import Task, read_tasks, write_tasks
 
 _STORE_LIMIT = 4 << 30  # bytes
@@ -89,6 +89,7 @@ class RunOptions(Value):
     reuse: tuple[str, ...] = ()  # folders of runs whose results are taken over
     accept_compiler: bool = False  # also results of another compiler than the run's
     share: bool = True  # judge equal submissions once
+    keep_outputs: bool = False  # rows have the beginning of the first wrong output, and of the expected one
     command: str = ""  # what goes on with the run, for the reader of a report
 
 
@@ -264,12 +265,13 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
     A scorer that is given is open, and stays so; every other engine is opened here.
     """
     chosen, all_tests, borderline = setup.engine, setup.options.all_tests, setup.options.timing.borderline
+    echo = MAX_OUTPUT if setup.options.keep_outputs else 0
     if isinstance(chosen, Scorer):
-        judge = chosen.judge_with(all_tests=all_tests, borderline=borderline)
+        judge = chosen.judge_with(all_tests=all_tests, borderline=borderline, echo=echo)
         yield judge, lambda: _PER_SLOT * judge.slots
         return
     engine, trusted = open_engine(chosen, setup.store)
-    how, name = JudgeOptions(all_tests=all_tests, borderline=borderline), type(engine).__name__
+    how, name = JudgeOptions(all_tests=all_tests, borderline=borderline, echo=echo), type(engine).__name__
     if isinstance(chosen, EngineChoice):
         how = msgspec.structs.replace(
             how,

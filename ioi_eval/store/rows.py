@@ -28,6 +28,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules import scoring
 
 MAX_COMPILE_OUTPUT = 4096  # characters
+MAX_OUTPUT = 400  # bytes of a wrong output, and of the expected one
 MODEL_COLUMNS = ("model", "model_id", "model_name")
 
 RESULT_COLUMNS = frozenset(
@@ -54,6 +55,7 @@ RESULT_COLUMNS = frozenset(
         "total",
         "pass_rate",
         "compile_output",
+        "wrong_output",
         "repairs",
         "checker",
         "compiler",
@@ -102,6 +104,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "all_subtasks_exact_scores": [subtask.exact_score for subtask in result.subtasks],
         **({} if problem.subtasks else scoring.pass_rate(result).columns | tests),
         "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
+        **_wrong_output(problem, result),
         "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
@@ -136,6 +139,17 @@ def _test_row(result: TestResult) -> dict[str, Any]:
     return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name not in left_out}
 
 
+def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
+    """The beginning of the first wrong output, beside the expected one. Of others the row would grow."""
+    wrong = next((test for test in result.tests if test.output), None)
+    if wrong is None:
+        return {}
+    answer = next((test.answer for test in problem.tests if test.name == wrong.test_name), None)
+    expected = None if answer is None else answer.beginning(MAX_OUTPUT)
+    output = bounded(wrong.output, MAX_OUTPUT)
+    return {"wrong_output": {"test_name": wrong.test_name, "output": output, "expected": expected}}
+
+
 def failure_row(
     submission: Submission, failure: JudgeFailure, problem: Problem | None = None
 ) -> dict[str, Any]:
@@ -167,6 +181,11 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
         msgspec.convert(row["test_results"], tuple[TestResult, ...])
         if "test_results" in row
         else tuple({test.test_name: test for subtask in subtasks for test in subtask.test_results}.values())
+    )
+    kept = row.get("wrong_output") or {"test_name": None}
+    tests = tuple(
+        msgspec.structs.replace(test, output=kept["output"]) if test.test_name == kept["test_name"] else test
+        for test in tests
     )
     return SubmissionResult(
         key=row["key"],

@@ -14,6 +14,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, NamedBlob, Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.store.rows import (
     MAX_COMPILE_OUTPUT,
+    MAX_OUTPUT,
     RESULT_COLUMNS,
     failure_row,
     identity,
@@ -48,6 +49,30 @@ def test_a_row_is_made_again_of_the_result_that_it_holds(case: Judged) -> None:
     assert {test.test_name: test.status for test in again.tests} == {
         t.test_name: t.status for t in first.tests
     }
+
+
+def test_the_first_wrong_output_is_kept_beside_the_expected_one() -> None:
+    of, wrong = submission("k"), {"2-a": Verdict.WA, "3-a": Verdict.PA}
+    asked = msgspec.structs.replace(
+        SUM, tests=tuple(msgspec.structs.replace(test, answer=Blob.of("7\n" * 999)) for test in SUM.tests)
+    )
+    told = result(of, wrong, problem=asked)
+    shown = tuple(
+        msgspec.structs.replace(
+            test, output="8\n" * 999 if test.status is Verdict.PA else "9 \ud800</script>"
+        )
+        for test in told.tests
+        if test.test_name in wrong
+    )
+    found = msgspec.structs.replace(told, tests=(told.tests[0], *shown))
+    kept = result_row(of, asked, found)["wrong_output"]
+    assert kept == {"test_name": "2-a", "output": "9 \ufffd</script>", "expected": "7\n" * 200}
+    assert "wrong_output" not in result_row(of, asked, told)
+    again = result_of(json.loads(json.dumps(result_row(of, asked, found))))
+    assert [test.output for test in again.tests] == ["", kept["output"], "", ""]
+    longest = msgspec.structs.replace(told, tests=shown[1:])
+    assert len(result_row(of, SUM, longest)["wrong_output"]["output"]) == MAX_OUTPUT
+    assert result_row(of, SUM, longest)["wrong_output"]["expected"] is None
 
 
 def test_the_columns_of_published_result_sets() -> None:

@@ -16,6 +16,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.addresses import ALL, problem_page, submission_page
 from ioi_eval.reports.document import Code, numbered, visible
+from ioi_eval.reports.outputs import compared
 
 pytestmark = pytest.mark.once
 
@@ -34,7 +35,9 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
                     row={"model": f"model {model}{text}", "generation": f"{text}\n```cpp\n{CODE}```\n{text}"},
                 )
                 judged = result(one, statuses, problem=of, compiles=number < 2, feedback=text or "fine")
-                rows.append(result_row(one, of, judged))
+                kept = {"test_name": "2-a", "output": f"1 2 3\n{text}", "expected": f"1 7 3\nyes\n{text}x"}
+                more = {"wrong_output": plain(kept)} if number == 1 else {}
+                rows.append({**result_row(one, of, judged), **more})
     write_reports(write_run(folder, rows))
     return folder
 
@@ -53,6 +56,34 @@ def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
         "wa",
     ]
     assert 'class="status pa"' not in page and ">51.17" not in page
+
+
+def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
+    page = (run(tmp_path / "run") / "report" / submission_page("sum-1-1")).read_text()
+    [table] = re.findall(r"<h2>Output of test 2-a</h2>(.*?)</section>", page, re.S)
+    assert "<td>1</td><td>1 <del>2</del> 3</td><td>1 <ins>7</ins> 3</td>" in table
+    assert '<td>2</td><td class="none"></td><td><ins>yes</ins></td>' in table
+    assert "Output of test" not in (tmp_path / "run" / "report" / submission_page("sum-1-0")).read_text()
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "rows"),
+    [
+        ("", "", []),
+        ("a\nb", "b", [("<del>a</del>", None), ("b", "b")]),
+        ("a\n\nb", "a\nb", [("a", "a"), ("<del>&nbsp;</del>", None), ("b", "b")]),
+        ("1 <b>", "1 2 3", [("1 <del>&lt;b&gt;</del>", "1 <ins>2 3</ins>")]),
+        ("x  y ", "x y", [("x y", "x y")]),
+    ],
+)
+def test_what_differs_is_marked(
+    output: str, expected: str, rows: list[tuple[str | None, str | None]]
+) -> None:
+    def cell(text: str | None) -> str:
+        return '<td class="none"></td>' if text is None else f"<td>{text}</td>"
+
+    lines = (f"<tr><td>{n}</td>{cell(one)}{cell(two)}</tr>\n" for n, (one, two) in enumerate(rows, start=1))
+    assert str(compared(output, expected)) == "".join(lines)
 
 
 def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
