@@ -123,6 +123,13 @@ class ModelSummary(Value):
     steps: tuple[Step, ...] = ()  # up to the limit; empty where no problem has subtasks
     uses: tuple[Use, ...] = ()  # where limits are known
     pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
+    share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
+    share_high: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Of the points that there are; without subtasks the mean score."""
+        return self.points / self.max_points if self.max_points else self.mean_score
 
 
 class Failures(Value):

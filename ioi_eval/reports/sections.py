@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import figures
 from ioi_eval.reports.addresses import FOLDER, model_anchor, model_page, problem_page
-from ioi_eval.reports.document import NOTHING, Cell, Link, Meter, Section, Table, counted, number, share
+from ioi_eval.reports.document import (
+    NOTHING,
+    Cell,
+    Link,
+    Meter,
+    Section,
+    Table,
+    between,
+    counted,
+    number,
+    share,
+)
 from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.selection import Budget
@@ -42,7 +54,9 @@ def model_name(model: str) -> str:
 
 _MEANINGS = {
     "Points": "of all problems with subtasks; what several submissions make of one is said below",
-    "Share": "of the points that there are; without subtasks the mean share of tests passed",
+    "Share": "of the points that there are; without subtasks the mean share of tests passed. In parentheses "
+    "the 95 % interval, by a bootstrap over problems",
+    "Medals": "what the points of a limited number of submissions for each problem would have won",
     "Solved": "problems with full marks",
     "Compiled": "share of the scored submissions",
     "Unscored": "submissions that the judge could not judge; they are in no other number",
@@ -51,15 +65,12 @@ _MEANINGS = {
 
 def models(of: Sequence[Entry], *, apart: bool = False) -> Table:
     """`apart`: each model has a page of its own."""
-    heads = ["Model", "Points", "of", "Share", "Solved", "Submissions", "Compiled", "Unscored"]
+    won = [_medals_of(one) for one in of]
+    heads = ["Model", "Points", "of", "Share", *(["Medals"] if any(won) else [])]
+    heads += ["Solved", "Submissions", "Compiled", "Unscored"]
     rows: list[list[Cell]] = []
-    for one in of:
+    for one, medal in zip(of, won, strict=True):
         model, problems = one.model, len(one.model.problems)
-        share_of: Cell = NOTHING  # of the points; without subtasks, of the tests
-        if model.max_points:
-            share_of = Meter(part=model.points, whole=model.max_points)
-        elif model.mean_score is not None:
-            share_of = Meter(part=model.mean_score, whole=1.0)
         # With the share: what a model can choose to have unscored is in none of its means.
         missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
@@ -67,14 +78,30 @@ def models(of: Sequence[Entry], *, apart: bool = False) -> Table:
                 Link(text=one.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else one.name,
                 number(model.points) if model.max_points else NOTHING,
                 number(model.max_points) if model.max_points else NOTHING,
-                share_of,
+                _share(model),
+                *([medal or NOTHING] if any(won) else []),
                 f"{model.problems_solved:,} of {counted(problems, 'problem')}",
                 f"{model.submissions:,}",
                 share(model.compiled, model.scored),
                 f"{model.unscored:,}{missing}",
             ]
         )
-    return Table(heads=heads, rows=rows, align="lrrllrrr", meanings=_MEANINGS)
+    meanings = {head: _MEANINGS[head] for head in heads if head in _MEANINGS}
+    return Table(heads=heads, rows=rows, align=f"lrrl{'r' if any(won) else ''}lrrr", meanings=meanings)
+
+
+def _share(model: ModelSummary) -> Cell:
+    """Of the points; without subtasks, of the tests."""
+    if (part := model.share) is None:
+        return NOTHING
+    return Meter(part=part, whole=1.0, low=model.share_low, high=model.share_high)
+
+
+def _medals_of(one: Entry) -> str:
+    """By the rule of a limited number of submissions; empty where nothing is known to be won."""
+    given = Counter(given.award.medal for given in one.model.awards if given.budget is Budget.LIMITED)
+    won = [(medal, given[medal]) for medal in ("gold", "silver", "bronze") if given[medal]]
+    return won[0][0] if [times for _, times in won] == [1] else ", ".join(f"{n} {medal}" for medal, n in won)
 
 
 def budgets(of: Sequence[Entry]) -> Section | None:
@@ -135,9 +162,8 @@ def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
 
 def estimate(found: PassAtK) -> str:
     """With its interval where there is one: 42.1 % (30.0 to 55.2)."""
-    if found.low is None or found.high is None:
-        return share(found.value, 1)
-    return f"{share(found.value, 1)} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    sure = "" if found.low is None or found.high is None else between(found.low, found.high)
+    return share(found.value, 1) + sure
 
 
 def medals(of: Sequence[Entry]) -> Section | None:
@@ -186,6 +212,13 @@ def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
             yield Section(title=f"By {kind}", figures=drawn, table=table, long=len(table.rows) > _LONG)
 
 
+_OF_GROUPS = {
+    "Solved": "problems with full marks",
+    "Points": "of the group's problems with subtasks",
+    "Mean score": "the mean over problems of what a scored submission earns, as a share",
+}
+
+
 def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> Table:
     ks = known_ks(group.pass_at for _, group in found)
     rows: list[list[Cell]] = []
@@ -198,7 +231,7 @@ def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, b
     heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
     heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
     align = "ll" if several else "l"
-    return Table(heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)))
+    return Table(heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)), meanings=_OF_GROUPS)
 
 
 def place(name: str) -> tuple[bool, int, int, str]:
@@ -297,17 +330,31 @@ def uses(of: Sequence[Entry]) -> Section | None:
     )
 
 
+_ENDS = {
+    Verdict.AC: "accepted, full marks",
+    Verdict.PA: "partially accepted",
+    Verdict.WA: "wrong answer",
+    Verdict.OLE: "wrote more than the output limit",
+    Verdict.TLE: "took longer than the time limit",
+    Verdict.MLE: "took more than the memory limit",
+    Verdict.RE: "ended with an error",
+    Verdict.CE: "does not compile",
+    Verdict.SKIPPED: "ran no test, because nothing could change its score",
+}
+
+
 def verdicts(of: Sequence[Entry], total: Mapping[Verdict, int], unscored: int) -> Section:
     statuses = list(total)[::-1]
     rows = [[one.name, *counts(one.model.verdicts, statuses), f"{one.model.unscored:,}"] for one in of]
     if len(of) > 1:
         rows.append(["All", *counts(total, statuses), f"{unscored:,}"])
     heads = ["Model", *statuses, "Unscored"]
+    meanings = {str(one): _ENDS[one] for one in statuses}
     return Section(
         title="Verdicts",
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
         figures=figures.verdicts(of, statuses),
-        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1), meanings=meanings),
     )
 
 

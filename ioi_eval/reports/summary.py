@@ -31,7 +31,7 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
-from ioi_eval.rules.metrics import Trials, mean, pass_at
+from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import Budget, Candidate
 from ioi_eval.store.files import replace
@@ -61,6 +61,7 @@ class Account:
         # Where a problem falls out, the mean is one over others: no curve goes through both.
         fewest = min((one.scored for one in trials), default=0)
         passes = pass_at(trials, {*ks, *(step for step in _STEPS if step <= fewest)})
+        low, high = _sure(problems)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -81,6 +82,8 @@ class Account:
             steps=tuple(self._steps(worths)),
             uses=uses(self._tallies.values()),
             pass_curve=tuple(found for found in passes if found.k <= fewest),
+            share_low=low,
+            share_high=high,
         )
 
     def _steps(self, worths: Mapping[str, float]) -> Iterator[Step]:
@@ -200,6 +203,14 @@ def _budgets(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
 
 def _mean_score(problems: Iterable[ProblemSummary]) -> float | None:
     return mean([score for problem in problems if (score := problem.mean_score) is not None])
+
+
+def _sure(problems: Sequence[ProblemSummary]) -> tuple[float, float] | tuple[None, None]:
+    """The interval of a model's share, over the problems that are in it."""
+    worth = [(one.points, one.max_points) for one in problems if one.points is not None and one.max_points]
+    if worth:
+        return interval([part / whole for part, whole in worth], weights=[whole for _, whole in worth])
+    return interval([score for one in problems if (score := one.mean_score) is not None])
 
 
 def _is_solved(problem: ProblemSummary, mode: Mode) -> bool:

@@ -81,9 +81,16 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def interval(
-    values: Sequence[float], *, level: float = LEVEL, resamples: int | None = None
+    values: Sequence[float],
+    *,
+    weights: Sequence[float] = (),
+    level: float = LEVEL,
+    resamples: int | None = None,
 ) -> tuple[float, float] | tuple[None, None]:
-    """A bootstrap interval of the mean: the middle of the means of samples drawn with replacement."""
+    """A bootstrap interval of the mean: the middle of the means of samples drawn with replacement.
+
+    `weights`, all above 0: what each value counts, where that is not the same for all.
+    """
     number = len(values)
     if number < 2:
         return None, None
@@ -92,7 +99,12 @@ def interval(
     if resamples is None:
         resamples = max(_LEAST, min(RESAMPLES, _DRAWS // number))
     dice = random.Random(_SEED)
-    means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
+    if len(set(weights)) < 2:
+        means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
+    else:
+        pairs = [(value * weight, weight) for value, weight in zip(values, weights, strict=True)]
+        drawn = (zip(*dice.choices(pairs, k=number), strict=True) for _ in range(resamples))
+        means = sorted(math.fsum(parts) / math.fsum(wholes) for parts, wholes in drawn)
     # Between the two nearest means, in proportion.
     low, *_, high = statistics.quantiles(means, n=round(2 / (1 - level)), method="inclusive")
     return low, high

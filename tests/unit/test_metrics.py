@@ -167,3 +167,11 @@ def test_more_problems_are_surer() -> None:
     assert many[1] - many[0] < few[1] - few[0]
     # The normal approximation, for which a hundred pairs are enough.
     assert many[1] - many[0] == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(200), rel=0.15)
+
+
+def test_what_counts_more_moves_the_interval_more() -> None:
+    values = [0.0, 1.0, 1.0, 1.0]
+    assert interval(values, weights=[5.0] * 4) == interval(values)
+    low, high = interval(values, weights=[9.0, 1.0, 1.0, 1.0])
+    assert low is not None and low < (interval(values)[0] or 0) and high == 1.0
+    assert interval([1.0, 1.0], weights=[1.0, 2.0]) == (1.0, 1.0)

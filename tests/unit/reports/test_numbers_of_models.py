@@ -15,7 +15,9 @@ from support.runs import Mode, ReportOptions, failure_row, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
+from ioi_eval.reports.document import Meter
 from ioi_eval.reports.medals import Contest
+from ioi_eval.reports.sections import entries, models
 from ioi_eval.reports.tally import Traits, candidate_of, traits_of
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.selection import Budget
@@ -260,6 +262,22 @@ def test_a_whole_contest_wins_a_medal(tmp_path: Path) -> None:
     assert model.points == 2 * 550.5
     assert medals(model) == {(year, budget): "gold" for year in (2019, 2024) for budget in Budget}
     assert {given.award.points for given in model.awards} == {550.5}
+
+
+def test_the_leaderboard_has_medals_and_intervals(tmp_path: Path) -> None:
+    """Twelve problems of the same worth: the interval holds the share, and three in four samples less."""
+    found = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
+    table = models(entries(summary(found)))
+    [line] = [dict(zip(table.heads, row, strict=True)) for row in table.rows]
+    share = line["Share"]
+    assert line["Medals"] == "2 gold" and isinstance(share, Meter)
+    assert share.low is not None and share.high is not None
+    assert 0.7 < share.low < share.part < share.high == 1
+    assert share.text == f"{100 * share.part:.1f} % ({100 * share.low:.1f} to 100.0)"
+    assert set(table.meanings) <= set(table.heads) and "Medals" in table.meanings
+    alone = models(entries(summary(write_run(tmp_path / "alone", contest(2024)))))
+    assert alone.rows[0][4] == "gold"
+    assert "Medals" not in models(entries(summary(write_run(tmp_path / "none", contest(1999))))).heads
 
 
 def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
