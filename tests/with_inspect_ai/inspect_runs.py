@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,11 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "examples" / "problems"
 COMMAND = (str(Path(sys.executable).with_name("inspect")),)
+LONGEST = 600  # seconds for a command, on a machine that others use too
+
+# Started in the background we have SIGINT ignored, and so would have the command that a test interrupts: it
+# would go on for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def solution(problem: str, name: str) -> str:
@@ -60,6 +66,7 @@ def command(*words: str, folder: Path, **variables: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
+        timeout=LONGEST,
     )
 
 

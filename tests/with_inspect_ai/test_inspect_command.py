@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
 
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_runs import COMMAND, PACKAGES, SOLVER, command, metrics, solution
+from inspect_runs import COMMAND, LONGEST, PACKAGES, SOLVER, command, metrics, solution
 
 EVAL = (
     "eval",
@@ -62,6 +63,17 @@ def scores(log: EvalLog) -> dict[str, float]:
     return {str(one.id): (one.scores or {})["judged"].as_float() for one in log.samples or () if one.scores}
 
 
+def asked_twice(asked: Path) -> bool:
+    return asked.exists() and len(asked.read_text().split()) == 2
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST
+    while not happened():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.1)
+
+
 def test_what_cannot_be_judged_is_unscored(folder: Path) -> None:
     done = command(*EVAL, folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -107,11 +119,13 @@ def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder: Path) -> None:
     (folder / "wait").touch()
     asked, words = folder / "asked", ("-T", "problems=garland", "--epochs", "2", "--max-samples", "1")
     with subprocess.Popen([*COMMAND, *EVAL, *words], cwd=folder, stdout=subprocess.DEVNULL) as process:
-        # The second is asked when the first is judged: one sample at a time.
-        while len(asked.read_text().split() if asked.exists() else ()) < 2 and process.poll() is None:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=300)
+        try:
+            # The second is asked when the first is judged: one sample at a time.
+            wait_until(lambda: process.poll() is not None or asked_twice(asked))
+            process.send_signal(signal.SIGINT)
+            process.wait(LONGEST)
+        finally:
+            process.kill()
     log = log_of(folder)
     assert log.status == "cancelled"
     assert [(one.epoch, one.scores is not None) for one in log.samples or () if not one.error] == [(1, True)]

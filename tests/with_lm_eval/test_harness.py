@@ -107,6 +107,7 @@ def test_its_command_runs_with_ours(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "|humaneval_here|" in done.stdout.replace(" ", "") and "pass@1" in done.stdout

@@ -1,6 +1,6 @@
 """A real Ray, with several nodes on this machine: whatever becomes of them, rows are the embedded engine's.
 
-Runs where Ray is installed; scripts/ray makes such an environment beside the other one.
+Runs where Ray is installed; scripts/peers makes such an environment beside the other one.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None
 
     def command(*words: str) -> subprocess.CompletedProcess[str]:
         whole = [sys.executable, "-m", "ioi_eval.cli", *words, "--engine", address]
-        return subprocess.run(whole, capture_output=True, text=True, cwd=tmp_path, check=False)
+        return subprocess.run(whole, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=900)
 
     doctor = command("doctor", "--json")
     assert doctor.returncode == 0, doctor.stderr

@@ -2,7 +2,7 @@
 
 Such a model writes nothing that is a program. Where rewards are to differ, a function between the trainer and
 ours puts programs in the place of what was written; columns, logs and what comes back are the trainer's own.
-Runs where TRL is installed; scripts/integrations makes such an environment.
+Runs where TRL is installed; scripts/peers makes such an environment.
 """
 
 from __future__ import annotations
@@ -130,7 +130,12 @@ def test_several_processes_share_the_machine(tmp_path: Path) -> None:
     place = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     variables = {**os.environ, "PYTHONPATH": place, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*map(str, command), str(tmp_path)], env=variables, capture_output=True, text=True, check=False
+        [*map(str, command), str(tmp_path)],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("rewards [0.5, 0.5] solved [0.5, 0.5] steps 2 slots 1") == 2, done.stdout

@@ -1,7 +1,7 @@
 """verl's own ways to rewards with ours: its configuration, its managers, its loop of workers, a step of GRPO.
 
 Its trainers need a GPU. A step here is verl's rewards, advantages and loss over a tiny random model on the
-processor; rollouts are given. Runs where verl is installed; scripts/integrations makes such an environment.
+processor; rollouts are given. Runs where verl is installed; scripts/peers makes such an environment.
 """
 
 from __future__ import annotations

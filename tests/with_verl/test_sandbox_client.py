@@ -1,6 +1,6 @@
 """verl's own client of SandboxFusion, against a worker.
 
-Runs where verl is installed; scripts/integrations makes such an environment.
+Runs where verl is installed; scripts/peers makes such an environment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a log of inspect_ai holds of a result, and what is made of it; scripts/evaluators has the package."""
+"""What a log of inspect_ai holds of a result, and what is made of it; scripts/peers has the package."""
 
 from __future__ import annotations
 
