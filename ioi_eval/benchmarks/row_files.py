@@ -23,7 +23,8 @@ from ioi_eval.model.nesting import shallow
 _CHUNK = 1 << 20
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
 _NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
-_BATCH = 64  # rows of a table in memory
+_BATCH = 64  # rows of an Arrow file in memory
+_MOST_ROWS, _PIECE = 1 << 12, 16 << 20  # of parquet in memory: rows, and their bytes, but at least one row
 _field_limit = threading.Lock()
 
 
@@ -309,19 +310,33 @@ def _not_parquet(path: Path, error: Exception) -> InputError:
     )
 
 
+def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
+    """A few rows at a time, with long ones only one: a page of the file and a copy of them are in memory."""
+    import pyarrow
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_CHUNK) as file:
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            rows = max(1, min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size)))
+            for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
+                yield batch
+                del batch  # the next must not come on top of it
+            pyarrow.default_memory_pool().release_unused()
+
+
 def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
     import pyarrow
     import pyarrow.parquet
 
     number = 0
     try:
-        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
-            _distinct(file.schema_arrow.names, path)
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
-                    for values in batch.to_pylist():
-                        number += 1
-                        yield Row(number, values)
+        _distinct(pyarrow.parquet.read_schema(path).names, path)
+        for batch in parquet_batches(path, columns):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(number, values)
+            del batch
     except UnicodeDecodeError as error:
         raise InputError(
             "text that is not UTF-8", where=str(path), remedy=f"It is in or shortly after row {number + 1}"

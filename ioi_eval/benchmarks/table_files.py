@@ -10,7 +10,7 @@ import hashlib
 import json
 import mmap
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks.hub import asking, network_errors
+from ioi_eval.benchmarks.row_files import parquet_batches
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -110,9 +111,7 @@ def _split_of(path: Path, base: Path) -> str:
     return ""
 
 
-_PIECE = 16 << 20  # bytes of rows that are made Arrow at a time, at least one row
 _PARQUET = "parquet"
-_BUFFER = 1 << 20  # bytes of a file that are read at a time
 _VERSION = 1  # of the files that are made
 
 
@@ -212,24 +211,13 @@ def _write_arrow(files: Sequence[Path], place: Path) -> None:
     schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
     with pyarrow.OSFile(str(place), "wb") as sink, pyarrow.ipc.new_stream(sink, schema) as writer:
         for file in files:
-            for table in _pieces(file):
+            for batch in parquet_batches(file):
+                table = pyarrow.Table.from_batches([batch])
                 missing = [name for name in schema.names if name not in table.schema.names]
                 for name in missing:
                     table = table.append_column(name, pyarrow.nulls(len(table), schema.field(name).type))
                 writer.write_table(table.select(schema.names).cast(schema))
-
-
-def _pieces(file: Path) -> Iterator[Any]:
-    import pyarrow
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
-        for number in range(opened.num_row_groups):
-            group = opened.metadata.row_group(number)
-            rows = max(1, group.num_rows * _PIECE // max(1, group.total_byte_size))
-            batches = opened.iter_batches(min(rows, 1 << 16), row_groups=[number], use_threads=False)
-            yield from (pyarrow.Table.from_batches([batch]) for batch in batches)
-            pyarrow.default_memory_pool().release_unused()  # the next group must not come on top of it
+                del batch, table  # the next must not come on top of them
 
 
 # --- the hub -----------------------------------------------------------------------------------------
