@@ -41,6 +41,8 @@ class _Misses:
     def tell(self) -> None:
         if self.counts:
             kinds = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
+            # What a handler writes to may be closed by now, as by pytest: no reason for a traceback.
+            logging.raiseExceptions = False
             _log.warning("%d not judged: %s", self.counts.total(), kinds)
 
 
