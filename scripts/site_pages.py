@@ -1,0 +1,118 @@
+"""Pages of the site that docs/ does not hold: commands and public names from the code, files of elsewhere.
+
+MkDocs loads it (mkdocs.yml, `hooks`).
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+# Files of the repository that are pages of the site.
+BORROWED = {
+    "piston/README.md": "piston.md",
+    "examples/README.md": "examples.md",
+    "CHANGELOG.md": "changes.md",
+    "README.md": "README.md",
+}
+MODULES = {
+    "ioi_eval": "What most programs need.",
+    "ioi_eval.models": "All values.",
+    "ioi_eval.errors": "All exceptions.",
+    "ioi_eval.runs": "Use cases with their options, events and results.",
+    "ioi_eval.testing": "An engine for your tests.",
+    "ioi_eval.classic": "One test per job, as pipelines for Piston send them.",
+}
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(((?!https?:|#|mailto:)[^)\s#]+)(#[^)\s]*)?\)")
+_FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
+
+
+def commands_page() -> str:
+    """Every command with its help."""
+    every = _help()
+    names = re.findall(r"^  ([a-z]+)  ", every.partition("Commands:")[2], re.M)
+    parts = ["# Command line\n\nMade from the code: what `ioi-eval COMMAND --help` prints.\n", _block(every)]
+    parts += (f"\n## {name}\n\n{_block(_help(name))}" for name in names)
+    return "\n".join(parts)
+
+
+def _help(*command: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "ioi_eval.cli", *command, "--help"],
+        env={**os.environ, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text}```\n"
+
+
+def api_page() -> str:
+    parts = [
+        "# Public names\n",
+        "Made from the docstrings. [The library](../library.md) has an example for each name.\n",
+    ]
+    for module, about in MODULES.items():
+        parts.append(f"## `{module}`\n\n{about}\n")
+        parts += (f"::: {module}.{name}\n" for name in sorted(import_module(module).__all__))
+    return "\n".join(parts)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    made = {"reference/commands.md": commands_page(), "reference/api.md": api_page()}
+    for source, page in BORROWED.items():
+        if source != "README.md":
+            made[page] = _with_links((ROOT / source).read_text(), source, page)
+    for page, text in made.items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    uri = page.file.src_uri
+    if page.file.generated_by is not None:
+        return markdown
+    return _with_links(markdown, f"docs/{uri}", uri)
+
+
+def _with_links(text: str, source: str, page: str) -> str:
+    """Links of a file in the repository, as links of a page of the site."""
+
+    def linked(match: re.Match[str]) -> str:
+        image, words, target, anchor = match[1], match[2], match[3], match[4] or ""
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        if not (ROOT / place).exists() and place not in _made():
+            return match[0]  # MkDocs complains
+        inside = place.removeprefix("docs/") if place.startswith("docs/") else BORROWED.get(place)
+        if inside is None:
+            return words
+        return f"{image}[{words}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
+
+    return "".join(part if fenced else _LINK.sub(linked, part) for fenced, part in _parts(text))
+
+
+def _parts(text: str) -> Iterator[tuple[bool, str]]:
+    """Blocks of code, in which nothing is a link, and what is between them."""
+    end = 0
+    for block in _FENCE.finditer(text):
+        yield False, text[end : block.start()]
+        yield True, block[0]
+        end = block.end()
+    yield False, text[end:]
+
+
+def _made() -> set[str]:
+    return {"docs/reference/commands.md", "docs/reference/api.md"}

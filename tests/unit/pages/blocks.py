@@ -1,0 +1,63 @@
+"""Blocks of code in the pages of docs/: what runs them, or the reason why nothing does.
+
+A block that nothing of this file runs has a comment before it, which readers do not see:
+
+    <!-- run by tests/unit/test_library_page.py -->
+    <!-- not run: needs a cluster -->
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*.md"))
+)
+_FENCE = re.compile(
+    r"^(?:<!-- (?P<how>run by|not run:) (?P<what>[^\n]*) -->\n\n?)?"
+    r"(?P<indent> *)```(?P<kind>\w*)\n(?P<code>.*?)^(?P=indent)```$",
+    re.M | re.S,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    page: str
+    line: int
+    kind: str
+    code: str
+    run_by: str = ""
+    not_run: str = ""
+
+    @property
+    def runs_here(self) -> bool:
+        return not self.run_by and not self.not_run
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks(page: str) -> list[Block]:
+    text = (ROOT / page).read_text()
+    return [
+        Block(
+            page,
+            text.count("\n", 0, found.start("kind")) + 1,
+            found["kind"],
+            found["code"],
+            run_by=found["what"] if found["how"] == "run by" else "",
+            not_run=found["what"] if found["how"] == "not run:" else "",
+        )
+        for found in _FENCE.finditer(text)
+    ]
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Whether a page shows what was printed; a line of dots stands for any number of lines."""
+    shown = expected.splitlines()
+    pattern = ("(?:.*\n)*" if line.strip() == "..." else f"{re.escape(line.rstrip())} *\n" for line in shown)
+    return re.fullmatch("".join(pattern), "".join(f"{line}\n" for line in printed.splitlines())) is not None

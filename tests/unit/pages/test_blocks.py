@@ -1,0 +1,103 @@
+"""Blocks of code in the pages run: here, in a test that they name, or nowhere, with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from blocks import PAGES, ROOT, Block, blocks, matches
+
+pytestmark = pytest.mark.once
+
+ALL = [block for page in PAGES for block in blocks(page)]
+SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
+LONG: set[str] = set()
+
+
+def each_line(code: str) -> None:
+    for line in code.splitlines():
+        json.loads(line)
+
+
+def parsed_json(code: str) -> None:
+    try:
+        json.loads(code)
+    except json.JSONDecodeError:
+        each_line(code)
+
+
+PARSERS: dict[str, Callable[[str], object]] = {
+    "json": parsed_json,
+    "toml": tomllib.loads,
+    "yaml": yaml.safe_load,
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """What pages take for granted: the examples, and a run of theirs."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    with tarfile.open(ROOT / "examples" / "recorded.tar.xz") as archive:
+        archive.extractall(tmp_path / "runs" / "demo")
+    return tmp_path
+
+
+def started(block: Block, folder: Path, cache: Path) -> str:
+    command = ["bash", "-euo", "pipefail"] if block.kind == "sh" else [sys.executable, "-"]
+    bin_folder = Path(sys.executable).parent
+    environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
+    environment["PATH"] = f"{bin_folder}{os.pathsep}{environment['PATH']}"
+    done = subprocess.run(
+        command, input=block.code, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.long] if page in LONG else []) for page in SESSIONS]
+)
+def test_a_page_runs_from_its_first_block_to_its_last(page: str, place: Path, shared_cache: Path) -> None:
+    printed = ""
+    for block in blocks(page):
+        if not block.runs_here:
+            continue
+        if block.kind in ("sh", "python"):
+            printed = started(block, place, shared_cache)
+        elif block.kind == "text":
+            assert matches(block.code, printed), (
+                f"{block} shows\n{block.code}\nand this was printed:\n{printed}"
+            )
+
+
+@pytest.mark.parametrize("block", ALL, ids=str)
+def test_a_block_is_run_or_says_why_not(block: Block) -> None:
+    if block.run_by:
+        test = ROOT / block.run_by
+        assert test.is_file() and Path(block.page).name in test.read_text()
+    elif block.not_run:
+        assert block.not_run.strip(), "a reason"
+        named = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.not_run)
+        assert [one for one in named if not (ROOT / one).exists()] == []
+    elif block.kind in PARSERS:
+        PARSERS[block.kind](block.code)
+    else:
+        known = ("sh", "python", "text")
+        assert block.kind in known, f"{block}: nothing runs {block.kind or 'a block without a language'}"
+        assert block.kind != "text" or block.page in SESSIONS, f"{block}: nothing prints it"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_is_fenced(page: str) -> None:
+    """A block that is indented alone would be seen by no test."""
+    prose = re.sub(r"^( *)```.*?^\1```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
+    assert re.findall(r"\n\n    (?![-* ]).*", prose) == []

@@ -1,0 +1,80 @@
+"""The site: built strictly, whole, and without anything from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html import unescape
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from blocks import PAGES, ROOT, blocks
+
+from ioi_eval.cli import COMMANDS, loaded
+
+MODULES = [f"ioi_eval{name}" for name in ("", ".models", ".errors", ".runs", ".testing", ".classic")]
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Strictly: a link or an anchor that leads nowhere, and a page that no menu has, end the build."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_it_has_every_command_option_and_public_name(site: Path) -> None:
+    commands = unescape((site / "reference" / "commands.html").read_text())
+    api = (site / "reference" / "api.html").read_text()
+    for name in COMMANDS:
+        part = commands.partition(f'<h2 id="{name}">')[2].partition("<h2 ")[0]
+        for parameter in loaded(name).params:
+            if parameter.param_type_name == "option":
+                assert all(option in part for option in parameter.opts), f"{name} {parameter.opts}"
+    for module in MODULES:
+        missing = [one for one in import_module(module).__all__ if f'id="{module}.{one}"' not in api]
+        assert missing == []
+
+
+def test_it_works_without_a_network(site: Path) -> None:
+    """Pages load nothing from elsewhere, and the search has its index in a script, as pages of files must."""
+    loads = re.compile(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)|<link[^>]*stylesheet[^>]*href="([^"]*)')
+    for page in site.rglob("*.html"):
+        addresses = ["".join(pair) for pair in loads.findall(page.read_text())]
+        assert [one for one in addresses if one.startswith(("http", "//"))] == []
+    assert "ioi-eval score" in (site / "search" / "search_index.js").read_text()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_help_text(name: str) -> None:
+    parameters = loaded(name).params
+    assert [one.name for one in parameters if not getattr(one, "help", "")] == []
+
+
+def commands_in(page: str) -> list[tuple[str, str]]:
+    """Command lines of a page, in blocks and in the text: the command and what follows it."""
+    text = (ROOT / page).read_text().replace("\\\n", " ")
+    code = [*(line for block in blocks(page) for line in block.code.replace("\\\n", " ").splitlines())]
+    code += re.findall(r"`(ioi-eval [^`]*)`", text)
+    found = re.findall(r"ioi-eval ([a-z]+)((?: [^\n|#;&`]*)?)", "\n".join(code))
+    return [(name, rest) for name, rest in found if name in COMMANDS]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
+def test_options_that_a_page_names_are_there(page: str) -> None:
+    for name, rest in commands_in(page):
+        known = {option for one in loaded(name).params for option in (*one.opts, *one.secondary_opts)}
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)) - {"--help"}
+        assert named <= known, f"ioi-eval {name}{rest}"
