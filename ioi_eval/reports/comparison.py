@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports import sections
+from ioi_eval.reports import paired, sections
 from ioi_eval.reports.differences import Differences, sections_of, write_differences
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, Table, counted, number, share
 from ioi_eval.reports.page import write_document
@@ -60,7 +60,7 @@ def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Docume
         text=["They are in no score and in no average."] if unscored else [],
         sections=[
             _runs(runs),
-            *(sections_of(differ) if differ is not None else ()),
+            *(_of_two(runs, differ) if differ is not None else ()),
             Section(title="Models", table=sections.models(of)),
             *_models_by_runs(runs),
             *_groups_by_models(of),
@@ -70,6 +70,12 @@ def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Docume
             sections.verdicts(of, total, unscored),
         ],
     )
+
+
+def _of_two(runs: Sequence[Run], differ: Differences) -> Iterator[Section]:
+    yield from paired.sections_of(differ.paired)
+    yield from filter(None, [paired.ranks(*(run.summary for run in runs))])
+    yield from sections_of(differ)
 
 
 def entries(runs: Sequence[Run]) -> list[Entry]:

@@ -12,6 +12,7 @@ import msgspec
 
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports.document import NOTHING, Cell, Section, Table, counted, number
+from ioi_eval.reports.paired import Paired, paired, signed
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, result_of_row
 from ioi_eval.rules.metrics import interval, mean
@@ -73,16 +74,22 @@ class Differences(Value):
     confusion: Mapping[Verdict, Mapping[Verdict, int]]  # verdict before, verdict after, submissions
     models: tuple[ModelDifference, ...]
     changed: tuple[Difference, ...]
+    paired: tuple[Paired, ...] = ()  # also where the submissions are others
 
 
 def differences(before: Path, after: Path) -> Differences:
     old, new = check_run(before), check_run(after)
-    first = {_same(row): _outcome(row) for row in read_rows(before)}
+    scores = _nested(), _nested()  # shares of points, by model and problem
+    first = dict[tuple[str, str], Outcome]()
+    for row in read_rows(before):
+        first[_same(row)] = found = _outcome(row)
+        scores[0][model_of(row)][row["problem_id"]].append(found.share)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
-    won: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    won = _nested()
     changed, shared, only = list[Difference](), 0, 0
     for row in read_rows(after):
         was, now = first.get(_same(row)), _outcome(row)
+        scores[1][model_of(row)][row["problem_id"]].append(now.share)
         if was is None:
             only += 1
             continue
@@ -101,7 +108,12 @@ def differences(before: Path, after: Path) -> Differences:
         confusion=confusion,
         models=tuple(_model(name, problems) for name, problems in sorted(won.items())),
         changed=tuple(sorted(changed, key=lambda one: (one.problem, one.model, one.key))),
+        paired=paired(*scores, won),
     )
+
+
+def _nested() -> defaultdict[str, defaultdict[str, list[float]]]:
+    return defaultdict(lambda: defaultdict(list))
 
 
 def write_differences(found: Differences, folder: Path) -> None:
@@ -227,17 +239,12 @@ def _models(models: Iterable[ModelDifference]) -> Table | None:
             f"{one.submissions:,}",
             f"{one.better:,}",
             f"{one.worse:,}",
-            _won(one),
+            signed(one.mean, one.low, one.high),
         ]
         for one in models
     ]
-    heads = ["Model", "Submissions", "Better", "Worse", "Points won"]
+    heads = ["Model", "Submissions", "Better", "Worse", "Points won, %"]
     return Table(heads=heads, rows=rows, align="lrrrr") if rows else None
-
-
-def _won(one: ModelDifference) -> str:
-    sure = "" if one.low is None or one.high is None else f" ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
-    return f"{100 * one.mean:+.1f} %{sure}"
 
 
 def _confusion(found: Mapping[Verdict, Mapping[Verdict, int]]) -> Table:

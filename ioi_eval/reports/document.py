@@ -32,10 +32,10 @@ class Markdown(str):
 
 def visible(text: str) -> str:
     """One line without anything that a terminal or a page could act on."""
-    return " ".join(_harmless(text, "").split())
+    return " ".join(harmless(text, "").split())
 
 
-def _harmless(text: str, kept: str) -> str:
+def harmless(text: str, kept: str) -> str:
     """Without hidden characters, but for those that are kept; blanks of all kinds become a blank."""
     if text.isprintable():
         return text
@@ -249,8 +249,7 @@ _METER = (
     '<rect class="track" width="100" height="1"/><rect class="full" width="{:.2f}" height="1"/>{}</svg>'
 )
 _FOLDER = Path(__file__).parent
-_MAX_TEXT = 2000  # characters of one piece
-_MAX_CODE, _MAX_COLOURED = 200_000, 50_000  # characters of a program that are shown, and that have colours
+MAX_TEXT = 2000  # characters of one piece
 _SHORT = 34  # characters that are not worth a line break
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
@@ -278,6 +277,7 @@ class HtmlPages:
         import jinja2
         from markupsafe import Markup, escape
 
+        from ioi_eval.reports.listings import indented, numbered
         from ioi_eval.reports.outputs import compared
 
         environment = jinja2.Environment(
@@ -294,7 +294,7 @@ class HtmlPages:
         allowed = (
             f"{kind}-src {sources or _hash(text)}" for kind, text in (("style", style), ("script", script))
         )
-        environment.filters |= {"drawn": Markup, "raw": escape}
+        environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented}
         environment.globals |= {
             "rows": rows_of,
             "numbered": numbered,
@@ -318,38 +318,11 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-@cache
-def _pygments(language: str) -> tuple[Any, Any]:
-    """The two that make HTML of a language; they hold nothing of what they were given."""
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import get_lexer_by_name
-
-    return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
-
-
-def numbered(code: Code) -> Any:
-    """The lines of a program as HTML: each with its number, which is a link to it."""
-    from markupsafe import Markup, escape
-    from pygments import highlight
-
-    text = "\n".join(_harmless(line, "\t") for line in code.text.split("\n"))
-    if len(text) > _MAX_CODE:
-        text = text[:_MAX_CODE] + "\n…"
-    shown = str(escape(text))
-    if code.lexer and len(text) <= _MAX_COLOURED:
-        lexer, formatter = _pygments(code.lexer)
-        shown = highlight(text, lexer, formatter)
-    lines = enumerate(shown.rstrip("\n").split("\n"), start=1)
-    return Markup(
-        "".join(f'<a id="L{number}" href="#L{number}">{number}</a>{line}\n' for number, line in lines)
-    )
-
-
 def _finalized(value: Any) -> Any:
     """Text without anything hidden in it. What is escaped already is not text of others."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return bounded(visible(value), _MAX_TEXT)
+    return bounded(visible(value), MAX_TEXT)
 
 
 def rows_of(table: Table) -> Any:
@@ -371,7 +344,7 @@ def _cell(cell: Cell, side: str) -> str:
 
     if isinstance(cell, Meter):
         return f'<td><div class="meter">{cell.drawing}{escape(cell.text)}</div></td>'
-    text = str(escape(bounded(visible(str(cell)), _MAX_TEXT)))
+    text = str(escape(bounded(visible(str(cell)), MAX_TEXT)))
     if isinstance(cell, Link) and cell.href:
         text = f'<a href="{cell.href}">{text}</a>'
     style = style_of(cell, side)

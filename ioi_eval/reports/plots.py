@@ -39,6 +39,16 @@ class Square(Value):
     share: float | None  # in [0, 1]; None: nothing is known
     text: str
     href: str = ""
+    style: str = ""  # another colour
+
+
+class Estimate(Value):
+    """A number and between which it surely is."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
 
 
 class Axis(Value):
@@ -214,6 +224,38 @@ def _margin(names: Iterable[str]) -> float:
     return 14 + _LETTER * longest
 
 
+# --- estimates ---------------------------------------------------------------------------------------
+
+
+def intervals(title: str, rows: Sequence[Estimate]) -> str:
+    """A dot for each row, with a line from low to high, on both sides of an upright line at 0; in percent."""
+    drawing = _Drawing(_WIDTH)
+    left, right = _margin(one.name for one in rows) + 8, _WIDTH - 26.0
+    reach = [value for one in rows for value in (one.value, one.low, one.high) if value is not None]
+    axis = Axis(title=title, least=min(0.0, *reach), most=max(0.01, *reach), percent=True)
+    bottom = 10.0 + 26 * len(rows)
+
+    def across(value: float) -> float:
+        return left + (right - left) * (value - axis.least) / (axis.most - axis.least)
+
+    for tick in axis.ticks():
+        at = across(tick)
+        drawing.add("line", "axis", x1=at, x2=at, y1=4, y2=bottom)
+        drawing.text(at, bottom + 17, axis.label(round(tick, 10)), "middle")
+    drawing.add("line", "rule", x1=across(0), x2=across(0), y1=4, y2=bottom)
+    for place, one in enumerate(rows):
+        y = 22.0 + 26 * place
+        drawing.text(left - 16, y + 4, bounded(visible(one.name), _NAME), "end")
+        what = f"{one.name}: {100 * one.value:+.1f} %"
+        if one.low is not None and one.high is not None:
+            what += f" ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
+            drawing.add("line", "m0 curve", x1=across(one.low), x2=across(one.high), y1=y, y2=y, title=what)
+        drawing.add("circle", "m0 dot", cx=across(one.value), cy=y, r=4.5, title=what)
+    drawing.height = bottom + 40
+    drawing.text((left + right) / 2, bottom + 35, title, "middle")
+    return drawing.svg(title)
+
+
 # --- grids -------------------------------------------------------------------------------------------
 
 
@@ -256,7 +298,7 @@ def _block(
 
 
 def _square(drawing: _Drawing, square: Square, name: str, x: float, cell: float) -> None:
-    style = "none" if square.share is None else f"g{round(10 * square.share)}"
+    style = square.style or ("none" if square.share is None else f"g{round(10 * square.share)}")
     if square.href:  # the table has the same links, so a keyboard does not stop at each of them twice
         drawing.raw(f'<a href="{square.href}" tabindex="-1">')
     places = {"x": x, "y": drawing.height, "width": cell - 1, "height": 21.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, Run, comparison, named, summary, write_comparison
 from ioi_eval.reports.document import Document, Section
+from ioi_eval.reports.paired import ranks
+from ioi_eval.runs import report_sync
 
 pytestmark = pytest.mark.once
 
@@ -69,6 +72,21 @@ def test_models_by_runs_and_difficulty_by_models(tmp_path: Path) -> None:
     ]
     assert page.lead == "2 submissions could not be judged."
     assert section(page, "Runs").items == []
+
+
+def test_ranks_of_models_in_both_runs(tmp_path: Path) -> None:
+    folders = [
+        run(tmp_path / "old", {"m1": True, "m2": False, "m0": False}),
+        run(tmp_path / "new", {"m1": False, "m2": True}),
+    ]
+    found = ranks(*(summary(folder) for folder in folders))
+    assert found is not None
+    assert cells(found)[1:] == [["m2", "2", "1", "up 1"], ["m1", "1", "2", "down 1"]]
+    assert ranks(summary(folders[0]), summary(run(tmp_path / "other", {"m0": True}))) is None
+    page = report_sync(folders, out=tmp_path / "out").page
+    assert {"Differences", "Difference by problem", "Ranks"} <= set(
+        re.findall("<h2>(.*?)</h2>", Path(page).read_text())
+    )
 
 
 def test_different_models_are_in_no_matrix_of_runs(tmp_path: Path) -> None:

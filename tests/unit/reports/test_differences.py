@@ -13,6 +13,7 @@ from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
 from ioi_eval.reports.differences import Differences, differences, sentence
+from ioi_eval.reports.paired import paired, sections_of
 from ioi_eval.runs import report_sync
 
 pytestmark = pytest.mark.once
@@ -66,6 +67,30 @@ def test_what_changed_and_why(tmp_path: Path) -> None:
     of_sum, of_plain = ((0.505 - 1) + (0.505 - 0)) / 2, 1 - 3 / 4
     assert model.mean == pytest.approx((of_sum + of_plain) / 2) and model.low is not None
     assert found.confusion[Verdict.AC] == {Verdict.TLE: 1}
+
+
+def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
+    before: Judged = {"a": {}, "b": {"1-a": Verdict.WA}, "plain-a": {}}
+    after: Judged = {"a": {"3-a": Verdict.TLE}, "b": {"1-a": Verdict.WA}, "plain-new": {"1-a": Verdict.WA}}
+    [pair] = compared(tmp_path, before, after).paired
+    plain, total = pair.problems
+    assert (plain.problem, plain.before, plain.after, plain.low) == ("plain", 1, 0.75, None)
+    assert (total.before, total.after) == (0.5, 0.2525)
+    assert total.low == pytest.approx(-0.495) and total.high == 0
+    assert (pair.wins, pair.losses) == (0, 2)
+    assert pair.mean == pytest.approx(-(0.25 + 0.2475) / 2)
+    assert (pair.low, pair.high) == (pytest.approx(-0.25), pytest.approx(-0.2475))
+
+
+def test_two_models_are_paired_where_each_run_has_one() -> None:
+    def scores(**models: list[float]) -> dict[str, dict[str, list[float]]]:
+        return {name: {"p": values} for name, values in models.items()}
+
+    [pair] = paired(scores(old=[0.5]), scores(new=[0.75, 1.0]), {})
+    assert (pair.name, pair.mean, pair.low) == ("old -> new", 0.375, None)
+    assert [one.name for one in paired(scores(a=[0], b=[0]), scores(b=[0], c=[0]), {})] == ["b"]
+    assert paired(scores(a=[0], b=[0]), scores(c=[0]), {}) == ()
+    assert list(sections_of([])) == []
 
 
 def test_reasons_beside_the_tests(tmp_path: Path) -> None:

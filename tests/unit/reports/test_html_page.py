@@ -145,6 +145,14 @@ def test_text_is_shown_and_not_obeyed(text: str) -> None:
     assert page.rows == [2] * 6
 
 
+def test_heads_of_numbers_sort_by_size_however_long_they_are() -> None:
+    heads, rows = ["a", "b", "a long name of a model"], [["x", "1", "2"]]
+    page = html(
+        Document(title="t", sections=[Section(title="s", table=Table(heads=heads, rows=rows, align="lrr"))])
+    )
+    assert re.findall(r'<th scope="col" class="([^"]*)"', page) == ["", "number", "number free"]
+
+
 @given(texts)
 @settings(max_examples=30)
 def test_any_text_is_text(text: str) -> None:

@@ -15,7 +15,8 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.addresses import ALL, problem_page, submission_page
-from ioi_eval.reports.document import Code, numbered, visible
+from ioi_eval.reports.document import Code, visible
+from ioi_eval.reports.listings import numbered
 from ioi_eval.reports.outputs import compared
 
 pytestmark = pytest.mark.once
@@ -84,6 +85,14 @@ def test_what_differs_is_marked(
 
     lines = (f"<tr><td>{n}</td>{cell(one)}{cell(two)}</tr>\n" for n, (one, two) in enumerate(rows, start=1))
     assert str(compared(output, expected)) == "".join(lines)
+
+
+def test_a_generation_keeps_its_blanks(tmp_path: Path) -> None:
+    code = "for a in b:\n\tif  a:\n        print(a)\x1b[31m\u202e\n"
+    one = submission("k", row={"model": "m", "generation": code})
+    write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
+    page = (tmp_path / "run" / "report" / submission_page("k")).read_text()
+    assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
 
 
 def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
