@@ -10,7 +10,7 @@ namespace {
 
 // Which files a kind of checker is told of, in its order. An ICPC validator reads the output on its standard input.
 std::vector<std::string> arguments(const std::string& kind) {
-  if (kind == "testlib") return {desk::input_name, desk::output_name, desk::answer_name};
+  if (kind == "testlib" || kind == "exit-code") return {desk::input_name, desk::output_name, desk::answer_name};
   if (kind == "icpc") return {desk::input_name, desk::answer_name, desk::feedback_name};
   return {desk::input_name, desk::answer_name, desk::output_name};
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <strings.h>
+#include <utility>
 #include <vector>
 
 #include "bytes.hpp"
@@ -18,10 +19,11 @@ namespace {
 
 bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
 
-// The symbols of a file that the white diff looks at: two files are equal when their symbols are.
+// The symbols of a file that the white diff looks at: two files are equal when their symbols are. Without blank lines, a line may
+// also end with a carriage return.
 class Symbols {
  public:
-  explicit Symbols(int fd) : bytes_(fd) {}
+  explicit Symbols(int fd, bool blank_lines = true) : bytes_(fd), blank_lines_(blank_lines) {}
 
   int next() {
     if (newlines_ > 0) return --newlines_, '\n';
@@ -30,7 +32,7 @@ class Symbols {
     for (;;) {
       const int c = bytes_.next();
       if (c == Bytes::end) return c;
-      if (c == '\n') {
+      if (c == '\n' || (c == '\r' && !blank_lines_)) {
         ++lines_, blank = false, line_started_ = false;
       } else if (is_blank(c)) {
         blank = true;
@@ -46,6 +48,8 @@ class Symbols {
   // A visible byte: what was held back before it counts now.
   int meet(int c, bool separated) {
     line_started_ = true;
+    const bool first = !std::exchange(begun_, true);
+    if (!blank_lines_) lines_ = first ? 0 : std::min<int64_t>(lines_, 1);
     if (lines_ == 0 && !separated) return c;
     held_ = c;
     if (lines_ == 0) return ' ';
@@ -61,10 +65,19 @@ class Symbols {
   }
 
   Bytes bytes_;
+  bool blank_lines_, begun_ = false;
   int64_t lines_ = 0, newlines_ = 0;  // line breaks seen since the last visible byte; those still to be given
   int held_ = none;
   bool line_started_ = false;
 };
+
+bool same_symbols(Symbols ours, Symbols theirs) {
+  for (;;) {
+    const int a = ours.next(), b = theirs.next();
+    if (a != b) return false;
+    if (a == Bytes::end) return true;
+  }
+}
 
 struct Span {
   int64_t from = 0, to = 0;
@@ -220,14 +233,9 @@ bool json(int output, int answer, const Tokens& rules, bool wrapped) {
   }
 }
 
-bool white_diff(int output, int answer) {
-  Symbols ours(output), theirs(answer);
-  for (;;) {
-    const int a = ours.next(), b = theirs.next();
-    if (a != b) return false;
-    if (a == Bytes::end) return true;
-  }
-}
+bool white_diff(int output, int answer) { return same_symbols(Symbols(output), Symbols(answer)); }
+
+bool word_lines(int output, int answer) { return same_symbols(Symbols(output, false), Symbols(answer, false)); }
 
 bool stripped(int output, int answer) {
   const Span a = inner(output), b = inner(answer);
@@ -241,6 +249,7 @@ bool stripped(int output, int answer) {
 Comparison named(const std::string& name) {
   static const std::map<std::string, Comparison> all = {
       {"white-diff", [](int output, int answer, const Tokens&) { return white_diff(output, answer); }},
+      {"word-lines", [](int output, int answer, const Tokens&) { return word_lines(output, answer); }},
       {"stripped", [](int output, int answer, const Tokens&) { return stripped(output, answer); }},
       {"exact", [](int output, int answer, const Tokens&) { return exact(output, answer); }},
       {"tokens", tokens},

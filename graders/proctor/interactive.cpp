@@ -52,9 +52,10 @@ class Interactive : public Task {
 
  private:
   process::Running start_interactor(const plan::Test& test, int input, int output, int told, idling::Clock& clock) const {
-    const bool icpc = plan_.manager.kind == "icpc";
-    process::Program program = manager_->program(icpc ? std::vector<std::string>{desk::input_name, desk::answer_name, desk::feedback_name}
-                                                      : std::vector<std::string>{desk::input_name, desk::output_name, desk::answer_name});
+    std::vector<std::string> told_of = {desk::input_name, desk::output_name, desk::answer_name};
+    if (plan_.manager.kind == "icpc") told_of = {desk::input_name, desk::answer_name, desk::feedback_name};
+    if (plan_.manager.kind == "exit-code") told_of = {desk::input_name, desk::answer_name};
+    process::Program program = manager_->program(told_of);
     program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
     program.input = input;
     program.output = output;

@@ -1,6 +1,7 @@
 #include "opinion.hpp"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -84,11 +85,13 @@ Opinion by_cms(const Statement& statement) {
   return {score(statement, text::first_line(statement.said)), translated(first_line(statement.told))};
 }
 
-// The number behind the word `points`, with which testlib begins its message.
+// The number behind the word `points`, with which testlib begins its message, as part of what the test is worth; or `partial A/B`.
 double points(const Statement& statement) {
   const std::string& told = statement.told;
+  long part = 0, whole = 0;
+  if (std::sscanf(told.c_str(), "partial %ld/%ld", &part, &whole) == 2 && part >= 0 && part <= whole && whole > 0) return static_cast<double>(part) / static_cast<double>(whole);
   const std::string rest = trimmed(told.compare(0, 6, "points") == 0 ? told.substr(6) : told);
-  return score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")));
+  return score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")), statement.full);
 }
 
 // `_pc(N)` is N of 200, told by the message's beginning and by an exit code of N or, with another base, 50 + N. The code alone would be
@@ -119,6 +122,12 @@ Opinion by_testlib(const Statement& statement) {
   }
 }
 
+Opinion by_exit_code(const Statement& statement) {
+  if (statement.outcome.code > 1 || first_line(statement.told) == text::traceback) refuse_code(statement);
+  const bool passed = statement.outcome.code == 0;
+  return {passed ? 1.0 : 0.0, passed ? correct : wrong};
+}
+
 Opinion by_icpc(const Statement& statement) {
   const std::string message = first_line(statement.message);
   if (statement.outcome.code == 43) return {0, message.empty() ? wrong : message};
@@ -141,7 +150,7 @@ struct Rules {
   const char* kind;
   Opinion (*read)(const Statement&);
 };
-constexpr Rules all_rules[] = {{"cms", by_cms}, {"testlib", by_testlib}, {"icpc", by_icpc}, {"codeforces", by_codeforces}};
+constexpr Rules all_rules[] = {{"cms", by_cms}, {"testlib", by_testlib}, {"exit-code", by_exit_code}, {"icpc", by_icpc}, {"codeforces", by_codeforces}};
 
 }  // namespace
 

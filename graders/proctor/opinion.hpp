@@ -23,7 +23,7 @@ struct Statement {
 
 constexpr size_t longest = 1 << 16;  // bytes of what a program says that are read
 
-// By the rules of a kind: cms, testlib, icpc, codeforces. Fails (sys::Failure) when nothing can be made of it.
+// By the rules of a kind: cms, testlib, exit-code, icpc, codeforces. Fails (sys::Failure) when nothing can be made of it.
 Opinion read(const std::string& kind, const Statement& statement);
 
 // Whether a failure of such a program may come of what it was given to judge: it is not the box's, not the machine's, and not one that

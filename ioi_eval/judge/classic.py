@@ -111,6 +111,10 @@ def _check(problem: Problem, submission: Submission) -> None:
         raise JudgeFailure("the classic job of a Communication task compiles submissions with a stub")
     if problem.checker.kind not in _CHECKERS:
         raise JudgeFailure(f"the classic job cannot compare by {problem.checker.kind.value}")
+    if problem.options.prelude:
+        raise JudgeFailure("the classic job puts nothing in front of a submission, as this problem asks")
+    if problem.checker.kind in _PROGRAMS and problem.checker.full != 1:
+        raise JudgeFailure("the classic job knows fractions only, and this problem's checker gives points")
     if problem.checker.kind in _PROGRAMS and not problem.checker.sources:
         raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
 

@@ -43,6 +43,7 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
     TestResult,
+    Verdict,
 )
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
@@ -212,7 +213,9 @@ def _result(problem: Problem, test: Test, line: Line) -> TestResult:
         raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
     result = test_result(test.name, line, limits=problem.limits, company=_company(problem))
     judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
-    return result if test.full is None else rescaled(result, judge.full, test.full)
+    if test.full is None or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC):
+        return result  # testlib has an exit code for what is right, which is worth all, however much that is
+    return rescaled(result, judge.full, test.full)
 
 
 def _remedy(checker: Checker) -> str:

@@ -59,7 +59,9 @@ def submission_recipe(
     further = (*own, *included)
     source = NamedBlob(
         name=_source_name(problem, language, {file.name for file in further}),
-        content=Blob.of((submission.code or "").encode(errors="surrogatepass")),
+        content=Blob.of(
+            (_prelude(problem, language) + (submission.code or "")).encode(errors="surrogatepass")
+        ),
     )
     grader = _grader(problem, language)
     compiled = [grader] if grader else []
@@ -80,6 +82,12 @@ def submission_recipe(
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
         tells_program=language.tells_program,
     )
+
+
+def _prelude(problem: Problem, language: Language) -> str:
+    """In front of a source in C and C++; its own lines keep their numbers."""
+    prelude = problem.options.prelude
+    return f"{prelude}#line 1\n" if prelude and language.command in ("gcc", "g++") else ""
 
 
 def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:

@@ -87,12 +87,14 @@ class TaskOptions(Value):
     manager_args: tuple[str, ...] = ()  # Communication, Interactive: behind the arguments of the task type
     output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
     function: str = ""  # Function: the name of what is called
+    prelude: str = ""  # lines that submissions in C and C++ begin with
 
 
 class CheckerKind(StrEnum):
     """How an output is compared, or what a program that judges says. docs/protocol.md has the rules."""
 
     WHITE_DIFF = "white-diff"
+    WORD_LINES = "word-lines"
     STRIPPED = "stripped"
     EXACT = "exact"
     TOKENS = "tokens"
@@ -103,13 +105,14 @@ class CheckerKind(StrEnum):
     JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
     CMS = "cms"
     TESTLIB = "testlib"
+    EXIT_CODE = "exit-code"
     ICPC = "icpc"
     CODEFORCES = "codeforces"
 
     @property
     def is_program(self) -> bool:
         """Whether a program of the problem's own judges; all other comparisons are built in."""
-        return self in (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC, CheckerKind.CODEFORCES)
+        return self in _PROGRAMS
 
     @classmethod
     def built_in(cls, name: str) -> CheckerKind:
@@ -120,6 +123,17 @@ class CheckerKind(StrEnum):
                 f"no such comparison: {name!r}", field="checker", remedy=f"There are {', '.join(known)}"
             )
         return known[name]
+
+
+_PROGRAMS = frozenset(
+    {
+        CheckerKind.CMS,
+        CheckerKind.TESTLIB,
+        CheckerKind.EXIT_CODE,
+        CheckerKind.ICPC,
+        CheckerKind.CODEFORCES,
+    }
+)
 
 
 class Checker(Value, kw_only=True):
@@ -133,7 +147,7 @@ class Checker(Value, kw_only=True):
     space_sensitive: bool = False  # tokens
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
-    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    full: float = 1.0  # icpc, testlib: the number of points that is worth everything
     passes: int = 1  # icpc: how often a submission may run on one test, as the program asks for it
 
 
@@ -141,9 +155,11 @@ class Manager(Value, kw_only=True):
     """The program on the other side: a Communication task's manager, an interactor."""
 
     sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
-    kind: CheckerKind = CheckerKind.CMS  # how it says what the submission is worth: cms, testlib or icpc
+    kind: CheckerKind = (
+        CheckerKind.CMS
+    )  # how it says what a submission is worth: cms, testlib, exit-code, icpc
     language: str = "c++"
-    full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    full: float = 1.0  # icpc, testlib: the number of points that is worth everything
 
 
 class Limits(Value):
@@ -167,7 +183,7 @@ class Test(Value):
     name: str
     input: Blob
     answer: Blob | None = None  # the expected output
-    full: float | None = None  # the number in score.txt that is worth everything here; None: the checker's
+    full: float | None = None  # the number of points that is worth everything here; None: the checker's
     arguments: tuple[str, ...] = ()  # of the checker or the interactor here, behind the problem's own
 
 

@@ -59,6 +59,7 @@ _ON_THE_OTHER_SIDE = {
     TaskType.COMMUNICATION: ("graders/manager",),
     TaskType.INTERACTIVE: ("graders/interactor", "graders/manager"),
 }
+_MANAGERS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
 _LEAST_MEMORY = 1 << 20  # below it the number is not meant in bytes
 _GNU20_SINCE = 2024  # the year from which the contest compiles as C++20
 
@@ -160,8 +161,8 @@ def manager_of(
         return None
     usual = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
     kind = header.word("manager", CheckerKind, usual)
-    if kind not in (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.ICPC):
-        header.fault("manager", f"{kind} is not how a manager speaks", "Set it to cms, testlib or icpc")
+    if kind not in _MANAGERS:
+        header.fault("manager", f"{kind} is not how a manager speaks", f"Set it to {', '.join(_MANAGERS)}")
     source = first_named(graders, names)
     if source is None:
         missing = f"{folder}/{Path(names[0]).name}.cpp"

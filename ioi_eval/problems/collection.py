@@ -13,7 +13,7 @@ import msgspec
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
-from ioi_eval.problems import cms, italy, kattis, lightcp, polygon, tps
+from ioi_eval.problems import cms, dmoj, italy, kattis, lightcp, polygon, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.fields import nearest
 from ioi_eval.problems.package import Package, visible
@@ -124,7 +124,7 @@ class Format(Protocol):
 
 
 # The first that fits: a package for the preparation system also has what the contest system's has.
-_BUILT_IN: tuple[Format, ...] = (kattis, polygon, italy, lightcp, tps, cms)
+_BUILT_IN: tuple[Format, ...] = (kattis, polygon, italy, lightcp, dmoj, tps, cms)
 
 
 @once
@@ -139,7 +139,7 @@ def format_of(folder: Path) -> Format | None:
 
 # --- loading -----------------------------------------------------------------------------------------
 
-_HEADERS = "problem.json, problem.yaml, problem.xml, task.yaml or config.yaml"
+_HEADERS = "problem.json, problem.yaml, problem.xml, task.yaml, config.yaml or init.yml"
 _EXPECTED = f"A package is a folder with a {_HEADERS}, or a zip of one"
 _DEEPEST = 2  # folders around the packages, within the one that was named
 _ARCHIVES = frozenset({".zip", ".kpp"})

@@ -7,12 +7,14 @@ without its tests is refused with the commands of its own scripts that make them
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
+
+from msgspec.structs import replace
 
 from ioi_eval.model.values import (
     Checker,
@@ -36,7 +38,7 @@ from ioi_eval.problems.package import (
     solution,
     test_of,
 )
-from ioi_eval.problems.polygon_groups import read_groups, tests_of
+from ioi_eval.problems.polygon_groups import own_points, read_groups, tests_of
 
 FORMAT = "Polygon"
 HEADER = "problem.xml"
@@ -124,6 +126,9 @@ class _Reader:
         if checker is None and interactor is None and not self._faults.errors:
             self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
         tests = tuple(self._tests(testset))
+        subtasks = read_groups(testset, tests, self._faults, HEADER)
+        worths = own_points(testset) if subtasks else []
+        most = max(worths, default=0.0) or 1.0
         return Problem(
             id=self._plain_id(),
             name=self._name(),
@@ -135,10 +140,10 @@ class _Reader:
             limits=Limits.contest(
                 self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit")
             ),
-            checker=_checker(checker),
-            manager=_manager(interactor),
-            tests=tests,
-            subtasks=read_groups(testset, tests, self._faults, HEADER),
+            checker=_checker(checker, most),
+            manager=_manager(interactor, most),
+            tests=tuple(_with_points(tests, worths)),
+            subtasks=subtasks,
             solutions=tuple(self._solutions()),
             tags=tuple(tag.get("value", "") for tag in self._root.iterfind("tags/tag")),
         )
@@ -296,15 +301,22 @@ class _Reader:
             yield read
 
 
-def _checker(program: tuple[tuple[NamedBlob, ...], str] | None) -> Checker:
+def _with_points(tests: Sequence[Test], worths: Sequence[float]) -> Iterator[Test]:
+    """Where a program says `points X`, that is X of the test's own points."""
+    most = max(worths, default=0.0)
+    for test, worth in zip(tests, worths or [0.0] * len(tests), strict=False):
+        yield replace(test, full=worth) if worth not in (0.0, most) else test
+
+
+def _checker(program: tuple[tuple[NamedBlob, ...], str] | None, full: float) -> Checker:
     if program is None:
         return Checker()
     sources, language = program
-    return Checker(kind=CheckerKind.TESTLIB, sources=sources, language=language)
+    return Checker(kind=CheckerKind.TESTLIB, sources=sources, language=language, full=full)
 
 
-def _manager(program: tuple[tuple[NamedBlob, ...], str] | None) -> Manager | None:
+def _manager(program: tuple[tuple[NamedBlob, ...], str] | None, full: float) -> Manager | None:
     if program is None:
         return None
     sources, language = program
-    return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language)
+    return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language, full=full)

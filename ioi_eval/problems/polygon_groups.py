@@ -7,6 +7,7 @@ depend on.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -29,6 +30,12 @@ class _Group(NamedTuple):
 
 def tests_of(testset: Element) -> list[Element]:
     return list(testset.iterfind("tests/test"))
+
+
+def own_points(testset: Element) -> list[float]:
+    """Of each test; what is no number is noted by whoever reads the groups."""
+    words = (test.get("points", "") for test in tests_of(testset))
+    return [float(word) if re.fullmatch(r"\d+(\.\d*)?", word) else 0.0 for word in words]
 
 
 def read_groups(testset: Element, tests: Sequence[Test], faults: Faults, file: str) -> tuple[Subtask, ...]:

@@ -59,6 +59,27 @@ async def test_programs_of_known_points(
     assert earned == pytest.approx(points)
 
 
+async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "halves"
+    shutil.copytree(FOLDER / "halves", package)
+    checker = package / "files/check.cpp"
+    end = 'return says(0, "ok two parts");'
+    assert end in checker.read_text()
+    some = 'if (n > 9 && a != n / 2) return says(7, "points 5 uneven parts");'
+    checker.write_text(checker.read_text().replace(end, f"{some}\n  {end}"))
+    store = Store(shared_cache)
+    problem = load_problems(package)["halves"]
+    code = "n = int(input())\nprint(1, n - 1)"
+    submission = Submission(key="k", problem_id="halves", code=code, language="python")
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        result = await scorer.score(problem, submission)
+    assert {part.subtask: part.exact_score * part.points for part in result.subtasks} == {
+        "0": 0,
+        "1": 30,
+        "2": pytest.approx(15),  # three tests of 10, 20 and 40 points
+    }
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [

@@ -300,6 +300,30 @@ def test_partly_right_in_testlibs_words(bench: Bench, code: int, said: str, scor
     assert (line.end, line.score, line.feedback) == ("ok", score, said)
 
 
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [
+        ("points 10 most of it", 0.25),
+        ("points 40.0 all", 1),
+        ("points 41 too many", None),
+        ("partial 3/4", 0.75),
+    ],
+)
+def test_points_of_testlib_count_as_they_are(bench: Bench, said: str, score: float | None) -> None:
+    source = f'#include <cstdio>\nint main() {{ std::fputs("{said}", stderr); return 7; }}'
+    checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS, full=40)
+    line = bench.one(ECHO, "x", "y", checker=checker, checker_source=source)
+    assert (None if line.failure else line.score) == score
+    assert (score is None) == ("no score between 0 and 40" in (line.failure or ""))
+
+
+@pytest.mark.parametrize(("code", "score"), [(0, 1), (1, 0), (2, None)])
+def test_exit_codes_alone(bench: Bench, code: int, score: float | None) -> None:
+    checker = PlanChecker(kind="exit-code", argv=("checker",), limits=LIMITS)
+    line = bench.one(ECHO, "x", "y", checker=checker, checker_source=f"int main() {{ return {code}; }}")
+    assert (None if line.failure else line.score) == score
+
+
 @pytest.mark.sample("")
 @pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
 def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -59,6 +60,21 @@ def verdicts(bench: Bench, checker: PlanChecker, pairs: list[tuple[bytes, bytes]
 @given(pairs=_pairs)
 def test_white_diff(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="white-diff"), pairs) == [white_diff(a, b) for a, b in pairs]
+
+
+def word_lines(data: bytes) -> list[list[bytes]]:
+    """The words of the lines that have any; a carriage return ends a line, too."""
+    rows = (
+        line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") for line in re.split(b"[\r\n]", data)
+    )
+    return [words for row in rows if (words := [word for word in row if word])]
+
+
+@FEW
+@given(pairs=_pairs)
+def test_word_lines(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
+    expected = [word_lines(a) == word_lines(b) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="word-lines"), pairs) == expected
 
 
 @FEW

@@ -280,7 +280,7 @@ SEARCH = '#include <cstdio>\nint main(){int a=1,b=100;char s[9];for(;;){int m=(a
 STUBBORN = '#include <cstdio>\nint main(){for(;;){puts("1");fflush(stdout);}}'
 
 
-@pytest.mark.parametrize(("kind", "yes", "no"), [("testlib", 0, 1), ("icpc", 42, 43)])
+@pytest.mark.parametrize(("kind", "yes", "no"), [("testlib", 0, 1), ("icpc", 42, 43), ("exit-code", 0, 1)])
 def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
     interactor = GUESSING % (f"return {yes};", no)
     manager = PlanManager(argv=("manager",), kind=kind, limits=MANAGER.limits)

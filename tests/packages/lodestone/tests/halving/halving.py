@@ -1,0 +1,8 @@
+low, high = 1, 100
+while True:
+    guess = (low + high) // 2
+    print(guess, flush=True)
+    word = input()
+    if word == "here":
+        break
+    low, high = (guess + 1, high) if word == "north" else (low, guess - 1)

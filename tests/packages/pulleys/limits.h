@@ -1,0 +1,1 @@
+constexpr long long PARTS = 4;

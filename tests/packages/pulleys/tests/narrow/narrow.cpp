@@ -1,0 +1,3 @@
+long long pull(long long load) {
+    return -load;
+}

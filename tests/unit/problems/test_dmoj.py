@@ -1,0 +1,296 @@
+"""Packages of DMOJ's judge: cases, batches and pretests, its checkers, its programs, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from package_files import only_error, read, sound
+
+from ioi_eval.models import CheckerKind, ScoreType, TaskType
+from ioi_eval.store.resources import graders
+
+pytestmark = pytest.mark.once
+
+PACKAGES = Path(__file__).parents[2] / "packages"
+LISTED = "test_cases: [{in: 1.in, out: 1.out, points: 5}, {in: 2.in, out: 2.out, points: 5}]\n"
+
+
+def package(tmp_path: Path, config: str, **files: str) -> Path:
+    """`files`: their contents, by names where `_` stands for the dot."""
+    folder = tmp_path / "pond"
+    folder.mkdir()
+    names = {name.replace("_", "."): content for name, content in files.items()}
+    for name, content in {"1.in": "1", "1.out": "1\r\n2", "2.in": "2", "2.out": "2\n", **names}.items():
+        (folder / name).write_text(content, newline="")
+    (folder / "init.yml").write_text(config)
+    return folder
+
+
+def changed(tmp_path: Path, name: str, old: str, new: str) -> Path:
+    folder = tmp_path / name
+    shutil.copytree(PACKAGES / name, folder)
+    text = (folder / "init.yml").read_text()
+    assert old in text
+    (folder / "init.yml").write_text(text.replace(old, new, 1))
+    return folder
+
+
+def test_cases_batches_and_pretests() -> None:
+    problem = sound(PACKAGES / "terraces")
+    assert [(one.name, one.points, one.tests) for one in problem.subtasks] == [
+        ("case 1", 0, ("1",)),
+        ("cases 2 to 3", 30, ("1", "2", "3")),
+        ("batch 1", 30, ("1", "4", "5")),
+        ("batch 2", 40, ("1", "4", "5", "6")),
+    ]
+    kinds = [one.score_type for one in problem.subtasks]
+    assert kinds == [ScoreType.SUM, ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MIN]
+    assert (problem.limits.cpu_time, problem.limits.wall_time) == (2, 8)
+    assert (problem.limits.memory, problem.limits.output) == (64 << 20, 4096)
+    told = [json.loads(test.arguments[0]) for test in problem.tests]
+    assert [(one["check"], one["points"], one["batch"], one["stops"]) for one in told] == [
+        ("package_check", 1, 0, False),
+        ("package_check", 10, 0, False),
+        ("floats", 20, 0, False),
+        ("package_check", 30, 1, True),
+        ("package_check", 30, 1, False),
+        ("package_check", 40, 2, False),
+    ]
+
+
+def test_the_usual_package(tmp_path: Path) -> None:
+    found = read(package(tmp_path, LISTED), "pond")
+    problem = found.problem
+    assert problem is not None
+    assert (problem.id, problem.checker.kind) == ("pond", CheckerKind.WORD_LINES)
+    assert [test.answer and test.answer.read() for test in problem.tests] == [b"1\n2\n", b"2\n"]
+    assert [test.arguments for test in problem.tests] == [(), ()]
+    assert [(one.name, one.points, one.grading) for one in problem.subtasks] == [("cases 1 to 2", 10, None)]
+    assert (problem.limits.cpu_time, problem.limits.wall_time, problem.limits.memory) == (2, 6, 64 << 20)
+    assert "no limits are in it: 2 s and 64 MiB" in found.notes[0]
+
+
+def test_binary_data_is_left_alone(tmp_path: Path) -> None:
+    problem = sound(package(tmp_path, "binary_data: true\n" + LISTED), "pond")
+    assert problem.tests[0].answer and problem.tests[0].answer.read() == b"1\r\n2"
+
+
+def test_cases_by_their_names_in_an_archive(tmp_path: Path) -> None:
+    folder = package(tmp_path, "archive: all.zip\npoints: 3\n")
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        for name in ("pond.1", "pond.2-1", "pond.2-2", "pond.10"):
+            archive.writestr(f"{name}.in", name)
+            archive.writestr(f"{name}.out", name)
+    problem = sound(folder, "pond")
+    assert [test.input.read().decode() for test in problem.tests] == [
+        "pond.1\n",
+        "pond.2-1\n",
+        "pond.2-2\n",
+        "pond.10\n",
+    ]
+    assert [(one.name, one.points) for one in problem.subtasks] == [
+        ("case 1", 3),
+        ("batch 1", 3),
+        ("case 4", 3),
+    ]
+
+
+def test_names_and_points_of_one_s_own(tmp_path: Path) -> None:
+    formats = r"{input_format: '^in(?P<case>\d+)$', output_format: '^ans(?P<case>\d+)$', case_points: [7, 8]}"
+    folder = package(tmp_path, f"archive: all.zip\ntest_cases: {formats}\n")
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        for name in ("in1", "ans1", "in2", "ans2", "readme.txt"):
+            archive.writestr(name, name)
+    problem = sound(folder, "pond")
+    assert [(one.name, one.points) for one in problem.subtasks] == [("cases 1 to 2", 15)]
+    assert [test.answer and test.answer.read() for test in problem.tests] == [b"ans1\n", b"ans2\n"]
+
+
+def test_programs() -> None:
+    lodestone, pulleys = sound(PACKAGES / "lodestone"), sound(PACKAGES / "pulleys")
+    assert lodestone.task_type is TaskType.INTERACTIVE
+    assert lodestone.manager and lodestone.manager.kind is CheckerKind.EXIT_CODE
+    assert (pulleys.checker.kind, pulleys.checker.full) == (CheckerKind.TESTLIB, 80)
+    assert [source.name for source in pulleys.checker.sources] == ["checker.cpp", "limits.h"]
+    assert [test.full for test in pulleys.tests] == [20, None]
+    assert [file.name for file in pulleys.grader_files] == [
+        "graders/grader.c",
+        "graders/grader.cpp",
+        "graders/pulleys.h",
+    ]
+    assert '#include "pulleys.h"\n#define main' in pulleys.options.prelude
+
+
+def test_files_that_are_read_and_written(tmp_path: Path) -> None:
+    options = sound(package(tmp_path, "file_io: {input: a.in, output: a.out}\n" + LISTED), "pond").options
+    assert (options.input_file, options.output_file) == ("a.in", "a.out")
+
+
+@pytest.mark.parametrize(
+    ("config", "field", "words"),
+    [
+        ("{}", "archive", "Name the archive whose files are the cases"),
+        ("test_cases: 3", "test_cases", "3 is not a list of cases"),
+        ("test_cases: [{in: 3.in, out: 1.out}]", "test_cases.0.in", "no file '3.in' in the package"),
+        ("test_cases: [{in: ../pond/1.in}]", "test_cases.0.in", "no file '../pond/1.in'"),
+        ("test_cases: [{in: 1.in, points: 0}]", "points", "nothing is worth points"),
+        ("test_cases: [{in: 1.in, points: ten}]", "test_cases.0.points", '"ten" is not a number'),
+        ("test_cases: [{batched: []}]", "test_cases.0.batched", "not a list of cases"),
+        ("test_cases: [{batched: [{batched: []}]}]", "test_cases.0.batched.0.batched", "a batch in a batch"),
+        (
+            "test_cases: [{dependencies: [1], batched: [{in: 1.in}]}]",
+            "test_cases.0.dependencies",
+            "[1] are not numbers of earlier batches. Count from 1",
+        ),
+        (
+            "test_cases: [{in: 1.in, wall_time_factor: 2}]",
+            "test_cases.0.wall_time_factor",
+            "none of their own",
+        ),
+        (
+            "test_cases: [{generator_args: [1]}]\ngenerator: gen.cpp",
+            "test_cases.0.generator",
+            "Write them out",
+        ),
+        (
+            "test_cases++: |\n  pass\n" + LISTED,
+            "test_cases++",
+            "what Python makes while it is read is not run",
+        ),
+        ("custom_judge: judge.py\n" + LISTED, "custom_judge", "Use interactive, or signature_grader"),
+        ("symlinks: {a: b}\n" + LISTED, "symlinks", "no further files"),
+        ("archive: all.zip\n" + LISTED, "archive", "no file 'all.zip' in the package"),
+        ("archive: 1.in\n" + LISTED, "archive", "not a zip that can be read"),
+        (
+            "test_cases: {input_format: '(', output_format: x}\narchive: 1.in",
+            "test_cases.input_format",
+            "expression",
+        ),
+        ("checker: flots\n" + LISTED, "checker", "'flots' is not known. Did you mean 'floats'"),
+        ("checker: check.py\n" + LISTED, "checker", "no file 'check.py' in the package"),
+        ("checker: {name: floats, args: 3}\n" + LISTED, "test_cases.0.checker.args", "3 is not an object"),
+        (
+            "checker: {name: bridged, args: {files: 1.in, type: peg}}\n" + LISTED,
+            "checker.args.type",
+            '"peg" is not one of default, testlib, coci',
+        ),
+        (
+            "interactive: {files: talk.cpp}\n" + LISTED,
+            "interactive.files",
+            '"talk.cpp" is not in the package',
+        ),
+        ("file_io: {input: ../a}\n" + LISTED, "file_io.input", "not a plain file name"),
+        ("output_limit_length: none\n" + LISTED, "output_limit_length", "is not a whole number"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, config: str, field: str, words: str) -> None:
+    error = read(package(tmp_path, config), "pond").errors[0]
+    assert (error.where, error.field) == ("pond/init.yml", field)
+    assert words in str(error)
+    assert "\n" not in str(error)
+
+
+def test_a_check_that_asks_for_the_source(tmp_path: Path) -> None:
+    source = "def check(process_output, judge_output, submission_source, **kwargs):\n    return True\n"
+    error = only_error(package(tmp_path, "checker: check.py\n" + LISTED, check_py=source), "pond")
+    assert "check.py asks for submission_source" in str(error)
+
+
+def test_checkers_that_differ_between_cases(tmp_path: Path) -> None:
+    old = "checker:\n  name: bridged\n  args: {files: [checker.cpp, limits.h], lang: CPP17, type: testlib}\n"
+    new = "{in: 2.in, out: 2.out, points: 80, checker: standard}"
+    folder = changed(tmp_path, "pulleys", "{in: 2.in, out: 2.out, points: 80}", new)
+    assert old in (folder / "init.yml").read_text()
+    assert "Give all cases the same checker" in str(only_error(folder, "pulleys"))
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ("source: gone.py", "tests/right/test.yml, field 'source': there is no file 'gone.py'"),
+        (
+            "source: ones.py\nexpect: RIGHT",
+            "field 'expect': \"RIGHT\" is no status of DMOJ's. Expected *, AC",
+        ),
+        ("source: ones.py\ncases: {9: AC}", "no case 9. They are 1 to 6"),
+        ("source: ones.py\ntime: 0", "field 'time': 0 is not a number above 0"),
+    ],
+)
+def test_tests_of_its_suite_that_are_wrong(tmp_path: Path, files: str, words: str) -> None:
+    folder = changed(tmp_path, "terraces", "points: 10", "points: 10")
+    (folder / "tests/right/test.yml").write_text(f"language: PY3\ntime: 2\nmemory: 65536\n{files}\n")
+    assert words in str(only_error(folder, "terraces"))
+
+
+def test_what_its_suite_expects(tmp_path: Path) -> None:
+    problem = sound(PACKAGES / "terraces")
+    said = {one.name: [(part.subtask, part.word) for part in one.said] for one in problem.solutions}
+    assert said["wrong/zero.py"] == [("", "required wa")]
+    assert said["large/whole.cpp"] == [("", "permitted ac"), ("case 6", "permitted ac wa")]
+    folder = changed(tmp_path, "terraces", "points: 10", "points: 10")
+    yml = "language: PY3\ntime: 2\nmemory: 65536\nsource: zero.py\n"
+    for expect, expected, rules in (("CE", ["compile_error"], []), ("'*'", [""], []), ("IE", [], [])):
+        (folder / "tests/wrong/test.yml").write_text(f"{yml}expect: {expect}\n")
+        found = [one for one in sound(folder, "terraces").solutions if one.name == "wrong/zero.py"]
+        assert ([one.expected for one in found], [*(part for one in found for part in one.said)]) == (
+            expected,
+            rules,
+        )
+
+
+# --- what outputs are worth --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, object]:
+    path = graders() / "python" / "dmoj_checker.py"
+    namespace: dict[str, object] = {"__name__": "dmoj_checker"}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "answer", "args", "worth"),
+    [
+        ("standard", b"1  2\n\n3", b"1 2\n3\n", {}, 1),
+        ("standard", b"1\n2", b"1 2", {}, 0),
+        ("easy", b"B a", b"ab\n", {}, 1),
+        ("easy", b"ab", b"abb", {}, 0),
+        ("identical", b"1 \n", b"1\n", {}, 0),
+        ("identical", b"1\n", b"1\n", {"pe_allowed": False}, 1),
+        ("floats", b"x 1.0000001", b"x 1", {}, 1),
+        ("floats", b"1.01", b"1", {"precision": 1}, 1),
+        ("floats", b"1000.01", b"1000", {"precision": 4, "error_mode": "absolute"}, 0),
+        ("floats", b"1000.01", b"1000", {"precision": 4, "error_mode": "relative"}, 1),
+        ("floats", b"nan", b"1", {}, 0),
+        ("floats", b"1\n2", b"1 2", {}, 0),
+        ("floatsabs", b"1000.01", b"1000", {"precision": 4}, 0),
+        ("floatsrel", b"1000.01", b"1000", {"precision": 4}, 1),
+        ("sorted", b"b a\nc", b"c\nb a", {}, 1),
+        ("sorted", b"b a\nc", b"c\na b", {}, 0),
+        ("sorted", b"b a\nc", b"c\na b", {"split_on": "whitespace"}, 1),
+        ("unordered", b"3 2 1", b"1\n2\n3", {}, 1),
+        ("linecount", b"1\n5\n3\n", b"1\n2\n3\n4\n", {}, 0.5),
+        ("linecount", b"1\n2\n3\n", b"1\n2\n", {}, 0),
+        ("linematches", b"1\n5\n", b"1\n2\n", {"point_distribution": [3, 1]}, 0.75),
+        ("linematches", b"1\n", b"1\n2\n", {"point_distribution": [3, 1]}, 0),
+        ("rstripped", b"1  \n2\n", b"1\n2\n", {}, 1),
+        ("rstripped", b" 1\n2\n", b"1\n2\n", {}, 0),
+    ],
+)
+def test_its_own_checkers(
+    script: dict[str, object], name: str, output: bytes, answer: bytes, args: dict[str, object], worth: float
+) -> None:
+    found = script["CHECKERS"][name](output, answer, point_value=20, **args)  # type: ignore[index]
+    assert script["worth"](found, 20, stops=False) == worth  # type: ignore[operator]
+
+
+def test_what_is_not_passed_ends_its_batch(script: dict[str, object]) -> None:
+    part = script["CheckerResult"](False, 5)  # type: ignore[operator]
+    worth = script["worth"]
+    found = [worth(part, 10, stops=stops) for stops in (False, True)]  # type: ignore[operator]
+    assert [*found, worth(part, 0, stops=False)] == [0.5, 0, 0]  # type: ignore[operator]
