@@ -94,11 +94,11 @@ class CheckerKind(StrEnum):
     """How an output is compared, or what a program that judges says. docs/protocol.md has the rules."""
 
     WHITE_DIFF = "white-diff"
-    WORD_LINES = "word-lines"
     STRIPPED = "stripped"
     EXACT = "exact"
     TOKENS = "tokens"
     LINES = "lines"
+    WORD_LINES = "word-lines"
     FLOAT_LINES = "float-lines"
     APPS = "apps"
     JSON = "json"
