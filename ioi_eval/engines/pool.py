@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Set
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -28,6 +29,9 @@ class Endpoint:
         self.busy = 0  # jobs of ours under way
         self.faults = 0  # in a row
         self.rests = 0  # since it was last well
+        self.errors = 0  # in all
+        self.why = ""  # the last of these
+        self.since = time.time()  # when it got into its state
 
     @property
     def usable(self) -> bool:
@@ -69,6 +73,7 @@ class Pool(Generic[E]):
         self._dry: asyncio.TimerHandle | None = None
         self._refusal = ""  # what everybody is told who asks
         self._gone = dict[str, None]()  # that were usable once, and may be again
+        self.known = dict[str, E]()  # all that ever were here, by their addresses
         self.busy = 0
 
     @property
@@ -156,7 +161,10 @@ class Pool(Generic[E]):
 
     def update(self, endpoint: E, state: State) -> None:
         """Also how an endpoint enters and leaves the pool."""
+        if endpoint.state is not state:
+            endpoint.since = time.time()
         endpoint.state = state
+        self.known[endpoint.url] = endpoint
         if endpoint.usable:
             self._usable[endpoint] = None
             self._gone.pop(endpoint.url, None)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         RunStarted,
         RunSummary,
         ServersFound,
+        ServersNow,
         SubmissionFailed,
         SubmissionJudged,
     )
@@ -52,8 +53,8 @@ _PLACES = {
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.engine": "EngineChoice",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain LimitMeasured "
-    "Overloaded ReferencesStarted RunFinished RunStarted RunSummary ServersFound SubmissionFailed "
-    "SubmissionJudged",
+    "Overloaded ReferencesStarted RunFinished RunStarted RunSummary ServersFound ServersNow "
+    "SubmissionFailed SubmissionJudged",
     "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
@@ -96,6 +97,7 @@ __all__ = [
     "ScoredDump",
     "Selection",
     "ServersFound",
+    "ServersNow",
     "SubmissionFailed",
     "SubmissionJudged",
     "Timing",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -14,11 +16,14 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.runs.events import ServersFound
+from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.store import Store
+from ioi_eval.store.progress import Standing
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import EndpointReport
+
+_LOOK = 5.0  # seconds between two looks at the servers
 
 
 class EngineChoice(Value):
@@ -107,6 +112,58 @@ def servers_found(engine: Engine | Transport) -> ServersFound | None:
         left_out=dict(engine.left_out),
         differences=tuple(differences(used)),
     )
+
+
+def servers_now(engine: Engine | Transport) -> tuple[Standing, ...]:
+    """How the servers of an engine do; empty where it has none."""
+    from ioi_eval.engines.piston import PistonEngine
+    from ioi_eval.engines.ray import RayEngine
+
+    if not isinstance(engine, PistonEngine | RayEngine):
+        return ()
+    found = {
+        one.url: Standing(
+            url=one.url,
+            state=one.state,
+            slots=one.slots,
+            busy=one.busy,
+            errors=one.errors,
+            why=one.why,
+            since=one.since,
+        )
+        for one in engine.endpoints
+    }
+    absent = {url: Standing(url=url, state="left out", why=why) for url, why in engine.left_out.items()}
+    if isinstance(engine, PistonEngine):
+        gone = (report for report in engine.reports if not report.reachable)
+        absent |= {one.url: Standing(url=one.url, state="unreachable", why=one.reason) for one in gone}
+    return tuple(({**absent, **found})[url] for url in sorted({**absent, **found}))
+
+
+@contextlib.asynccontextmanager
+async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> AsyncIterator[None]:
+    """Tell how the engine's servers do, at first and when something about them has changed."""
+
+    if not servers_now(engine):
+        yield
+        return
+
+    async def watch() -> None:
+        last: tuple[Standing, ...] = ()
+        while True:
+            if (now := servers_now(engine)) != last:
+                tell(ServersNow(servers=now))
+                last = now
+            await asyncio.sleep(_LOOK)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+        tell(ServersNow(servers=servers_now(engine)))
 
 
 def refuse_unfit(used: Sequence[EndpointReport]) -> None:

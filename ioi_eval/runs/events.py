@@ -9,6 +9,7 @@ from ioi_eval.engines.conditions import Condition
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit
+from ioi_eval.store.progress import Standing
 
 
 class RunStarted(Value):
@@ -91,6 +92,12 @@ class ServersFound(Value):
     differences: tuple[Condition, ...]
 
 
+class ServersNow(Value):
+    """How the engine's servers do, some seconds after something about them has changed."""
+
+    servers: tuple[Standing, ...]
+
+
 class LimitMeasured(Value):
     """A problem's own solutions set its time limit."""
 
@@ -123,6 +130,7 @@ Event = (
     | ReferencesStarted
     | EngineStarting
     | ServersFound
+    | ServersNow
     | LimitMeasured
     | DistanceMeasured
     | Overloaded

@@ -13,6 +13,7 @@ from ioi_eval.runs.events import (
     RunFinished,
     RunStarted,
     ServersFound,
+    ServersNow,
     SubmissionFailed,
     SubmissionJudged,
 )
@@ -25,6 +26,7 @@ class Noting:
     def __init__(self, folder: Path, tell: OnEvent) -> None:
         self._folder, self._tell = folder, tell
         self._now, self._written = Progress(), Progress()
+        self._begun = False
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -36,13 +38,13 @@ class Noting:
                 self._now = msgspec.structs.replace(
                     self._now, servers=used, slots=slots, unreachable=unreachable
                 )
+            case ServersNow(servers=standings):
+                self._now = msgspec.structs.replace(self._now, standings=standings)
             case RunFinished():
                 self._now = msgspec.structs.replace(self._now, ended=True)
         # Not before there are rows: a run that ends before that leaves nothing behind.
-        if (
-            isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished)
-            and self._now != self._written
-        ):
+        self._begun |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished)
+        if self._begun and self._now != self._written:
             write_progress(self._folder, self._now)
             self._written = self._now
         self._tell(event)

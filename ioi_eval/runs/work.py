@@ -30,7 +30,7 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.again import superseded
-from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found
+from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found, telling_of_servers
 from ioi_eval.runs.events import (
     EngineStarting,
     EngineStopped,
@@ -285,7 +285,8 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
         async with Scorer(engine, store=setup.store, options=how, trusted=trusted) as scorer:
             if (found := servers_found(engine)) is not None:
                 setup.tell(found)
-            yield scorer.judge, lambda: _PER_SLOT * engine.slots
+            async with telling_of_servers(engine, setup.tell):
+                yield scorer.judge, lambda: _PER_SLOT * engine.slots
     finally:
         setup.tell(EngineStopped())
 

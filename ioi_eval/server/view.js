@@ -50,6 +50,17 @@ function verdicts(run) {
   return [line(heads, "th"), rows];
 }
 
+const STATES = { healthy: ["works", "good"], trial: ["on trial", "warn"], gone: ["left", ""], down: ["lost", "bad"] };
+
+function servers(run) {
+  return run.standings.map((one) => {
+    const [word, style] = STATES[one.state] ?? [one.state, "bad"];
+    const since = one.since === null ? "–" : new Date(one.since * 1000).toLocaleTimeString("en-GB");
+    const counts = [one.busy, one.slots, one.errors].map((count) => ({ text: number(count), style: "number" }));
+    return line([{ text: one.url }, { text: word, style: `word ${style}` }, { text: since }, ...counts, { text: one.why || "–", style: "text" }]);
+  });
+}
+
 function show(run) {
   document.title = `${run.name}: ${number(run.judged + run.unscored)} done`;
   place("name").textContent = run.name;
@@ -61,12 +72,17 @@ function show(run) {
   const [heads, rows] = verdicts(run);
   place("heads").replaceChildren(heads);
   place("verdicts").replaceChildren(...rows);
+  place("fleet").hidden = !run.standings.length;
+  place("servers").replaceChildren(...servers(run));
   place("failing").hidden = !run.failures.length;
   place("command").textContent = run.command || "the command that began the run";
   place("failures").replaceChildren(...run.failures.map((one) => line([
     { text: one.key }, { text: one.problem }, { text: one.phase }, { text: one.reason, style: "text" }, { text: one.remedy, style: "text" },
   ])));
 }
+
+place("copy").hidden = !navigator.clipboard; // browsers have one on this machine and behind https
+place("copy").addEventListener("click", () => navigator.clipboard.writeText(place("command").textContent));
 
 const source = new EventSource("events");
 source.addEventListener("message", (event) => show(JSON.parse(event.data)));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +14,14 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.reports.summary import check_run
 from ioi_eval.store.folder import FAILURES, RESULTS
-from ioi_eval.store.progress import Progress, read_progress
+from ioi_eval.store.progress import Progress, Standing, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _PIECE = 1 << 22  # bytes of a file that are read at a time
 _WINDOW = 60.0  # seconds that a rate is taken over
 _SHOWN = 50  # failures
 _MAX_TEXT = 500  # characters
+_WELL = "healthy"
 _Row = TypeVar("_Row")
 
 
@@ -72,6 +73,7 @@ class State(Value, kw_only=True):
     servers: int
     slots: int
     unreachable: tuple[str, ...]
+    standings: tuple[Standing, ...]  # those that are not well first
 
 
 class _Tail:
@@ -160,6 +162,7 @@ class Watch:
             servers=progress.servers,
             slots=progress.slots,
             unreachable=progress.unreachable,
+            standings=tuple(sorted(progress.standings, key=lambda one: one.state == _WELL)),
         )
 
     def _rate(self) -> float:
@@ -212,7 +215,15 @@ def prometheus(state: State) -> str:
     for name, value in numbers.items():
         if value is not None:
             lines += [f"# TYPE ioi_eval_run_{name} gauge", f"ioi_eval_run_{name} {value:g}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_of_servers(state.standings)]) + "\n"
+
+
+def _of_servers(standings: Sequence[Standing]) -> Iterator[str]:
+    for name in ("up", "slots", "busy", "errors") if standings else ():
+        yield f"# TYPE ioi_eval_run_server_{name} gauge"
+        for one in standings:
+            value = int(one.state == _WELL) if name == "up" else getattr(one, name)
+            yield f'ioi_eval_run_server_{name}{{server="{_label(one.url)}"}} {value}'
 
 
 def _label(text: str) -> str:

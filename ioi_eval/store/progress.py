@@ -12,6 +12,18 @@ from ioi_eval.store.files import replace
 PROGRESS = "progress.json"
 
 
+class Standing(Value):
+    """How a server does."""
+
+    url: str
+    state: str  # healthy, trial, down, gone; unreachable or left out from the beginning
+    slots: int = 0
+    busy: int = 0  # slots with jobs of this run
+    errors: int = 0
+    why: str = ""  # the last of these
+    since: float | None = None  # when it got into its state: seconds since 1970
+
+
 class Progress(Value):
     """Of the last call. Rows say the rest."""
 
@@ -20,6 +32,7 @@ class Progress(Value):
     servers: int = 0  # that answered when the engine was opened
     slots: int = 0
     unreachable: tuple[str, ...] = ()  # why, of each
+    standings: tuple[Standing, ...] = ()  # a moment ago
     ended: bool = False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from time import monotonic
 from types import TracebackType
@@ -24,7 +24,7 @@ from ioi_eval.engines.piston.sending import (
     time_for,
     wait_before,
 )
-from ioi_eval.engines.pool import Pool, State
+from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import (
@@ -88,6 +88,11 @@ class PistonEngine:
         """Of every endpoint that was looked at, by its address."""
         found = self._entered().members.reports
         return tuple(found[url] for url in sorted(found))
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint]:
+        """All that ever got jobs, as they are now."""
+        return tuple(self._entered().pool.known.values())
 
     @property
     def left_out(self) -> Mapping[str, str]:
@@ -190,6 +195,8 @@ class _Running:
 
     def _failed(self, endpoint: Server, error: EngineError) -> None:
         endpoint.faults += 1
+        endpoint.errors += 1
+        endpoint.why = str(error)
         tried = endpoint.state is State.TRIAL
         if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
             self.pool.update(endpoint, State.DOWN)

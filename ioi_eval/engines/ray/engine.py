@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -13,7 +13,7 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.pool import Pool
+from ioi_eval.engines.pool import Endpoint, Pool
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, order_call
 from ioi_eval.engines.ray.members import Members, Patience, RayNode, Wanted, differing, merged
@@ -73,6 +73,11 @@ class RayEngine:
     def nodes(self) -> Mapping[str, int]:
         """The nodes in use by name, and the slots of each."""
         return {node.url: node.slots for node in self._entered()[1].nodes.values()}
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint]:
+        """All nodes that ever got work, as they are now."""
+        return tuple(self._entered()[0].known.values())
 
     @property
     def left_out(self) -> Mapping[str, str]:

@@ -106,6 +106,8 @@ class Members:
         if self._nodes.get(node.id) is not node:
             return
         del self._nodes[node.id]
+        node.errors += 1
+        node.why = str(why)
         self._pool.update(node, State.GONE)
         self.left_out[node.url] = str(why)
 

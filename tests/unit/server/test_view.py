@@ -15,12 +15,12 @@ from support.runs import Fingerprint, Journal, failure_row, result_row
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.secret import Secret
 from ioi_eval.models import Verdict
-from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, SubmissionFailed
+from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow, SubmissionFailed
 from ioi_eval.runs.noting import Noting
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
 from ioi_eval.server.watching import Watch, prometheus
-from ioi_eval.store.progress import PROGRESS, Progress, read_progress, write_progress
+from ioi_eval.store.progress import PROGRESS, Progress, Standing, read_progress, write_progress
 
 pytestmark = pytest.mark.once
 
@@ -115,6 +115,24 @@ def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
         assert read_progress(tmp_path / "run") == Progress(total=5)
         noting(RunFinished(summary=RunSummary()))
     assert read_progress(tmp_path / "run") == Progress(total=5, ended=True) and len(heard) == 3
+
+
+def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
+    folder, lost = (
+        write_run(tmp_path / "run", [row("a")]),
+        Standing(url="http://b", state="down", why="no answer"),
+    )
+    noting = Noting(folder, lambda event: None)
+    noting(ServersNow(servers=(Standing(url="http://a", state="healthy", slots=2),)))
+    assert read_progress(folder) is None
+    noting(SubmissionFailed(key="k", problem_id="p", reason="r"))
+    noting(ServersNow(servers=(Standing(url="http://a", state="healthy", slots=2, busy=1, errors=3), lost)))
+    state = Watch(folder).poll()
+    assert [(one.url, one.why) for one in state.standings] == [("http://b", "no answer"), ("http://a", "")]
+    text = prometheus(state)
+    for line in ('up{server="http://a"} 1', 'up{server="http://b"} 0', 'busy{server="http://a"} 1'):
+        assert f"ioi_eval_run_server_{line}\n" in text
+    assert 'errors{server="http://a"} 3\n' in text and 'slots{server="http://a"} 2\n' in text
 
 
 def test_a_note_that_cannot_be_read_is_none(tmp_path: Path) -> None:

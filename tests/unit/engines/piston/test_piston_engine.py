@@ -36,6 +36,8 @@ from ioi_eval.engines.piston.sending import ServerTimes, at_its_pace, time_for
 from ioi_eval.engines.pool import State
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.runs.engine import telling_of_servers
+from ioi_eval.runs.events import Event, ServersNow
 
 
 def brief(seconds: float) -> Patience:
@@ -246,6 +248,26 @@ async def test_one_that_is_down_is_asked_alone() -> None:
         await until(lambda: bad.asked > 3)
         assert endpoints_of(engine)[bad.url].state is State.DOWN
         assert good.asked == asked
+
+
+async def test_how_servers_do_is_told_at_first_and_at_last() -> None:
+    heard = list[Event]()
+    async with Loopback() as good:
+        async with Loopback() as leaver:
+            engine = engine_on(leaver, good, per_endpoint=2)
+            await engine.__aenter__()
+        try:
+            async with telling_of_servers(engine, heard.append):
+                await until(lambda: bool(heard))
+                await asyncio.gather(*(engine.execute(job()) for _ in range(4)))
+        finally:
+            await engine.__aexit__(None, None, None)
+    first, *_, last = (event.servers for event in heard if isinstance(event, ServersNow))
+    assert {(one.state, one.slots, one.busy, one.errors) for one in first} == {("healthy", 2, 0, 0)}
+    now = {one.url: one for one in last}
+    lost = now[leaver.url]
+    assert (lost.state, now[good.url].state, now[good.url].errors) == ("down", "healthy", 0)
+    assert lost.errors >= 1 and lost.why and lost.since is not None
 
 
 async def test_nothing_usable_for_too_long() -> None:
