@@ -6,22 +6,18 @@ Runs where Ray is installed; scripts/peers makes such an environment beside the 
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
-from ray.cluster_utils import Cluster  # noqa: E402
+from ray_rig import PATIENT, Rig, here, judged, until  # noqa: E402
 
-from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
+from ioi_eval import Scorer, Store  # noqa: E402
 from ioi_eval.engines.ray import RayEngine, cluster, engine  # noqa: E402
 from ioi_eval.engines.ray.members import Patience  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
@@ -32,102 +28,10 @@ from ioi_eval.models import (  # noqa: E402
     Limits,
     Problem,
     Submission,
-    SubmissionResult,
     Test,
 )
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENT = Patience(look=0.3, opening=240.0, others=120.0, drought=240.0)
-ROOM = 100 << 20  # bytes of each node's object store
-# A grader that is compiled in, a checker that is compiled, files instead of streams, and scores in parts.
-NAMES = ("lanterns", "pumpkins", "tide", "relay")
-
-
-class Rig(NamedTuple):
-    cluster: Cluster
-    port: int  # of clients
-
-    def node(self, cpus: int = 2, **resources: float) -> Any:
-        return self.cluster.add_node(num_cpus=cpus, object_store_memory=ROOM, resources=resources)
-
-    def kill(self, node: Any) -> None:
-        self.cluster.remove_node(node, allow_graceful=False)
-
-    def free(self) -> Mapping[str, float]:
-        return ray.available_resources()
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nodes compile into it, once for all tests."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def rig(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    """A head without CPUs, as clusters have them; tests add what they need."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    head = {"num_cpus": 0, "object_store_memory": ROOM, "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port})
-    try:
-        ray.init(address=made.address, log_to_driver=False, logging_level="error")
-        yield Rig(made, port)
-    finally:
-        ray.shutdown()
-        made.shutdown()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture(scope="module")
-def problems(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Problem]:
-    return load_problems(EXAMPLES / "problems", cache=tmp_path_factory.mktemp("problems"), only=set(NAMES))
-
-
-@pytest.fixture(scope="module")
-def submissions() -> list[Submission]:
-    lines = (EXAMPLES / "generations.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [row for row in map(json.loads, lines) if row["problem_id"] in NAMES and row["code"]]
-    return [
-        Submission(key=row["uuid"], problem_id=row["problem_id"], code=row["code"], language=row["language"])
-        for row in rows
-    ]
-
-
-Told = tuple[Any, ...]
-
-
-def told(result: SubmissionResult) -> Told:
-    """All that does not depend on the clock."""
-    tests = [(test.test_name, test.status, test.score) for test in result.tests]
-    subtasks = [(subtask.subtask, subtask.status, subtask.exact_score) for subtask in result.subtasks]
-    return result.key, result.compiles, result.compile_output, result.points, subtasks, tests
-
-
-async def judged(
-    scorer: Scorer, problems: Mapping[str, Problem], submissions: Sequence[Submission]
-) -> list[Told]:
-    work = (scorer.score(problems[each.problem_id], each) for each in submissions)
-    return [told(result) for result in await asyncio.gather(*work)]
-
-
-async def here(
-    store: Store, problems: Mapping[str, Problem], submissions: Sequence[Submission]
-) -> list[Told]:
-    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        return await judged(scorer, problems, submissions)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110 (Ray tells nobody)
-        await asyncio.sleep(0.05)
-
+pytest_plugins = ["ray_rig"]
 
 # --- nodes that come and go --------------------------------------------------------------------------
 
@@ -291,28 +195,3 @@ def test_rewards_inside_ray_workers_share_the_nodes(rig: Rig) -> None:
 
     right, wrong = "print(sum(map(int, input().split())))", "print(4)"
     assert ray.get([worth.remote(right), worth.remote(wrong)]) == [1.0, 0.0]
-
-
-def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None:
-    rig.node(), rig.node()
-    address = f"ray://127.0.0.1:{rig.port}"
-
-    def command(*words: str) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "ioi_eval.cli", *words, "--engine", address]
-        return subprocess.run(whole, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=900)
-
-    doctor = command("doctor", "--json")
-    assert doctor.returncode == 0, doctor.stderr
-    answer = json.loads(doctor.stdout)
-    assert (answer["ok"], answer["slots"], len(answer["nodes"])) == (True, 4, 2)
-    packages = str(EXAMPLES / "problems")
-    scored = command(
-        *("score", str(EXAMPLES / "generations.jsonl"), "--problems", packages),
-        *("--out", "run", "--problem", "relay"),
-    )
-    assert scored.returncode == 0, scored.stderr
-    rows = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
-    expected = (EXAMPLES / "generations.expected.tsv").read_text().splitlines()[1:]
-    points = {line.split("\t")[0]: float(line.split("\t")[2]) for line in expected}
-    assert rows
-    assert all(row["points"] == points[row["uuid"]] for row in rows)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +17,10 @@ from ioi_eval.model.values import Value
 RESOURCE = "ioi_eval"
 """Nodes that declare it are the only ones used where any does; one of it is one slot."""
 _CALLS_PER_SLOT, _CALLS = 4, 32  # that an actor takes at the same time
+_ADMISSIONS = 3  # times that we knock; one takes half a minute where it fails
+_PAUSE = 2.0  # seconds before the second time, twice as long before each later one
+
+_log = logging.getLogger(__name__)
 
 
 class Seen(Value):
@@ -48,10 +54,15 @@ def connect(address: str) -> bool:
     if ray.is_initialized():
         return False
     try:
-        ray.init(address=address or None, log_to_driver=False, configure_logging=False)
+        _join(address)
     except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
         where = f"at {address}" if address else "by RAY_ADDRESS or here"
-        first = (str(error).splitlines() or [""])[0]
+        # The head's own words end with what happened there.
+        first = (
+            _words(error)
+            if isinstance(error, ConnectionAbortedError)
+            else (str(error).splitlines() or [""])[0]
+        )
         if threading.current_thread() is not threading.main_thread():
             first += " (in a thread; call ray.init() before)"
         raise EngineUnavailable(
@@ -59,6 +70,30 @@ def connect(address: str) -> bool:
             " Ray and Python that are used here"
         ) from error
     return True
+
+
+def _join(address: str) -> None:
+    """Knock again where the head has answered, and could not start the process that serves this client.
+
+    That process is forked from one with threads: now and then it dies at once. On a busy head it may be late.
+    """
+    import ray
+
+    for attempt in range(_ADMISSIONS):
+        try:
+            ray.init(address=address or None, log_to_driver=False, configure_logging=False)
+        except ConnectionAbortedError:
+            if attempt == _ADMISSIONS - 1:
+                raise
+            pause = _PAUSE * 2**attempt
+            _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
+            time.sleep(pause)
+        except BaseException as error:
+            if type(error) is Exception:  # so Ray says that a node started too slowly
+                raise RuntimeError(str(error)) from error
+            raise
+        else:
+            return
 
 
 def disconnect() -> None:

@@ -1,0 +1,166 @@
+"""Commands on a real Ray: from outside, without a cluster, and with nodes that have other compilers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from ray_rig import EXAMPLES, PATIENT, ROOM, Rig, command, here, told, until
+
+from ioi_eval import Scorer, Store
+from ioi_eval.engines.ray import RayEngine
+from ioi_eval.models import Problem, Submission
+
+pytest_plugins = ["ray_rig"]
+
+_DYING = """import os, sys
+if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {times}:
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    os._exit(1)
+"""
+
+
+@pytest.fixture
+def dying(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many of the processes die that the head starts for clients, as they do when a fork goes wrong."""
+    times: int = request.param
+    (tmp_path / "died").mkdir()
+    (tmp_path / "python").mkdir()
+    begin = f"folder = {str(tmp_path / 'died')!r}\n"
+    (tmp_path / "python" / "sitecustomize.py").write_text(begin + _DYING.format(times=times))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))
+    return times
+
+
+@pytest.mark.parametrize("dying", [1], indirect=True)
+def test_a_head_that_cannot_start_a_client_at_once_is_asked_again(dying: int, rig: Rig) -> None:
+    rig.node()
+    doctor = command("doctor", "--json", engine=rig.outside)
+    assert doctor.returncode == 0, doctor.stderr
+    assert doctor.stderr.count("did not let us in") == dying
+
+
+@pytest.fixture
+def impatient_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits no half minute for processes that are dead."""
+    monkeypatch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "1")
+
+
+@pytest.mark.parametrize("dying", [1000], indirect=True)
+@pytest.mark.usefixtures("impatient_head", "dying")
+def test_a_head_that_can_start_no_client_is_given_up(rig: Rig) -> None:
+    refused = command("doctor", engine=rig.outside)
+    assert refused.returncode == 2
+    assert "Starting Ray client server failed" in refused.stderr
+
+
+def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None:
+    rig.node(), rig.node()
+    doctor = command("doctor", "--json", engine=rig.outside)
+    assert doctor.returncode == 0, doctor.stderr
+    answer = json.loads(doctor.stdout)
+    assert (answer["ok"], answer["slots"], len(answer["nodes"])) == (True, 4, 2)
+    check_scores(rig.outside, tmp_path / "run")
+
+
+def test_a_command_makes_a_cluster_of_this_machine_and_ends_it(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # paths of sockets are short
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        check_scores("ray", tmp_path / "run", tries=4)
+        assert list(Path(folder).rglob("gcs_server.out")), "it was made there"
+        assert that_name(folder) == []
+
+
+def that_name(folder: str) -> list[str]:
+    """The command lines of processes that name a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [line for line in [path.read_text().replace("\0", " ")] if folder in line]
+    return found
+
+
+def check_scores(engine: str, out: Path, tries: int = 1) -> None:
+    """A command scores one of the examples as it is to be. Ray may start too slowly on a busy machine."""
+    packages = str(EXAMPLES / "problems")
+    dump = str(EXAMPLES / "generations.jsonl")
+    words = ("score", dump, "--problems", packages, "--out", str(out), "--problem", "relay")
+    for _ in range(tries):
+        scored = command(*words, engine=engine)
+        if "timed out during startup" not in scored.stderr:
+            break
+        assert "Traceback" not in scored.stderr
+    assert scored.returncode == 0, scored.stderr
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    expected = (EXAMPLES / "generations.expected.tsv").read_text().splitlines()[1:]
+    points = {line.split("\t")[0]: float(line.split("\t")[2]) for line in expected}
+    assert rows
+    assert all(row["points"] == points[row["uuid"]] for row in rows)
+
+
+# --- another compiler --------------------------------------------------------------------------------
+
+
+_OTHER = """#!/bin/sh
+if [ "$*" = -v ]; then
+    /usr/bin/g++ -v 2>&1 | sed 's/^gcc version [0-9.]*/gcc version 99.1.0/' >&2
+else
+    exec /usr/bin/g++ "$@"
+fi
+"""
+
+
+@contextlib.contextmanager
+def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[None]:
+    """Where a node looks for compilers it finds one that calls itself 99.1.0, in mounts of its own."""
+    folder.mkdir()
+    (folder / "g++").write_text(_OTHER)
+    (folder / "g++").chmod(0o755)
+    start = ["ray", "start", "--block", f"--address={rig.cluster.address}", "--num-cpus=2"]
+    start += [f"--object-store-memory={ROOM}", "--disable-usage-stats"]
+    mount = 'mount --bind "$0" /usr/local/bin && exec "$@"'
+    ray_here = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    started = subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", mount, str(folder), *start],
+        env=ray_here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        started.terminate()
+        started.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a node another compiler")
+async def test_nodes_with_other_compilers_judge_what_either_has_built(
+    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission], tmp_path: Path
+) -> None:
+    rig.node()
+    compiled = [each for each in submissions if each.language == "cpp"]
+    with node_with_another_compiler(rig, tmp_path / "bin"):
+        on_ray = RayEngine(patience=PATIENT)
+        async with Scorer(on_ray, store=store) as scorer:
+            await until(lambda: len(on_ray.nodes) == 2)
+            (difference,) = [each for each in on_ray.differences if each.name == "g++"]
+            assert "99.1.0" in difference.detail
+            work = [scorer.score(problems[each.problem_id], each) for each in compiled]
+            results = await asyncio.gather(*work)
+        picky = RayEngine(patience=PATIENT, same_compiler=True)
+        async with picky:
+            await until(lambda: bool(picky.left_out))
+            assert len(picky.nodes) == 1
+            assert [why for why in picky.left_out.values() if "another" in why and "g++" in why]
+    assert {"99.1.0" in result.compiler for result in results} == {True, False}
+    assert [told(result) for result in results] == await here(store, problems, compiled)
