@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, why_not_in_memory
+from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, is_in_memory, why_not_in_memory
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary, shipped_proctor
@@ -190,7 +190,7 @@ def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
 def boxes_folder(chosen: Path | None = None) -> list[Condition]:
     base = chosen or choose_base()
     room = shutil.disk_usage(base).free >> 20
-    reason = None if chosen else why_not_in_memory()
+    reason = None if chosen or is_in_memory(base) else why_not_in_memory()
     detail = f"{base}, {room} MB free" + (f" on a disk: {reason}" if reason else "")
     remedy = f"Give {IN_MEMORY} more room, without noexec (in a container: --shm-size=1g)" if reason else ""
     return [Condition(name="folder for boxes", ok=None if reason else True, detail=detail, remedy=remedy)]
@@ -260,6 +260,8 @@ def described(report: Mapping[str, Any]) -> list[Condition]:
 
 def _remedy(sentence: str) -> str:
     """Judging works without the layer, so this is advice."""
+    if sentence.startswith("own /proc"):
+        return "Show /proc unmasked (procMount: Unmasked, systempaths=unconfined), or allow no namespaces"
     if "namespace" in sentence:
         return "Judging goes on without; an administrator may allow user namespaces (sysctl, AppArmor)"
     if "landlock" in sentence.lower():

@@ -42,6 +42,16 @@ def why_not_in_memory(folder: Path = IN_MEMORY) -> str | None:
     return None if room >= ROOM_NEEDED else f"{folder} has only {room >> 20} MB left"
 
 
+def is_in_memory(folder: Path) -> bool:
+    """Whether a folder lies in a file system of memory, wherever that is mounted."""
+    mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    kinds = {Path(words[1]): words[2] for words in map(str.split, mounts)}
+    place = folder.resolve()
+    return next(
+        (kinds[each] in ("tmpfs", "ramfs") for each in (place, *place.parents) if each in kinds), False
+    )
+
+
 class Boxes:
     """The folder of one engine. `open` and `close` do the work; between them boxes come and go."""
 

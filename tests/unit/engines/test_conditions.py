@@ -10,6 +10,7 @@ from support.engines import toolchains
 from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
 from ioi_eval.engines.conditions import Condition, conditions, described
+from ioi_eval.engines.embedded.boxes import IN_MEMORY, is_in_memory
 from ioi_eval.models import Toolchain
 
 WHOLE: dict[str, Any] = {
@@ -132,5 +133,15 @@ def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [chosen] = doctor.boxes_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda: "/dev/shm is mounted noexec")
+    monkeypatch.setattr(doctor, "choose_base", lambda: Path("/proc"))  # wherever it is, not in memory
     [disk] = doctor.boxes_folder()
     assert disk.ok is None and "noexec" in disk.detail and disk.remedy
+
+
+@pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")
+def test_boxes_in_memory_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that has a memory of its own for them."""
+    monkeypatch.setattr(doctor, "why_not_in_memory", lambda: "/dev/shm is mounted noexec")
+    monkeypatch.setattr(doctor, "choose_base", lambda: IN_MEMORY)
+    [elsewhere] = doctor.boxes_folder()
+    assert (elsewhere.ok, elsewhere.remedy) == (True, "")
