@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,19 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from missing import lacks
 from support.servers import EndpointReport, findings
 
 from ioi_eval import discovery
 from ioi_eval.cli import loaded
 from ioi_eval.engines.piston.discovery import PORT
+from ioi_eval.server.jobs import Metrics
 
 pytestmark = pytest.mark.once
 
 PISTON = Path(__file__).parents[2] / "piston"
-_OBJECTS = list(yaml.safe_load_all((PISTON / "kubernetes" / "worker.yaml").read_text()))
+KUBERNETES = PISTON / "kubernetes"
+_OBJECTS = list(yaml.safe_load_all((KUBERNETES / "base" / "worker.yaml").read_text()))
 _KINDS = {each["kind"]: each for each in _OBJECTS}
 
 
@@ -189,8 +193,10 @@ def test_the_parts_of_the_cluster_fit_together() -> None:
     found = discovery(f"k8s:{service['metadata']['name']}")
     assert str(found).endswith(f":{service['spec']['ports'][0]['port']}")
     (container,) = pod["spec"]["containers"]
-    (mount,) = container["volumeMounts"]
-    assert {each["name"]: each.get("value") for each in container["env"]}["TMPDIR"] == mount["mountPath"]
+    paths = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    given = {each["name"]: each.get("value") for each in container["env"]}
+    assert (given["TMPDIR"], given["IOI_EVAL_CACHE"]) == (paths["boxes"], paths["cache"])
+    assert {each["name"] for each in pod["spec"]["volumes"]} == paths.keys()
 
 
 def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
@@ -203,4 +209,55 @@ def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert container["resources"]["requests"] == container["resources"]["limits"]
+
+
+def test_no_more_workers_leave_at_once_than_the_budget_lets() -> None:
+    budget, deployment = _KINDS["PodDisruptionBudget"], _KINDS["Deployment"]
+    assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+    most = deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"]
+    assert budget["spec"]["maxUnavailable"] == most
+
+
+@pytest.fixture(scope="module")
+def many() -> dict[str, Any]:
+    """What `kubectl apply -k piston/kubernetes/many` would send, by kind."""
+    if shutil.which("kubectl") is None:
+        lacks("kubectl")
+    made = subprocess.run(
+        ["kubectl", "kustomize", KUBERNETES / "many"], capture_output=True, text=True, check=True
+    )
+    return {each["kind"]: each for each in yaml.safe_load_all(made.stdout)}
+
+
+def test_many_workers_are_the_same_objects_and_valid(many: dict[str, Any]) -> None:
+    assert many.keys() == {*_KINDS, "PodMonitor"}
+    for kind in _KINDS:
+        assert kubernetes_validate.validate(many[kind], "1.34", strict=True)
+    pod = many["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (
+        container["securityContext"]
+        == _KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]["securityContext"]
+    )
+    slots = int(container["args"][container["args"].index("--slots") + 1])
+    assert container["resources"]["limits"]["cpu"] == str(slots)
+    scaler = many["HorizontalPodAutoscaler"]["spec"]
+    assert 1500 <= scaler["maxReplicas"] * slots < 1500 + slots
+    assert {*pod["securityContext"]} >= {"runAsNonRoot", "seccompProfile"}
+
+
+def test_many_workers_scale_by_numbers_that_workers_tell(many: dict[str, Any]) -> None:
+    (metric,) = many["HorizontalPodAutoscaler"]["spec"]["metrics"]
+    adapter = yaml.safe_load((KUBERNETES / "many" / "adapter.yaml").read_text())
+    (rule,) = adapter["rules"]["custom"]
+    assert metric["pods"]["metric"]["name"] == rule["name"]["as"]
+    told = Metrics().text(running=1, queued=2, slots=3)
+    used = {*re.findall(r"ioi_eval_\w+", rule["metricsQuery"] + rule["seriesQuery"])}
+    assert used == {"ioi_eval_jobs_running", "ioi_eval_jobs_queued", "ioi_eval_slots"}
+    assert all(f"# TYPE {name} gauge" in told for name in used)
+    (endpoint,) = many["PodMonitor"]["spec"]["podMetricsEndpoints"]
+    assert endpoint["authorization"]["credentials"] == {"name": "ioi-eval-worker", "key": "token"}
+    allowed = many["NetworkPolicy"]["spec"]["ingress"][0]["from"]
+    assert [next(iter(each)) for each in allowed] == ["podSelector", "namespaceSelector"]

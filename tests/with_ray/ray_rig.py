@@ -56,7 +56,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class _SlowClock:
-    """Ray gives a node half a minute to start: too little on a busy machine, and no setting raises it."""
+    """A node has half a minute to start, which no setting raises."""
 
     monotonic = staticmethod(lambda: time.monotonic() / 20)
 
@@ -65,9 +65,16 @@ class _SlowClock:
 
 
 @pytest.fixture
-def rig(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    """A head without CPUs, as clusters have them; tests add what they need."""
+def patient_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its processes wait for each other is little on a busy machine, and a raylet ends where it waited."""
+    for name in ("agent_register_timeout_ms", "raylet_start_wait_time_s", "worker_register_timeout_seconds"):
+        monkeypatch.setenv(f"RAY_{name}", "600000" if name.endswith("ms") else "600")
     monkeypatch.setattr("ray._private.node.time", _SlowClock())
+
+
+@pytest.fixture
+def rig(cache: Path, patient_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    """A head without CPUs, as clusters have them; tests add what they need."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

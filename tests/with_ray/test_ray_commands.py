@@ -71,6 +71,7 @@ def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None
     check_scores(rig.outside, tmp_path / "run")
 
 
+@pytest.mark.usefixtures("patient_ray")
 def test_a_command_makes_a_cluster_of_this_machine_and_ends_it(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
