@@ -66,7 +66,7 @@ class _SlowClock:
 
 @pytest.fixture
 def patient_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What its processes wait for each other is little on a busy machine, and a raylet ends where it waited."""
+    """Its processes wait for each other too little for a busy machine, and end where they waited."""
     for name in ("agent_register_timeout_ms", "raylet_start_wait_time_s", "worker_register_timeout_seconds"):
         monkeypatch.setenv(f"RAY_{name}", "600000" if name.endswith("ms") else "600")
     monkeypatch.setattr("ray._private.node.time", _SlowClock())
