@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -12,24 +13,40 @@ from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions, Source
 from ioi_eval.model.values import Limits, Problem, TaskType
 from ioi_eval.problems import Package
+from ioi_eval.runs.generating import generate_sync
 from ioi_eval.runs.sources import check_source
 
 _EXAMPLES = """
   ioi-eval problems examples/problems
   ioi-eval problems packages/aplusb.zip --json
   ioi-eval problems ioi --year 2024
+  ioi-eval problems polygon/halves --generate made
   ioi-eval problems codeforces --data-dir copies --difficulty 1900
 """
 _TEXTS = ("problem", "format", "type", "checker")
 _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
 
 
+_Generate = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Write copies of Polygon packages into DIR, with the tests that they lack generated in boxes.",
+    ),
+]
+
+
 @command(_EXAMPLES)
-def problems(source: Source, choice: ProblemOptions, as_json: Json = False) -> None:
+def problems(
+    source: Source, choice: ProblemOptions, generate: _Generate = None, as_json: Json = False
+) -> None:
     """List the problems of SOURCE with their tests, subtasks and limits, and check them.
 
     Exit code 0: all can be used; 2: something is wrong, and a line says where and what.
     """
+    if generate is not None:
+        generate_sync(source, generate, store=open_store())
+        source = str(generate)
     packages = check_source(source, choice.choice(), open_store())
     if as_json:
         console.show_json([_described(package) for package in packages])

@@ -164,7 +164,7 @@ def load_problems(
     """
     cache = cache or private_folder()
     with ExitStack() as kept:
-        folders = [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
+        folders = package_folders(source, cache, kept, limits)
         if choose is not None:
             only = choose([name for found in folders if (name := _id(*found)) and (not only or name in only)])
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
@@ -243,6 +243,13 @@ def _without_twins(packages: Iterable[Package]) -> Iterator[Package]:
             yield Package(where=package.where, errors=(twice(problem, other),))
         else:
             yield package
+
+
+def package_folders(
+    source: str | Path, cache: Path, kept: ExitStack, limits: ArchiveLimits | None = None
+) -> list[tuple[Path, str]]:
+    """The folders of a source's packages, each with what messages call it. `kept` keeps those of zips."""
+    return [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
 
 
 # --- finding -----------------------------------------------------------------------------------------

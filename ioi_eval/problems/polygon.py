@@ -62,6 +62,7 @@ _TAGS: Mapping[str, str] = MappingProxyType(
     }
 )
 _NOT_RUN = "do-not-run"
+_FOR_TYPES = MappingProxyType({"cpp": "c++", "c": "c", "java": "java", "python": "python"})
 
 
 def looks_like_package(folder: Path) -> bool:
@@ -69,19 +70,19 @@ def looks_like_package(folder: Path) -> bool:
 
 
 def package_id(folder: Path, where: str) -> str | None:
-    root = _parsed(folder, Faults(""))
+    root = parsed(folder, Faults(""))
     return None if root is None else _id(root, folder)
 
 
 def read_package(folder: Path, where: str) -> Package:
     def read(faults: Faults) -> Problem | None:
-        root = _parsed(folder, faults)
-        return None if root is None else _Reader(folder, where, root, faults).problem()
+        root = parsed(folder, faults)
+        return None if root is None else Reader(folder, where, root, faults).problem()
 
     return collected(read, where, name=FORMAT)
 
 
-def _parsed(folder: Path, faults: Faults) -> Element | None:
+def parsed(folder: Path, faults: Faults) -> Element | None:
     text = (folder / HEADER).read_bytes()
     if (
         b"<!DOCTYPE" in text or b"<!ENTITY" in text
@@ -103,12 +104,18 @@ def _id(root: Element, folder: Path) -> str:
     return root.get("short-name") or folder.resolve().name
 
 
+def _of_file(path: str) -> str:
+    """The beginning of the types that a file is for, where that is not said: headers are C++'s."""
+    language = language_of(path)
+    return next((word for word, name in _FOR_TYPES.items() if name == language), "cpp")
+
+
 class _Source(NamedTuple):
     path: str
     language: str
 
 
-class _Reader:
+class Reader:
     """Reads one package's parts, each noting its own faults."""
 
     def __init__(self, folder: Path, where: str, root: Element, faults: Faults) -> None:
@@ -116,7 +123,7 @@ class _Reader:
 
     def problem(self) -> Problem | None:
         judging = self._root.find("judging")
-        testset = self._testset(judging)
+        testset = self.testset(judging)
         if judging is None or testset is None:
             self._fault("judging.testset", "missing", "Export the package again")
             return None
@@ -140,6 +147,7 @@ class _Reader:
             limits=Limits.contest(
                 self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit")
             ),
+            included=tuple(self.included()),
             checker=_checker(checker, most),
             manager=_manager(interactor, most),
             tests=tuple(_with_points(tests, worths)),
@@ -163,7 +171,7 @@ class _Reader:
         names = {name.get("language"): name.get("value", "") for name in self._root.iterfind("names/name")}
         return names.get("english") or next(iter(names.values()), "") or _id(self._root, self._folder)
 
-    def _testset(self, judging: Element | None) -> Element | None:
+    def testset(self, judging: Element | None) -> Element | None:
         found = list(judging.iterfind("testset")) if judging is not None else []
         main = next((one for one in found if one.get("name") == _MAIN), found[0] if found else None)
         for other in found:
@@ -174,11 +182,6 @@ class _Reader:
     def _refuse_what_is_not_judged(self, judging: Element) -> None:
         if judging.get("run-count", "1") != "1":
             self._fault("judging.run-count", "solutions run more than once", "Only 1 is judged")
-        for file in self._root.iterfind("files/resources/file"):
-            used = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
-            if "solution" in used:
-                words = f"solutions are compiled with {file.get('path')}"
-                self._fault("files.resources", words, "Only programs on their own are judged")
 
     def _number(self, testset: Element, field: str) -> int:
         said = (testset.findtext(field) or "").strip()
@@ -206,31 +209,55 @@ class _Reader:
         said = element.get("type", "testlib")
         if kind == "checker" and said != "testlib":
             self._fault("assets.checker.type", f"{said!r} is not judged", "Expected testlib")
-        source = self._source(element, f"assets.{kind}")
+        return self.program_of(element, f"assets.{kind}")
+
+    def program_of(self, element: Element, field: str) -> tuple[tuple[NamedBlob, ...], str] | None:
+        """The sources of any program, with the headers that lie in the package, and its language."""
+        source = self._source(element, field)
         if source is None:
             return None
         if source.language not in ("c++", "c", "python"):
-            self._fault(f"assets.{kind}.source", f"it is in {source.language}", "Expected C++ or Python")
+            self._fault(f"{field}.source", f"it is in {source.language}", "Expected C++ or Python")
         headers = [path for path in self._headers() if path != source.path]
         return named(self._folder, [source.path, *headers]), source.language
+
+    def included(self) -> Iterator[NamedBlob]:
+        """What solutions are compiled with, by the languages that it is for."""
+        for file in self._root.iterfind("files/resources/file"):
+            path = file.get("path", "")
+            used = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
+            if "solution" not in used:
+                continue
+            said = file.get("for-types", f"{_of_file(path)}.*")
+            languages = [_FOR_TYPES.get(word.strip().partition(".")[0]) for word in re.split("[,;]", said)]
+            if not self.lies(path):
+                self._fault("files.resources", f"there is no file {path!r} in the package", "Export it again")
+            elif None in languages or (file.get("main") == "true" and "python" in languages):
+                words = f"solutions of {said!r} are to be compiled with {path}"
+                self._fault("files.resources.for-types", words, "Expected cpp.*, c.*, java.*, python.*")
+            else:
+                (content,) = named(self._folder, [path])
+                for language in languages:
+                    name = f"{language}/{PurePosixPath(path).name}"
+                    yield NamedBlob(name=name, content=content.content)
 
     def _headers(self) -> Iterator[str]:
         for file in self._root.iterfind("files/resources/file"):
             path = file.get("path", "")
-            if PurePosixPath(path).suffix in _HEADERS and self._lies(path):
+            if PurePosixPath(path).suffix in _HEADERS and self.lies(path):
                 yield path
 
     def _source(self, element: Element, field: str) -> _Source | None:
         source = element.find("source")
         path = source.get("path", "") if source is not None else ""
-        if not self._lies(path):
+        if not self.lies(path):
             self._fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
             return None
         said = (source.get("type", "") if source is not None else "").lower()
         known = "pypy" if "pypy" in said else language_of(path)
         return _Source(path, known or said or "a language that nobody says")
 
-    def _lies(self, path: str) -> bool:
+    def lies(self, path: str) -> bool:
         plain = PurePosixPath(path)
         inside = bool(plain.parts) and not plain.is_absolute() and ".." not in plain.parts
         return inside and (self._folder / plain).is_file()
@@ -239,19 +266,16 @@ class _Reader:
 
     def _tests(self, testset: Element) -> Iterator[Test]:
         listed = tests_of(testset)
-        patterns = [self._pattern(testset, field) for field in ("input-path-pattern", "answer-path-pattern")]
         if not listed:
             self._fault("testset.tests", "no tests", "Export the package again")
-        if None in patterns:
+        if not (places := self.places(testset)):
             return
-        inputs, answers = (
-            [str(pattern) % number for number in range(1, len(listed) + 1)] for pattern in patterns
-        )
-        missing = [place for place, path in enumerate(inputs) if not self._lies(path)]
+        inputs, answers = ([pair[side] for pair in places] for side in (0, 1))
+        missing = [place for place, path in enumerate(inputs) if not self.lies(path)]
         missing_answers = [
             path
             for path, other in zip(answers, inputs, strict=True)
-            if not self._lies(path) and self._lies(other)
+            if not self.lies(path) and self.lies(other)
         ]
         if missing:
             self._refuse_missing(listed, inputs, missing)
@@ -263,6 +287,15 @@ class _Reader:
         else:
             for path, answer in zip(inputs, answers, strict=True):
                 yield test_of(PurePosixPath(path).name, self._folder / path, self._folder / answer)
+
+    def places(self, testset: Element) -> list[tuple[str, str]]:
+        """Where the input and the answer of each test lie; none where that is not said."""
+        patterns = [self._pattern(testset, field) for field in ("input-path-pattern", "answer-path-pattern")]
+        if None in patterns:
+            return []
+        numbers = range(1, len(tests_of(testset)) + 1)
+        first, second = (str(pattern) for pattern in patterns)
+        return [(first % number, second % number) for number in numbers]
 
     def _pattern(self, testset: Element, field: str) -> str | None:
         said = (testset.findtext(field) or "").strip()
@@ -282,7 +315,7 @@ class _Reader:
         self._faults.add(
             f"{len(missing)} of {len(inputs)} tests are not there{made}",
             inputs[missing[0]],
-            remedy="Run the package's own doall.sh, or export it with tests (Full package)",
+            remedy="Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its doall.sh",
         )
 
     # --- solutions ---------------------------------------------------------------------------------------

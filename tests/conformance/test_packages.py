@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from ioi_eval import EmbeddedEngine, Scorer, Store, Submission, load_problems, validate
+from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
 from ioi_eval.runs import ValidatedSolutions
+from ioi_eval.runs.generating import generate
 
 FOLDER = Path(__file__).parents[1] / "packages"
 # Packages of formats that do not say what solutions that are not right should get.
 SAY_LITTLE = {"gradini", "powers"}
-PACKAGES = sorted(package for package in FOLDER.iterdir() if package.name not in SAY_LITTLE)
+WITHOUT_TESTS = {"stairs"}
+LEFT_OUT = SAY_LITTLE | WITHOUT_TESTS
+PACKAGES = sorted(package for package in FOLDER.iterdir() if package.name not in LEFT_OUT)
 
 
 async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions:
@@ -57,6 +61,42 @@ async def test_programs_of_known_points(
         result = await scorer.score(problem, submission)
     earned = [part.exact_score * part.points for part in result.subtasks] or [result.points]
     assert earned == pytest.approx(points)
+
+
+async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: Path) -> None:
+    store = Store(shared_cache)
+    (made,) = await generate(FOLDER / "stairs", tmp_path / "made", store=store)
+    assert sorted(path.name for path in (FOLDER / "stairs/tests").iterdir()) == ["01"]
+    texts = [(made / "tests" / name).read_text() for name in ("01.a", "02", "02.a", "04", "04.a")]
+    assert texts == ["6\n", "5\n1 3 5 7 9\n", "25\n", "7\n7 7 7 7 7 7 7\n", "49\n"]
+    found = (await validated(made, tmp_path / "run", shared_cache)).validation
+    assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
+    with pytest.raises(InputError, match="there is something of this name"):
+        await generate(FOLDER / "stairs", tmp_path / "made", store=store)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: it ended with 3"),
+        ("files/same.py", "import sys", "raise SystemExit(5)", "same 7 fails, which is to make tests/04: it"),
+        ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
+        ("problem.xml", 'cmd="gen 1000"', 'cmd="gem 1000"', "no generator 'gem'. Did you mean 'gen'?"),
+        ("problem.xml", 'cmd="gen 1000"', "", "tests/03 is not there, and nothing makes it"),
+        ("problem.xml", 'tag="main"', 'tag="accepted"', "no solution is tagged main"),
+    ],
+)
+async def test_tests_that_cannot_be_made(
+    tmp_path: Path, shared_cache: Path, file: str, old: str, new: str, words: str
+) -> None:
+    package = tmp_path / "stairs"
+    shutil.copytree(FOLDER / "stairs", package)
+    text = (package / file).read_text()
+    assert old in text
+    (package / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=re.escape(words)):
+        await generate(package, tmp_path / "made", store=Store(shared_cache))
+    assert not (tmp_path / "made").exists()
 
 
 async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:

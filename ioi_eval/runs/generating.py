@@ -1,0 +1,131 @@
+"""Generate: copies of packages that come without their tests, with the tests made as the packages say.
+
+Generators, the main solution and validators run where compilers do: in a box. A package itself is left alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+
+from ioi_eval.engines import Engine
+from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.transport.engine import engine_of
+from ioi_eval.engines.values import Built, Recipe, Rejected
+from ioi_eval.judge.programs import script_of
+from ioi_eval.judge.recipes import trusted_recipe
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
+from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
+from ioi_eval.problems import polygon
+from ioi_eval.problems.collection import format_of, package_folders
+from ioi_eval.problems.polygon_making import Executable, Made, Making, read_making
+from ioi_eval.runs.work import synchronous
+from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
+
+_KIND = "generated"
+_SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
+
+
+async def generate(source: str | Path, out: str | Path, *, store: Store) -> tuple[Path, ...]:
+    """Copy the packages of a source into the folder `out`, and make the tests that they lack.
+
+    Raises InputError for a package that does not say how, for a program that fails, and for a test that the
+    package's validators reject.
+    """
+    made = list[Path]()
+    with ExitStack() as kept:
+        async with AsyncExitStack() as opened:
+            engine = engine_of(EmbeddedEngine(store=store), store)
+            await opened.enter_async_context(engine)
+            for folder, where in package_folders(source, store.root / "packages", kept):
+                found = format_of(folder)
+                if found is not polygon:
+                    raise InputError("only packages of Polygon say how their tests are made", where=where)
+                target = Path(out) / (found.package_id(folder, where) or folder.name)
+                if target.exists():
+                    remedy = "Remove it, or name another folder"
+                    raise InputError("there is something of this name", where=str(target), remedy=remedy)
+                making = read_making(folder, where)
+                files = await _Producer(engine, folder, where).files(making)
+                shutil.copytree(folder, target)
+                for name, content in files.items():
+                    (target / name).parent.mkdir(parents=True, exist_ok=True)
+                    (target / name).write_bytes(content.read())
+                made.append(target)
+    return tuple(made)
+
+
+generate_sync = synchronous(generate)
+
+
+class _Producer:
+    def __init__(self, engine: Engine, folder: Path, where: str) -> None:
+        self._engine, self._folder, self._where = engine, folder, where
+        self._built: dict[Executable, NamedBlob] = {}
+
+    async def files(self, making: Making) -> Mapping[str, Blob]:
+        """What is missing, by its place in the package. All inputs are shown to the validators."""
+        files = dict[str, Blob]()
+        for test in making.tests:
+            given = await self._input(test, making)
+            if test.command:
+                files[test.input] = given
+            for validator in making.validators:
+                await self._run(validator, (), given, f"the validator rejects {test.input}")
+            if not (self._folder / test.answer).is_file() or test.command:
+                what = f"the main solution fails on {test.input}"
+                files[test.answer] = await self._run(making.solution, (), given, what)
+        return files
+
+    async def _input(self, test: Made, making: Making) -> Blob:
+        if not test.command:
+            return Blob.of_file(self._folder / test.input)
+        name, *arguments = test.command
+        what = f"{' '.join(test.command)} fails, which is to make {test.input}"
+        return await self._run(making.generators[name], tuple(arguments), None, what)
+
+    async def _run(
+        self, program: Executable, arguments: tuple[str, ...], given: Blob | None, what: str
+    ) -> Blob:
+        """What the program writes. `what`: the message where it fails."""
+        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
+        started = await self._program(program)
+        files = [] if given is None else [NamedBlob(name=_GIVEN, content=given)]
+        stdin = "-" if given is None else f"./{_GIVEN}"
+        python = find("python")
+        recipe = Recipe(
+            kind=_KIND,
+            output=_OUTPUT,
+            command=(python.command, "-I", f"./{_SCRIPT}", _OUTPUT, stdin, started.name, *arguments),
+            sources=(script, *files, started),
+            control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
+            limits=BuildLimits().at_least(TRUSTED_SECONDS),
+        )
+        return (await self._made(recipe, what)).artifact
+
+    async def _program(self, program: Executable) -> NamedBlob:
+        if program not in self._built:
+            first = program.sources[0].name
+            kind = CheckerKind.ICPC if program.linked else CheckerKind.TESTLIB
+            checker = Checker(sources=program.sources, language=program.language, kind=kind)
+            language = find(program.language, where=self._where)
+            if language.syntax == "python":
+                content, name = script_of(checker), f"{_PROGRAM}.py"
+            else:
+                problem = Problem(id="generated", cpp_standard="gnu++20")
+                recipe = trusted_recipe(problem, checker, _KIND, BuildLimits())
+                content, name = (await self._made(recipe, f"{first} does not compile")).artifact, _PROGRAM
+            self._built[program] = NamedBlob(name=name, content=content)
+        return self._built[program]
+
+    async def _made(self, recipe: Recipe, what: str) -> Built:
+        built = await self._engine.build(recipe)
+        if isinstance(built, Rejected):
+            said = " ".join(built.log.split())[:300]
+            raise InputError(f"{what}: {said}", where=self._where, remedy="Correct it in the package")
+        return built

@@ -1,0 +1,5 @@
+import sys
+
+n = int(sys.argv[1])
+print(n)
+print(*[n] * n)
