@@ -50,6 +50,7 @@ _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft
 _MIB = 1 << 20
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
+_DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
 _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
@@ -87,7 +88,8 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     data = read_data(
         folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
     )
-    scores = _scores(data, validation, faults, scoring=scoring, new=new)
+    domjudge = (folder / _DOMJUDGE).is_file()
+    scores = _scores(data, validation, faults, scoring=scoring, new=new, domjudge=domjudge)
     flags, alike = _flags(header, data)
     if not validation.custom:
         _check_flags(data, alike)
@@ -116,12 +118,14 @@ def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Proble
     )
 
 
-def _scores(data: Group, validation: Validation, faults: Faults, *, scoring: bool, new: bool) -> Scoring:
+def _scores(
+    data: Group, validation: Validation, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
+) -> Scoring:
     if not scoring:
         return Scoring() if new else read_acceptance(data, faults)
     if new:
         return read_max_scores(data, by_validator=validation.custom)
-    return read_scoring(data, faults, by_validator=validation.score)
+    return read_scoring(data, faults, by_validator=validation.score, domjudge=domjudge)
 
 
 def _tests(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
@@ -234,7 +238,7 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
     limits = header.inner("limits")
     if limits.values.get("time_limit") is not None:
         return limits.number("time_limit", above=0) or None
-    for file, read in ((".timelimit", str.strip), ("domjudge-problem.ini", _of_ini)):
+    for file, read in ((".timelimit", str.strip), (_DOMJUDGE, _of_ini)):
         text = _text(folder / file)
         if text is not None and (said := read(text)):
             return _seconds(said, file, faults)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from ioi_eval.model.values import ScoreType, Subtask
+from ioi_eval.model.values import Acceptance, Grading, Points, ScoreType, Subtask
 from ioi_eval.problems.fields import nearest, shown
 from ioi_eval.problems.kattis_files import SAMPLE, SECRET, Group, groups_of
 from ioi_eval.problems.kattis_scoring import Scoring
-from ioi_eval.rules.grading import each_behind
+from ioi_eval.rules.grading import each_behind, most
 
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _LEAST = _MODES
@@ -34,6 +34,15 @@ def read_max_scores(root: Group, *, by_validator: bool) -> Scoring:
         words = "its tests are worth different numbers, of which a validator may give a part"
         groups[SECRET].fields.fault("max_score", words, "Give all tests of sums and of minima the same")
     return scoring
+
+
+def _tree(group: Subtask) -> Grading:
+    """What a group earns, also where others are around it."""
+    if group.grading is not None:
+        return group.grading
+    if group.score_type is ScoreType.SUM:
+        return each_behind(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
+    return Grading(parts=group.tests, accept_score=group.points, points=Points.LEAST, rejected_earns=False)
 
 
 def _tests(group: Group) -> tuple[str, ...]:
@@ -65,8 +74,6 @@ class _Reader:
         if not secret.inner or mode == _PASS_FAIL:
             yield self._subtask(secret, mode, worth, before)
             return
-        if mode == _LEAST:
-            secret.fields.fault("score_aggregation", "the least of groups is not judged", "Set it to sum")
         earlier: dict[str, Group] = {}
         found = list[Subtask]()
         for group in secret.inner:
@@ -75,6 +82,9 @@ class _Reader:
                 self._subtask(group, self._mode(group, _PASS_FAIL), self._worth(group, None), needed)
             )
             earlier[group.name] = group
+        if mode == _LEAST:
+            yield self._least(found)
+            return
         total = math.fsum(subtask.points for subtask in found)
         if total > worth:
             words = f"its groups are worth {total:g} together"
@@ -91,6 +101,19 @@ class _Reader:
         worths = {test: worth / len(own) for test in own}
         tree = each_behind(worths, before) if before else None
         return Subtask(name=name, points=worth, tests=names, score_type=ScoreType.SUM, grading=tree)
+
+    def _least(self, groups: Sequence[Subtask]) -> Subtask:
+        """All groups as one: what the worst of them earns."""
+        every = dict.fromkeys(test for group in groups for test in group.tests)
+        tree = Grading(
+            parts=tuple(map(_tree, groups)),
+            points=Points.LEAST,
+            acceptance=Acceptance.ALWAYS,
+            stops=False,
+        )
+        return Subtask(
+            name=SECRET, points=most(tree), tests=tuple(every), score_type=ScoreType.SUM, grading=tree
+        )
 
     # --- one group's settings, which are not those of the group around it ---------------------------------
 

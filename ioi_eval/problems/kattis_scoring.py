@@ -44,9 +44,9 @@ class _Node(NamedTuple):
     inner: tuple[_Node, ...]
 
 
-def read_scoring(root: Group, faults: Faults, *, by_validator: bool) -> Scoring:
-    """Of a scoring problem."""
-    reader = _Reader(faults, scoring=True, by_validator=by_validator)
+def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
+    """Of a scoring problem. `domjudge`: the package is one of DOMjudge's."""
+    reader = _Reader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
     top = reader.node(root)
     if not top.inner:  # noted: there are no tests
         return Scoring()
@@ -72,8 +72,9 @@ def read_acceptance(root: Group, faults: Faults) -> Scoring:
 class _Reader:
     """Reads each group's rules once, so that each fault is noted once."""
 
-    def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool) -> None:
+    def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool, domjudge: bool = False) -> None:
         self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
+        self._domjudge = domjudge
         self._ignores_sample = False
         self.full: dict[str, float] = {}  # what each test is worth by its validator's score
 
@@ -87,6 +88,8 @@ class _Reader:
         parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
         points, acceptance = _modes(() if own else group.grader_flags)
         scored = self._scoring and bool(group.tests)
+        if scored and not own and self._counts_once(group, points):
+            points, acceptance = Points.LEAST, Acceptance.WORST_ERROR
         grading = Grading(
             parts=tuple(parts),
             points=points,
@@ -122,6 +125,20 @@ class _Reader:
         full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
         self.full |= {test.name: full for test in group.tests if full > 0}
         return full
+
+    def _counts_once(self, group: Group, points: Points) -> bool:
+        """Whether accept_score is what the group is worth, as in DOMjudge: in the format, what each test is.
+
+        A group whose range ends at it, and that would be worth more as the format counts, was written so.
+        """
+        if self._by_validator or len(group.tests) < 2 or "accept_score" not in group.own:
+            return False
+        ends_there = "range" in group.own and _range_end(group) == _number(group.fields, "accept_score", 1.0)
+        if not self._domjudge and not (ends_there and points is Points.SUM):
+            return False
+        if points is not Points.LEAST:
+            self._faults.note("accept_score is what the group is worth, as in DOMjudge", group.fields.file)
+        return True
 
     def _highest(self, group: Group) -> float:
         """The end of the range, which is what the validator's scores may come to in all its tests."""

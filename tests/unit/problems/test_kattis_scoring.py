@@ -85,6 +85,26 @@ def test_the_best_of_several_tests(tmp_path: Path) -> None:
     assert group2.grading.points is Points.MOST
 
 
+@pytest.mark.parametrize(
+    ("settings", "ini", "points"),
+    [
+        ("accept_score: 20\n", False, 40),  # the format: of each of its two tests
+        ("accept_score: 20\nrange: 0 40\n", False, 40),
+        ("accept_score: 20\nrange: 0 20\n", False, 20),
+        ("accept_score: 20\n", True, 20),
+        ("accept_score: 20\ngrader_flags: max\n", True, 20),
+        ("accept_score: 20\ngrader_flags: min\n", True, 20),
+        ("grader_flags: sum\n", True, 2),  # DOMjudge sums what the tests earn
+    ],
+)
+def test_what_a_group_is_worth_in_domjudge(tmp_path: Path, settings: str, ini: bool, points: float) -> None:
+    files = {**GROUPS, "data/secret/group2/testdata.yaml": settings}
+    if ini:
+        files["domjudge-problem.ini"] = "timelimit='1'\n"
+    group2 = sound(write(tmp_path / "p", files)).subtasks[2]
+    assert (group2.points, group2.score_type) == (points, MIN if points == 20 else SUM)
+
+
 def test_points_for_wrong_answers(tmp_path: Path) -> None:
     files = {**GROUPS, "data/secret/group1/testdata.yaml": "reject_score: 1\naccept_score: 3\n"}
     group1 = sound(write(tmp_path / "p", files)).subtasks[1]

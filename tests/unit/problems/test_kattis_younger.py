@@ -8,7 +8,8 @@ import pytest
 from kattis_files import FILES, without, write
 from package_files import only_error, read, sound
 
-from ioi_eval.models import CheckerKind, TaskType
+from ioi_eval.models import CheckerKind, TaskType, TestResult, Verdict
+from ioi_eval.rules.grading import share
 
 pytestmark = pytest.mark.once
 
@@ -143,6 +144,24 @@ def test_groups_have_a_most(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [((), 1), (("group1/a",), 0), (("group2/a",), 30 / 40), (("group2/a", "group2/b"), 0)],
+)
+def test_what_the_least_of_groups_earns(tmp_path: Path, wrong: tuple[str, ...], part: float) -> None:
+    sums = "max_score: 60\nscore_aggregation: sum\nrequire_pass: secret/group1\n"
+    problem = sound(groups(tmp_path, "max_score: 40\n", sums, secret="score_aggregation: min\n"))
+    secret = problem.subtasks[1]
+    assert (secret.name, secret.points, len(secret.tests)) == ("secret", 40, 4)
+    assert secret.grading is not None
+    right = {test: test.removeprefix("secret/") not in wrong for test in secret.tests}
+    results = {
+        test: TestResult(test_name=test, score=float(well), status=Verdict.AC if well else Verdict.WA)
+        for test, well in right.items()
+    }
+    assert share(secret.grading, results) == pytest.approx(part)
+
+
 def test_groups_that_require_others(tmp_path: Path) -> None:
     needs = "max_score: 60\nscore_aggregation: {}\nrequire_pass: {}\n"
     both = groups(tmp_path / "a", "max_score: 40\n", needs.format("min", "[sample, secret/group1]"))
@@ -182,7 +201,6 @@ def test_a_validator_counts_in_points_of_each_test(tmp_path: Path) -> None:
             "score_aggregation",
             "pass-fail, ",
         ),
-        (("max_score: 1\n", "max_score: 1\n"), "score_aggregation: min\n", 0, "score_aggregation", "to sum"),
         (
             ("max_score: 1\nstatic_validation_score: 3\n", "max_score: 1\n"),
             "",
