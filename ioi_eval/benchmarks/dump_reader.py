@@ -247,6 +247,8 @@ class Reader:
         rows = (row for row in rows_or_faults(path) if not isinstance(row, InputError))
         first = next(rows, None)
         columns = first.columns if first else {}
+        if "ioi_id" in columns:  # NeMo-Skills' `id` is that of the subtask, in the file of every sample
+            return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
     def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry | InputError]:

@@ -11,9 +11,12 @@ from ioi_eval.benchmarks import inspect_logs
 from ioi_eval.benchmarks.row_files import Row
 from ioi_eval.model.errors import InputError
 
-PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "name")  # the first that a row has
+PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "name")  # the first that a row has
 # What problems of such rows are named by, for who reads no other columns.
 HEADS = ("custom_id", "doc")
+# What NeMo-Skills puts beside a row of its own and the generation: how long it is, which of LiveCodeBench's
+# releases it is of, or the IOI's id of the problem, whose `name` is a title.
+_NEMO = ("num_generated_tokens", "release_version", "ioi_id")
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
 
@@ -37,6 +40,8 @@ def shaped(row: Row, where: str) -> tuple[str, Row]:
 
 def _by_columns(columns: Mapping[str, Any]) -> str:
     """Rows whose own columns are usual ones, and that are told all the same."""
+    if "generation" in columns and not columns.keys().isdisjoint(_NEMO):
+        return "NeMo-Skills' outputs"
     if {"question_id", "code_list"} <= columns.keys():
         return "LiveCodeBench's outputs"
     task = columns.get("task_id")

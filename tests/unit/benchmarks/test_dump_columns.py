@@ -167,6 +167,8 @@ def test_each_of_a_list_is_a_submission(tmp_path: Path, row: dict[str, Any]) -> 
         ),
         ({"task_id": "Mbpp/11", "completion": CODE}, "read as EvalPlus' samples"),
         ({"task_id": "sum", "solution": CODE}, ""),
+        ({"task_id": "sum", "generation": ANSWER, "num_generated_tokens": 9}, "read as NeMo-Skills' outputs"),
+        ({"task_id": "sum", "question": "Add.", "generation": ANSWER}, ""),
     ],
 )
 def test_what_rows_are_read_as_is_told(tmp_path: Path, row: dict[str, Any], told: str) -> None:
@@ -174,6 +176,25 @@ def test_what_rows_are_read_as_is_told(tmp_path: Path, row: dict[str, Any], told
     asked = Problems([problem(row.get("task_id", "sum"))])
     noted = open_dump([path], problems=asked).info.noted
     assert [*noted] == ([told] if told else [])
+
+
+def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
+    """One file for each sample, with the rows of its dataset; `id` counts these."""
+    stats = {"num_generated_tokens": 9, "generation_time": 1.5}
+    row = {"id": 0, "name": "Two Numbers", "ioi_id": "sum", "subtask": "01-small", "score": 20, **stats}
+    paths = [
+        write_jsonl(tmp_path / f"output-rs{sample}.jsonl", [{**row, "generation": f"{sample}\n{ANSWER}"}])
+        for sample in range(2)
+    ]
+    dump = open_dump(paths, problems=PROBLEMS)
+    found = list(dump)
+    assert {(one.problem_id, one.target_subtask, one.code) for one in found} == {("sum", "01-small", CODE)}
+    assert len({one.key for one in found}) == 2
+    assert dump.info.noted["read as NeMo-Skills' outputs"] == 2 and mentioned(paths) == {"sum"}
+    judged = {"task_id": "sum", "release_version": "v5", "generation": ANSWER, "completion": CODE}
+    judged |= {"code_list": [CODE], "graded_list": [True]}
+    (one,) = open_dump([write_jsonl(tmp_path / "x.jsonl", [judged])], problems=PROBLEMS)
+    assert (one.problem_id, one.code) == ("sum", CODE)
 
 
 def test_lists_in_a_table(tmp_path: Path) -> None:
