@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ioi_eval.benchmarks.dumps import Dump, Located
-from ioi_eval.benchmarks.row_files import read_rows
+from ioi_eval.benchmarks.row_files import Row, rows_or_faults
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.expectations import Case, Expectation, ExpectedScore, counting_tests, is_known, max_points
@@ -69,7 +69,7 @@ def read_official(
 
 
 def _column(files: Sequence[Path], wanted: str | None) -> str:
-    names = dict.fromkeys(str(name) for path in files for row in read_rows(path) for name in row.columns)
+    names = dict.fromkeys(str(name) for row in _rows(files) for name in row.columns)
     where = ", ".join(map(str, files))
     if wanted is not None:
         if wanted not in names:
@@ -99,7 +99,12 @@ def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> Inp
 
 
 def _values(files: Sequence[Path], name: str) -> Iterator[Any]:
-    return (plain(row.columns.get(name)) for path in files for row in read_rows(path))
+    return (plain(row.columns.get(name)) for row in _rows(files))
+
+
+def _rows(files: Sequence[Path]) -> Iterator[Row]:
+    """What cannot be used was told, or is to be left out."""
+    return (row for path in files for row in rows_or_faults(path) if isinstance(row, Row))
 
 
 def _digits(number: float) -> int:

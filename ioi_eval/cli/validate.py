@@ -123,7 +123,7 @@ def validate(
     solutions has a column for it, and needs --problems.
 
     Exit code 0: no difference; 1: a difference; 2: bad input; 3: no difference, but some solutions could not
-    be judged, and a second call retries only them; 130: interrupted.
+    be judged, and a second call retries only them, or bad rows were skipped; 130: interrupted.
     """
     same: dict[str, Any] = {
         "choice": problems.choice(),
@@ -144,7 +144,7 @@ def validate(
         lambda tell: validate_solutions(solutions, source, out=output.out, on_event=tell, **same),
     )
     _show(outcome, seconds, output)
-    _leave(outcome.validation)
+    _leave(outcome)
 
 
 def _compare(solutions: str, source: str | None, output: OutputOptions, same: dict[str, Any]) -> None:
@@ -161,10 +161,10 @@ def _compare(solutions: str, source: str | None, output: OutputOptions, same: di
     console.show_table(heads, sorted(rows), right=heads[2:])
 
 
-def _leave(found: Validation) -> None:
-    if found.differences:
+def _leave(outcome: ValidatedSolutions) -> None:
+    if outcome.validation.differences:
         raise typer.Exit(console.MISMATCH)
-    if found.unjudged:
+    if outcome.validation.unjudged or outcome.rejected:
         raise typer.Exit(console.UNSCORED)
 
 

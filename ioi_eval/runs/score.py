@@ -89,7 +89,7 @@ async def score_dump(
     setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
     rows = Rows.of(named, reading, selection, problems)
     with opened(problems, choice, setup.store, rows.mentioned) as every:
-        dump = _looked_through(rows, every, setup.folder)
+        dump = looked_through(rows, every, setup.folder)
         usable, found = await check_references(every, references, setup)
         if usable is not every:
             dump = rows.open(usable)
@@ -107,7 +107,7 @@ async def score_dump(
 score_dump_sync = synchronous(score_dump)
 
 
-def _looked_through(rows: Rows, problems: Problems, folder: Path) -> Dump:
+def looked_through(rows: Rows, problems: Problems, folder: Path) -> Dump:
     """What is wrong with it is said before anything is judged; where that is much, a file has all of it."""
     try:
         return rows.open(problems)

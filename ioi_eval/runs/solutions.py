@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,11 @@ from ioi_eval.rules.expectations import Case, of_packages
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
-from ioi_eval.runs.score import Rows, run_name
+from ioi_eval.runs.score import Rows, looked_through, rows_left_out, run_name
 from ioi_eval.runs.sources import Source, opened, source_name
 from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, synchronous
 from ioi_eval.store import Store
-from ioi_eval.store.folder import limits_of, read_rows
+from ioi_eval.store.folder import limits_of, read_rows, write_rejected
 from ioi_eval.store.rows import result_of
 
 _PACKAGES = frozenset({".zip", ".kpp"})
@@ -40,12 +40,20 @@ class ValidatedSolutions(Value):
     out: str  # the run's folder
     call: RunSummary
     validation: Validation
-    note: str = ""  # how a file's column was understood
+    note: str = ""  # how a file's column was understood, and which of its rows were left out
+    rejected: int = 0  # rows of a file that cannot be used
 
     def as_json(self) -> dict[str, Any]:
         found = msgspec.to_builtins(self.validation)
         report = f"{self.out}/report.md"
-        return {"out": self.out, "report": report, "this_call": self.call, "note": self.note, **found}
+        return {
+            "out": self.out,
+            "report": report,
+            "this_call": self.call,
+            "note": self.note,
+            "rejected": self.rejected,
+            **found,
+        }
 
     @property
     def conclusion(self) -> str:
@@ -64,6 +72,7 @@ class _Plan(Value):
     cases: tuple[Case, ...]
     hopeless: Mapping[str, str] = {}
     note: str = ""
+    rejected: Sequence[InputError] = ()  # of a file's rows
 
 
 async def validate(
@@ -101,9 +110,12 @@ async def validate(
     with planning as plan:
         call = await judge_work(plan.work, setup)
         found = _compared(plan, setup)
+        write_rejected(setup.folder, plan.rejected)
     write_validation(setup.folder, found)
     write_reports(setup.folder)
-    return ValidatedSolutions(out=str(setup.folder), call=call, validation=found, note=plan.note)
+    return ValidatedSolutions(
+        out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)
+    )
 
 
 validate_sync = synchronous(validate)
@@ -145,12 +157,14 @@ def _of_file(
     setup: Setup,
 ) -> Iterator[_Plan]:
     with opened(problems, choice, setup.store, rows.mentioned) as usable:
-        dump = rows.open(usable)
+        dump = looked_through(rows, usable, setup.folder)
         official = read_official(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
-        note = f"Column {official.column} is taken for expected {official.kind}"
+        note = ". ".join(
+            [f"Column {official.column} is taken for expected {official.kind}", *rows_left_out(dump.info)]
+        )
         work = rows.work(dump, usable, setup.matter, named)
-        yield _Plan(work=work, cases=official.cases, note=note)
+        yield _Plan(work=work, cases=official.cases, note=note, rejected=dump.rejected)
 
 
 # --- the solutions of packages -----------------------------------------------------------------------

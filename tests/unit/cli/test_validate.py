@@ -268,3 +268,22 @@ def test_a_time_limit_is_taken_from_accepted_solutions(cli: CommandLine) -> None
     assert [test["status"] for test in results(cli.folder / "scored")["slow"]["test_results"]] == ["TLE"]
     assert cli("validate", package, "--out", "run").returncode == 0
     assert (cli.folder / "run" / "limits.json").read_bytes() == kept
+
+
+def test_bad_rows_of_a_file_are_told_or_left_out(cli: CommandLine) -> None:
+    package = write_package(cli.folder / "add")
+    rows = [row("right", RIGHT, score=100), row("of nothing", RIGHT, problem_id="none", score=1)]
+    dump = write_dump(cli.folder / "d.jsonl", [*rows, {**row("no code", None, score=0), "code": 7}])
+    command = ("validate", dump, "--problems", package, "--out", "run")
+    refused = cli(*command)
+    assert refused.returncode == 2, refused.stderr
+    rejected = (cli.folder / "run" / "rejected.jsonl").read_text().splitlines()
+    assert [json.loads(line)["line"] for line in rejected] == [2, 3]
+    done = cli(*command, "--skip-bad-rows")
+    assert done.returncode == 3, done.stderr
+    assert "Left out 2 rows that cannot be used: rejected.jsonl says why" in done.stdout
+    assert (cli.folder / "run" / "rejected.jsonl").read_text().splitlines() == rejected
+    assert len(results(cli.folder / "run")) == 1
+    write_dump(dump, rows[:1])
+    assert cli(*command).returncode == 0
+    assert not (cli.folder / "run" / "rejected.jsonl").exists()
