@@ -91,7 +91,7 @@ class Judge:
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
-            raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}")
+            raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if is_classic(self._options, await self._engine.profile()):

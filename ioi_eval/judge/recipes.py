@@ -144,7 +144,8 @@ def _standard(problem: Problem, language: Language) -> str:
 def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:
     """Where the submission's main source lies. What the problem brings takes the place of its namesakes."""
     if submission.files and problem.task_type is TaskType.FUNCTION:
-        raise JudgeFailure("a function is called in one source, and this submission has several")
+        what = "a function is called in one source, and this submission has several"
+        raise JudgeFailure(what, final=True)
     known = {file.name for file in problem.grader_files}
     for file in submission.files:
         path = PurePosixPath(file.name)
@@ -188,7 +189,8 @@ def _grader(problem: Problem, language: Language) -> str:
     if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
         return ""
     if not language.links_grader:
-        raise JudgeFailure(f"problem {problem.id} has a grader, and {language.name} cannot be linked with it")
+        what = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
+        raise JudgeFailure(what, final=True)
     stem = _GRADERS.get(problem.task_type, _GRADER)
     names = {file.name for file in problem.grader_files}
     found = next((stem + suffix for suffix in _suffixes(language) if stem + suffix in names), None)
@@ -203,7 +205,7 @@ def _no_grader(problem: Problem, stem: str, language: Language, names: Collectio
     others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
     if any(stem + suffix in names for other in others for suffix in other.suffixes):
         return JudgeFailure(
-            f"problem {problem.id} has no grader in {language.name}: {missing}", phase="compiling"
+            f"problem {problem.id} has no grader in {language.name}: {missing}", phase="compiling", final=True
         )
     return InputError(
         f"the problem's grader is missing: {missing}",

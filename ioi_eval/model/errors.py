@@ -59,10 +59,15 @@ class BadRows(InputError):
 
 
 class JudgeFailure(IoiEvalError):
-    """The judge could not say what a submission is worth. Never a score; retried when a run is resumed."""
+    """The judge could not say what a submission is worth. Never a score; retried when a run is resumed.
 
-    def __init__(self, reason: str, *, phase: str = "", test: str = "", remedy: str = "") -> None:
-        self.reason, self.phase, self.test, self.remedy = reason, phase, test, remedy
+    `final`: another try cannot help as long as problem and submission are what they are.
+    """
+
+    def __init__(
+        self, reason: str, *, phase: str = "", test: str = "", remedy: str = "", final: bool = False
+    ) -> None:
+        self.reason, self.phase, self.test, self.remedy, self.final = reason, phase, test, remedy, final
         place = " ".join(part for part in (phase, f"on test {test}" if test else "") if part)
         text = f"{place}: {reason}" if place else reason
         super().__init__(f"{text}. {remedy}" if remedy else text)
