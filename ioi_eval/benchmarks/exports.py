@@ -1,6 +1,6 @@
 """A run to keep or to share: its rows in one file, or as a dataset on the hub with the report as its card.
 
-A .jsonl has the rows as they are, a .parquet a column for each.
+A .jsonl has an object for each, with the tests written out, a .parquet the same as columns.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +15,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.store.folder import RESULTS, read_rows
+from ioi_eval.store.folder import read_rows
 
 SUFFIXES = (".parquet", ".jsonl")
 _BATCH = 500  # rows in memory, and in a row group
@@ -44,7 +45,8 @@ def write_results(run: Path, path: Path) -> None:
     check_results_path(path)
     with _part(path) as part:
         if path.suffix.lower() == ".jsonl":
-            shutil.copyfile(run / RESULTS, part)
+            with part.open("wb") as stream:
+                stream.writelines(msgspec.json.encode(row) + b"\n" for row in read_rows(run))
         else:
             # Two passes: what types the columns have is known only when all rows were seen.
             import pyarrow

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -34,7 +35,7 @@ from ioi_eval.runs.events import (
     SubmissionFailed,
     SubmissionJudged,
 )
-from ioi_eval.store.folder import MeasuredLimit
+from ioi_eval.store.folder import MeasuredLimit, read_failures
 
 _TICK = 0.5  # seconds; the clock goes on while nothing is finished
 _TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
@@ -277,11 +278,16 @@ def say_failures(failures: Mapping[str, str], out: str) -> None:
     """The first of them, and where the others are."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
         console.tell(f"not judged: {key}: {reason}")
-    if number := len(failures):
-        console.tell(
-            f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; "
-            f"the same command retries {'it' if number == 1 else 'them'} and nothing else"
-        )
+    if not (number := len(failures)):
+        return
+    rows = read_failures(Path(out))
+    # What is in no row was never tried, and never will be.
+    final = sum(key not in rows or rows[key].get("final") is True for key in failures)
+    them = "it" if number == 1 else "them" if not final else f"{number - final:,} of them"
+    again = f"the same command retries {them} and nothing else" if final < number else "no other try helps"
+    console.tell(f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; {again}")
+    if 0 < final < number:
+        console.tell(f"{final:,} of them can never be judged: no other try helps")
 
 
 def say_unscored(models: Iterable[ModelSummary]) -> None:

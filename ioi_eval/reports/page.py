@@ -36,6 +36,7 @@ from ioi_eval.reports.records import (
     read_validation,
 )
 from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
+from ioi_eval.reports.tests_table import TESTS, write_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import replace
@@ -53,6 +54,11 @@ _UNSCORED = (
     "That is a fault of the judge or of its machine, not of the submissions: they are listed below, they are "
     "in no score and in no average, and the same command run again retries them and nothing else."
 )
+_FINAL = (
+    "They are listed below, and they are in no score and in no average. Another try cannot help: their "
+    "problems, or they themselves, are such that they cannot be judged."
+)
+_NO_TRY = "No other try helps"
 
 
 def document(run: Summary, validation: Validation | None = None, *, apart: bool = False) -> Document:
@@ -61,7 +67,7 @@ def document(run: Summary, validation: Validation | None = None, *, apart: bool 
     return Document(
         title=f"Scores of {counted(run.submissions, 'submission')}",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
-        text=[_UNSCORED] if run.unscored else [],
+        text=[_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else [],
         links=[Link(text="All submissions", href=f"{FOLDER}/{ALL}")] if run.scored else [],
         search=f"{FOLDER}/{ALL}" if run.scored else "",
         sections=[
@@ -210,7 +216,7 @@ def _failures(run: Summary) -> Iterator[Section]:
             ", ".join(why.problems),
             why.phase or NOTHING,
             why.reason,
-            why.remedy or NOTHING,
+            why.remedy or (_NO_TRY if why.final else NOTHING),
             ", ".join(why.examples),
         ]
         for why in run.failures
@@ -298,13 +304,23 @@ REPORT, PAGE = "report.md", "report.html"
 def write_reports(folder: Path, options: ReportOptions | None = None, *, into: Path | None = None) -> Summary:
     """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
 
-    A report that is made of the same already stays.
+    A report that is made of the same already stays. A run's own folder gets tests.parquet, too.
     """
     check_run(folder)
     made, place = Made.of(folder, options or ReportOptions()), into or folder
-    if Made.read(place / FOLDER) == made and (known := _read_summary(place)) is not None:
-        return known
+    known = _read_summary(place) if Made.read(place / FOLDER) == made else None
+    if known is None:
+        return _written(folder, made, options, place)
+    if into is None and not (folder / TESTS).is_file():
+        write_tests(folder)
+    return known
+
+
+def _written(folder: Path, made: Made, options: ReportOptions | None, place: Path) -> Summary:
+    """made.json is last: what a kill leaves is made again."""
     run = summary(folder, options)
+    if place == folder:
+        write_tests(folder)
     write_summary(place, run)
     validation, more = read_validation(folder), _of_models(run)
     write_document(document(run, validation), place, shown=document(run, validation, apart=bool(more)))

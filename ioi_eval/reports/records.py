@@ -141,6 +141,7 @@ class Failures(Value):
     submissions: int
     problems: tuple[str, ...]
     examples: tuple[str, ...]  # some of the keys
+    final: bool = False  # another try cannot help
 
 
 class Settings(Value):

@@ -341,10 +341,10 @@ def result_of_row(row: Mapping[str, Any]) -> SubmissionResult:
 
 
 def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, str, str, bool], list[Mapping[str, Any]]] = {}
     for row in rows:
         reason, phase, remedy = (str(row.get(name, "")) for name in ("reason", "phase", "remedy"))
-        groups.setdefault((reason, phase, remedy), []).append(row)
+        groups.setdefault((reason, phase, remedy, row.get("final") is True), []).append(row)
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return tuple(
         Failures(
@@ -354,6 +354,7 @@ def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:
             submissions=len(members),
             problems=tuple(sorted({str(row.get("problem_id", "")) for row in members})),
             examples=tuple(sorted(str(row["key"]) for row in members)[:_MAX_EXAMPLES]),
+            final=final,
         )
-        for (reason, phase, remedy), members in ranked[:_MAX_REASONS]
+        for (reason, phase, remedy, final), members in ranked[:_MAX_REASONS]
     )

@@ -15,6 +15,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Verdict
 from ioi_eval.runs.journal import Journal
+from ioi_eval.store.compact import whole
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.rows import as_number, result_of
 
@@ -68,6 +69,7 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
 
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
     """A row as results.jsonl has it. Raise InputError that names what is missing."""
+    columns = whole(dict(columns), {})  # also of a results.jsonl
     row = {**_UNSAID, **columns, **{name: _part(columns[name]) for name in _NESTED if name in columns}}
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name)), None)
     if problem is None:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.runs.known import Compilers, KnownResults, read_row
+from ioi_eval.runs.known import Compilers, KnownResults
+from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
     EARLIER,
@@ -34,7 +35,14 @@ from ioi_eval.store.rows import plain, result_of
 
 _LOCK = ".lock"
 # Made of the rows, so they go when the rows go.
-_DERIVED = ("summary.json", "report.md", "report.html", "validation.json", "limits.json")
+_DERIVED = (
+    "summary.json",
+    "report.md",
+    "report.html",
+    "tests.parquet",
+    "validation.json",
+    "limits.json",
+)
 
 
 class _Row(NamedTuple):
@@ -127,7 +135,7 @@ class Journal:
         return self._done[key].problem if key in self._done else self._failed[key][1]
 
     def row(self, key: str) -> dict[str, Any]:
-        return read_row(self._folder / RESULTS, self._done[key].offset)
+        return self._known.row(self._folder / RESULTS, self._done[key].offset)
 
     def cpu_times(self) -> dict[str, list[float]]:
         """The seconds that judged submissions took, by problem."""
@@ -160,6 +168,7 @@ class Journal:
         elif fresh or self._old.replacing:
             self._restart = True
         else:
+            self._know(self._old.confinements)
             self._read_rows(self._old.fingerprint.problems)
             self._read_failures()
             self._compare(self._old.fingerprint)
@@ -265,7 +274,12 @@ class Journal:
         head = msgspec.convert(row, ResultHead)
         if not known and not self._any_compiler:
             self._check_compiler(head.compiler)
-        offset = self._writers()[0].append(_encoded(row))
+        results, _ = self._writers()
+        short, confinements = compact(row)
+        if not confinements.keys() <= self._info.confinements.keys():
+            self._know(confinements)
+            self._write_info(replacing=False)
+        offset = results.append(_encoded(short))
         if self._failed.pop(row["key"], None) is not None:
             self._stale += 1
         self._note(head, offset, self._hash(head.problem_id))
@@ -280,6 +294,11 @@ class Journal:
         offset = self._writers()[1].append(_encoded(row))
         self._stale += row["key"] in self._failed
         self._failed[row["key"]] = offset, row.get("problem_id", "")
+
+    def _know(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
+        every = {**self._info.confinements, **confinements}
+        self._info = msgspec.structs.replace(self._info, confinements=every)
+        self._known.confinements |= every
 
     def _note(self, row: ResultHead, offset: int, problem: str) -> None:
         self._done[row.key] = _Row(offset, row.submission_sha256, row.problem_id, intern(row.compiler))

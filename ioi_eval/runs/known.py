@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.store.compact import whole
 from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, changes, decoded, read_info
 
 
@@ -19,6 +20,7 @@ class KnownResults:
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, int]] = {}
         self.compilers = set[str]()  # of other runs
+        self.confinements = dict[str, Mapping[str, Any]]()  # of all runs, by what they are
 
     def take_over(self, folder: Path, ours: Fingerprint) -> None:
         """Also know the results of another run, which must have been judged by the same options."""
@@ -34,6 +36,7 @@ class KnownResults:
                 field="reuse",
                 remedy="Judge with the same options and version, or leave it out",
             )
+        self.confinements |= info.confinements
         for offset, row in decoded(folder / RESULTS, ResultHead):
             problem = info.fingerprint.problems.get(row.problem_id, "")
             self.note(folder / RESULTS, offset, row, problem)
@@ -55,7 +58,12 @@ class KnownResults:
     def find(self, identity: str, problem: str | None = None) -> dict[str, Any] | None:
         """Of a program without its problem, which is in its identity."""
         place = self._places.get(identity if problem is None else f"{identity} {problem}")
-        return None if place is None else read_row(*place)
+        return None if place is None else self.row(*place)
+
+    def row(self, path: Path, offset: int) -> dict[str, Any]:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            return whole(msgspec.json.decode(stream.readline()), self.confinements)
 
 
 class Compilers:
@@ -81,10 +89,3 @@ class Compilers:
 def _tool(compiler: str) -> str:
     """`g++` of `g++ (Debian 12.2.0) 12.2.0`: what comes before the first number or bracket."""
     return re.split(r"[\d(]", compiler, maxsplit=1)[0].strip()
-
-
-def read_row(path: Path, offset: int) -> dict[str, Any]:
-    with path.open("rb") as stream:
-        stream.seek(offset)
-        row: dict[str, Any] = msgspec.json.decode(stream.readline())
-    return row

@@ -6,6 +6,8 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
@@ -45,10 +47,16 @@ def replace(path: Path, pieces: Iterable[bytes]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def sweep_drafts(path: Path) -> None:
-    """Takes away what `replace` left when it was killed. Only for the one process that writes the file."""
+def sweep_drafts(path: Path, *, idle: float = 0) -> None:
+    """Takes away what a writer of a file or a folder left when it was killed.
+
+    `idle`: seconds for which nothing was written to it. None are for the one process that may write.
+    """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - draft.stat().st_mtime < idle:
+                continue
+            shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:

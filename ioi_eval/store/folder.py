@@ -16,12 +16,14 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Limits, Problem, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
+from ioi_eval.store.compact import whole
 from ioi_eval.store.files import lines, make_folder, refused, replace
 from ioi_eval.store.rows import plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
-_VERSION = 1
+_VERSION = 2
+_READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out
 _OTHER_FOLDER = "Choose another --out folder"
 _Head = TypeVar("_Head")
 
@@ -33,6 +35,7 @@ class RunInfo(Value, kw_only=True):
     fingerprint: Fingerprint
     settings: Mapping[str, Any] = {}
     replacing: bool = False  # the rows beside it belong to a run that was given up
+    confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name that rows have
 
 
 class ResultHead(msgspec.Struct):
@@ -60,7 +63,7 @@ def read_info(folder: Path) -> RunInfo | None:
         return None
     except (msgspec.MsgspecError, OSError) as error:
         raise InputError(f"is not a run's: {error}", where=str(path), remedy=_OTHER_FOLDER) from error
-    if info.version != _VERSION:
+    if info.version not in _READABLE:
         problem = f"is of version {info.version}, this program writes version {_VERSION}"
         raise InputError(problem, where=str(path), remedy=_OTHER_FOLDER)
     return info
@@ -113,9 +116,18 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
 
 
 def read_rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """The rows of results.jsonl in order of completion, one at a time."""
+    """The rows of results.jsonl in order of completion, one at a time, with their tests written out."""
+    known = confinements(folder)
     for _, row in decoded(folder / RESULTS, dict[str, Any]):
-        yield row
+        named = row.get("confinement")
+        if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
+            known = confinements(folder)
+        yield whole(row, known)
+
+
+def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    info = read_info(folder)
+    return {} if info is None else info.confinements
 
 
 def read_failures(folder: Path) -> dict[str, dict[str, Any]]:

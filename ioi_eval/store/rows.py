@@ -26,6 +26,7 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.rules import scoring
+from ioi_eval.store.compact import TEST_COLUMNS
 
 MAX_COMPILE_OUTPUT = 4096  # characters
 MAX_OUTPUT = 400  # bytes of a wrong output, and of the expected one
@@ -50,6 +51,7 @@ RESULT_COLUMNS = frozenset(
         "all_subtasks_results",
         "all_subtasks_exact_scores",
         "test_results",
+        TEST_COLUMNS,
         "resolved",
         "passed",
         "total",
@@ -164,6 +166,7 @@ def failure_row(
         "phase": failure.phase,
         "test": failure.test,
         "remedy": failure.remedy,
+        "final": failure.final,
     }
     return {name: plain(value) for name, value in columns.items()}
 

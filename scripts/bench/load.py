@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ioi_eval import load_problems
+from ioi_eval import Results, load_problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 CLI = (sys.executable, "-m", "ioi_eval.cli")
@@ -67,17 +67,16 @@ def judge(source: Path, engine: str, out: Path, chosen: list[str]) -> tuple[int,
 
 def rows_of(out: Path) -> Rows:
     """What no measurement may change: points, and score and status of every test."""
-    return {row["key"]: (row["all_subtasks_points"], *_tests(row)) for row in lines_of(out / "results.jsonl")}
+    if not (out / "results.jsonl").exists():
+        return {}
+    return {
+        one.key: (one.points, *((test.test_name, test.score, test.status) for test in one.tests))
+        for one in Results.open(out)
+    }
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def _tests(row: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
-    subtasks = row["all_subtasks_results"]
-    for tests in (row.get("test_results", ()), *(subtask["test_results"] for subtask in subtasks)):
-        yield from ((test["test_name"], test["score"], test["status"]) for test in tests)
 
 
 def compare(quiet: Path, loaded: Path) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import collections
-import json
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from ioi_eval import Results
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 Verdicts = dict[tuple[str, str], str]
@@ -19,14 +20,7 @@ def judge(out: Path) -> Verdicts:
     """All verdicts of one run, by solution and test."""
     command = [sys.executable, "-m", "ioi_eval.cli", "validate", str(EXAMPLES), "--out", str(out), "--quiet"]
     subprocess.run(command, check=True)
-    return {
-        (row["key"], test["test_name"]): test["status"]
-        for row in map(json.loads, (out / "results.jsonl").read_text().splitlines())
-        for test in [
-            *row.get("test_results", ()),
-            *(test for subtask in row["all_subtasks_results"] for test in subtask["test_results"]),
-        ]
-    }
+    return {(one.key, test.test_name): test.status for one in Results.open(out) for test in one.tests}
 
 
 def main() -> int:

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ioi_eval import Results
+
 EXPECTED = {
     "AC": ("model_solution", "correct", "accepted", "ac"),
     "PA": ("partially_correct", "partially_accepted"),
@@ -51,18 +53,12 @@ def unmet(validation: dict[str, Any]) -> Iterator[str]:
 
 
 def slow(run: Path) -> Iterator[str]:
-    for row in map(json.loads, (run / "results.jsonl").read_text().splitlines()):
-        tests = {test["test_name"]: test for test in tests_of(row)}
-        times = {name: test["cpu_time"] or 0.0 for name, test in tests.items() if test["status"] != "TLE"}
+    for one in Results.open(run):
+        tests = {test.test_name: test for test in one.tests}
+        times = {name: test.cpu_time or 0.0 for name, test in tests.items() if test.status != "TLE"}
         if max(times.values(), default=0.0) > 2 / 3 * LIMIT:
             name, seconds = max(times.items(), key=lambda item: item[1])
-            yield f"{row['key']}, test {name}: {tests[name]['status']} after {seconds:.2f} s"
-
-
-def tests_of(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for subtask in row["all_subtasks_results"]:
-        yield from subtask["test_results"]
-    yield from row.get("test_results", ())
+            yield f"{one.key}, test {name}: {tests[name].status} after {seconds:.2f} s"
 
 
 if __name__ == "__main__":

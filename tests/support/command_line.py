@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.store.folder import read_rows
 from support.warm_command import warm_command
 
 RIGHT = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
@@ -105,7 +106,7 @@ def row(key: str, code: str | None, **columns: Any) -> dict[str, Any]:
 
 
 def results(run: Path) -> dict[str, dict[str, Any]]:
-    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    rows = list(read_rows(run))
     assert len({row["key"] for row in rows}) == len(rows), "a submission has two rows"
     return {row["key"]: row for row in rows}
 

@@ -13,6 +13,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import TestResult, Verdict
 from ioi_eval.reports import Summary
 from ioi_eval.reports.records import Validation
+from ioi_eval.reports.tests_table import COLUMNS
 from ioi_eval.store import folder
 from ioi_eval.store.rows import RESULT_COLUMNS, failure_row, result_row
 
@@ -29,9 +30,16 @@ def named(table: str) -> set[str]:
 
 
 def test_columns_of_results() -> None:
-    columns, _, tests = PARTS["results.jsonl"].partition("A test in `test_results`:")
+    columns, _, tests = PARTS["results.jsonl"].partition("Fields of `test_columns`:")
     assert named(columns) == RESULT_COLUMNS | {"year", "difficulty", "tags"}
     assert named(tests) == set(TestResult.__struct_fields__) - {"output"}
+
+
+def test_columns_of_tests() -> None:
+    assert named(PARTS["tests.parquet"]) == set(COLUMNS)
+    assert set(COLUMNS) - {"key", "problem_id", "model", "subtasks"} == set(TestResult.__struct_fields__) - {
+        "output"
+    }
 
 
 def test_columns_of_failures() -> None:

@@ -159,6 +159,7 @@ def test_a_failure_says_why_and_whose() -> None:
         "phase": "checking",
         "test": "1-a",
         "remedy": "Mend it",
+        "final": False,
     }
     named = msgspec.structs.replace(SUM, difficulty="hard", tags=("dp",))
     row = failure_row(of, failure, named)

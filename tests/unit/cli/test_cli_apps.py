@@ -61,6 +61,10 @@ def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
     done = cli(*command, "--out", "run")
     assert done.returncode == 3, done.stderr
     assert "not judged: no tests: No test cases provided" in done.stderr
+    assert "no other try helps" in done.stderr and "retries" not in done.stderr
+    (failure,) = map(json.loads, (tmp_path / "run" / "failures.jsonl").read_text().splitlines())
+    assert failure["final"] is True
+    assert "Another try cannot help" in (tmp_path / "run" / "report.md").read_text()
     found = results(tmp_path / "run")
     shown = {key: (row["problem_id"], row["resolved"], row["pass_rate"]) for key, row in found.items()}
     assert shown == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -41,6 +42,20 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
                 rows.append({**result_row(one, of, judged), **more})
     write_reports(write_run(folder, rows))
     return folder
+
+
+def test_what_a_report_that_was_killed_left_goes(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    left = [folder / ".report.1.tmp", folder / ".report.2.tmp", folder / ".tests.parquet.1.tmp"]
+    for path in left[:2]:
+        path.mkdir()
+        (path / "page.html").touch()
+    left[2].touch()
+    os.utime(left[0], (0, 0))
+    os.utime(left[2], (0, 0))
+    write_reports(folder, ReportOptions(submissions=2))
+    assert [path.exists() for path in left] == [False, True, False], "one is being written"
+    assert (folder / "report" / ALL).is_file()
 
 
 def links(page: Path) -> Iterator[Path]:

@@ -1,0 +1,95 @@
+"""How a row stands in results.jsonl: every test once, a list for each of its fields, its confinement by name.
+
+A test of three subtasks is in three lists of `test_results`, and most of its fields are those of its
+neighbours: written out, tests are nine tenths of a run. Rows that stand there written out, as earlier
+versions wrote them, are read as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.errors import InputError
+
+TEST_COLUMNS = "test_columns"
+_TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
+_AGAIN = "cpu_times"  # of the few tests that ran again
+_Row = dict[str, Any]
+_OWN = "uid"  # of a box, which says nothing
+
+
+def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
+    """Return the row as it is written, and its confinement by the name that stands in it."""
+    short, named = dict(row), dict[str, Mapping[str, Any]]()
+    if isinstance(said := row.get(_CONFINEMENT), Mapping) and said:
+        same = {name: value for name, value in said.items() if name != _OWN}
+        name = hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()[:12]
+        short[_CONFINEMENT], named[name] = name, same
+    places, tests = dict[bytes, int](), list[_Row]()
+    lists = _mapped(row, lambda listed: [_place(places, tests, test) for test in listed])
+    if columns := _columns(tests):
+        short |= {**lists, TEST_COLUMNS: columns}
+    return short, named
+
+
+def whole(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+    """Return the row as `rows.result_row` made it, without its box's user."""
+    if isinstance(name := row.get(_CONFINEMENT), str):
+        row = {**row, _CONFINEMENT: confinements.get(name, {})}
+    if (columns := row.get(TEST_COLUMNS)) is None:
+        return row
+    try:
+        tests = _tests(columns)
+        lists = _mapped(row, lambda places: [tests[place] for place in places])
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        problem = f"the tests of the row of {row.get('key')!r} are not as this version writes them: {error}"
+        raise InputError(problem, remedy="Score the dump again with --fresh") from error
+    return _without(row, TEST_COLUMNS) | lists
+
+
+def _tests(columns: Mapping[str, Any]) -> list[_Row]:
+    number = len(columns["test_name"])
+    lists = [value if isinstance(value, list) else [value] * number for value in columns.values()]
+    tests = [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
+    if _AGAIN in columns:
+        tests = [test if test[_AGAIN] else _without(test, _AGAIN) for test in tests]
+    return tests
+
+
+def _mapped(row: Mapping[str, Any], change: Callable[[list[Any]], list[Any]]) -> _Row:
+    """The columns of a row that list tests, with other lists."""
+    found: _Row = {_TESTS: change(row[_TESTS])} if _TESTS in row else {}
+    parts = row.get(_SUBTASKS) or ()
+    return found | {_SUBTASKS: [{**part, _TESTS: change(part[_TESTS])} for part in parts]} if parts else found
+
+
+def _place(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
+    """Of a test among those of its row; two of one name that differ, as other judges have, are two."""
+    place = places.setdefault(msgspec.json.encode(test), len(tests))
+    if place == len(tests):
+        tests.append(test)
+    return place
+
+
+def _columns(tests: list[_Row]) -> _Row:
+    """Empty where there are no tests, or tests with other fields than ours."""
+    fields = {name: None for test in tests for name in test}
+    if any(fields.keys() - test.keys() - {_AGAIN} for test in tests) or "test_name" not in fields:
+        return {}
+    columns = {name: [test.get(name, []) for test in tests] for name in fields}
+    return {name: values if name == "test_name" else _folded(values) for name, values in columns.items()}
+
+
+def _folded(values: list[Any]) -> Any:
+    """One value for all tests where they are equal; what is a list itself stays in one."""
+    first, *more = values
+    same = not isinstance(first, list) and all(one == first and type(one) is type(first) for one in more)
+    return first if same else values
+
+
+def _without(row: _Row, name: str) -> _Row:
+    return {key: value for key, value in row.items() if key != name}

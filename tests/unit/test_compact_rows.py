@@ -1,0 +1,168 @@
+"""results.jsonl holds each test once; readers get rows as the judge made them, of old runs too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from run_samples import SUM, judged, problem, result, submission, write_run
+from support.runs import Fingerprint, Journal, read_rows, result_row, summary
+
+from ioi_eval import Results
+from ioi_eval.errors import InputError
+from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
+from ioi_eval.reports import write_reports
+from ioi_eval.runs.elsewhere import run_of_rows
+from ioi_eval.store.compact import compact, whole
+
+pytestmark = pytest.mark.once
+
+PLAIN = problem("plain", subtasks=False)
+CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
+
+
+def row(key: str, statuses: dict[str, Verdict] | None = None, of: Problem = SUM) -> dict[str, Any]:
+    one = submission(key, problem_id=of.id, row={"model": "m"})
+    return result_row(one, of, result(one, statuses, problem=of, confinement={**CONFINED, "uid": ord(key)}))
+
+
+def as_it_was(folder: Path) -> Path:
+    """The folder as the version before wrote it."""
+    rows = list(read_rows(folder))
+    (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    info = json.loads((folder / "run.json").read_text())
+    del info["confinements"]
+    (folder / "run.json").write_text(json.dumps({**info, "version": 1}))
+    return folder
+
+
+@given(judged())
+def test_a_row_comes_back_as_it_was(case: tuple[Submission, Problem, SubmissionResult]) -> None:
+    first = result_row(*case)
+    short, confinements = compact(first)
+    again = whole(msgspec.json.decode(msgspec.json.encode(short)), confinements)
+    own = {name: value for name, value in first["confinement"].items() if name != "uid"}
+    assert again == {**first, "confinement": own}
+    assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
+    assert whole(dict(first), {}) == first, "one that is written out is read as it is"
+    assert compact(again)[0] == short
+
+
+def test_tests_that_ran_again_and_tests_of_other_judges() -> None:
+    first = row("a")
+    again = first["all_subtasks_results"][2]["test_results"][3]
+    again["cpu_times"] = [1.0, 1.1]
+    first["all_subtasks_results"][0]["test_results"][0]["status"] = "WA"  # differs from itself elsewhere
+    short, confinements = compact(first)
+    assert short["test_columns"]["cpu_times"] == [[], [], [], [], [1.0, 1.1]]
+    assert short["test_columns"]["test_name"] == ["1-a", "1-a", "2-a", "2-b", "3-a"]
+    assert whole(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
+    again["of another judge"] = True
+    assert compact(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
+
+
+def test_what_is_equal_stands_in_run_json_once(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [row("a"), row("b", {"3-a": Verdict.TLE})])
+    lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    (name, confinement), *more = json.loads((run / "run.json").read_text())["confinements"].items()
+    assert (confinement, more, {line["confinement"] for line in lines}) == (CONFINED, [], {name})
+    assert lines[0]["test_columns"]["status"] == "AC"
+    assert lines[1]["test_columns"]["status"] == ["AC", "AC", "AC", "TLE"]
+    assert [one.confinement for one in Results.open(run)] == [CONFINED, CONFINED]
+
+
+def test_a_confinement_is_known_before_its_row_is_there(tmp_path: Path) -> None:
+    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+        journal.record(row("a"))
+        reader = read_rows(tmp_path / "run")
+        assert next(reader)["confinement"] == CONFINED
+        other = {**row("b"), "confinement": {"v": 2}}
+        journal.record(other)  # while somebody reads
+        assert next(reader)["confinement"] == {"v": 2}
+        assert journal.row("b") == other
+
+
+def test_a_run_of_an_older_version_is_read_and_goes_on(tmp_path: Path) -> None:
+    rows = [row("a", {"2-a": Verdict.WA}), row("b", of=PLAIN)]
+    new, old = write_run(tmp_path / "new", rows), as_it_was(write_run(tmp_path / "old", rows))
+    assert list(read_rows(new)) == list(read_rows(old))
+    assert summary(new) == summary(old)
+    assert Results.open(new).tests_frame().equals(Results.open(old).tests_frame())
+    with Journal.open(old, Fingerprint(dump="d" * 64)) as journal:
+        assert journal.row("a") == next(read_rows(new))
+        journal.record(row("c"))
+    assert [found["key"] for found in read_rows(old)] == ["a", "b", "c"]
+    assert json.loads((old / "run.json").read_text())["version"] == 2
+    assert list(read_rows(old))[2]["confinement"] == CONFINED
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_results_of_another_run_are_taken_over_whole(tmp_path: Path, older: bool) -> None:
+    other = write_run(tmp_path / "other", [row("a")])
+    if older:
+        as_it_was(other)
+    with Journal.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
+        found = journal.find(row("a")["submission_sha256"], "sum")
+        assert found == next(read_rows(other))
+        journal.record(found, known=True)
+    assert list(read_rows(tmp_path / "mine")) == [found]
+
+
+def test_what_counts_no_longer_is_found_with_its_confinement(tmp_path: Path) -> None:
+    folder, before = tmp_path / "run", Fingerprint(dump="d", problems={"sum": "one"})
+    write_run(folder, [row("a")], made_of=before)
+    for problems in ({"sum": "two"}, {"sum": "one"}):
+        with Journal.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
+            journal.begin()
+            found = journal.find(row("a")["submission_sha256"], "sum")
+    assert found is not None and found["confinement"] == CONFINED
+    assert "problem_sha256" in json.loads((folder / "earlier.jsonl").read_text())
+
+
+def test_rows_of_a_run_are_reported_elsewhere(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
+    lent = run_of_rows(run / "results.jsonl", tmp_path / "reports")
+    assert [one.points for one in Results.open(lent)] == [one.points for one in Results.open(run)]
+    assert Results.open(lent).tests_frame().equals(Results.open(run).tests_frame())
+
+
+def test_tests_as_a_table(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
+    write_reports(run)
+    found = pq.read_table(run / "tests.parquet").to_pandas()
+    frame = Results.open(run).tests_frame()
+    assert found[list(frame.columns)].to_json(orient="records") == frame.to_json(orient="records")
+    assert list(found["subtasks"][0]) == ["01-small", "02-middle", "03-all"]
+    assert list(found["subtasks"][1]) == ["02-middle", "03-all"]
+    assert [list(one) for one in found["subtasks"]][4:] == [[]] * 4
+    assert not list(run.glob(".*.tmp"))
+
+
+def test_the_table_is_made_again_where_rows_are_new_or_it_is_gone(tmp_path: Path) -> None:
+    run, path = write_run(tmp_path / "run", []), tmp_path / "run" / "tests.parquet"
+    write_reports(run)
+    assert pq.read_table(path).num_rows == 0
+    with Journal.open(run, Fingerprint(dump="d" * 64)) as journal:
+        journal.record(row("a"))
+    write_reports(run)
+    first = path.read_bytes()
+    assert pq.read_table(path).num_rows == 4
+    path.unlink()
+    write_reports(run)
+    assert path.read_bytes() == first
+    write_reports(run, into=tmp_path)
+    assert not (tmp_path / "tests.parquet").exists()
+
+
+def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [row("a")])
+    line = json.loads((run / "results.jsonl").read_text())
+    line["test_columns"]["status"] = ["AC"]
+    (run / "results.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(InputError, match=r"the row of 'a'.*--fresh"):
+        list(read_rows(run))
