@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include "ending.hpp"
 #include "process.hpp"
 #include "wire.hpp"
 
@@ -26,6 +28,8 @@ __attribute__((weak)) void _PyInterpreterState_SetNotRunningMain(PyInterpreterSt
 const char* Py_GetVersion();
 PyObject* PySys_GetObject(const char*);
 PyObject* PyUnicode_FromString(const char*);
+const char* PyUnicode_AsUTF8AndSize(PyObject*, ssize_t*);
+PyObject* PyList_GetItem(PyObject*, ssize_t);
 int PyList_Append(PyObject*, PyObject*);
 int Py_RunMain();
 }
@@ -68,8 +72,18 @@ void add_argument(const std::string& word) {
     if (PyObject* const words = PySys_GetObject(name)) PyList_Append(words, PyUnicode_FromString(word.c_str()));
 }
 
+// Whether the first of its words names an archive.
+bool is_archive() {
+  PyObject *const words = PySys_GetObject("argv"), *const first = words ? PyList_GetItem(words, 0) : nullptr;
+  const char* const path = first ? PyUnicode_AsUTF8AndSize(first, nullptr) : nullptr;
+  char head[2] = {};
+  const sys::Fd script(path ? open(path, O_RDONLY | O_CLOEXEC) : -1);
+  return !script.valid() || read(script.get(), head, sizeof head) != sizeof head || std::memcmp(head, "PK", sizeof head) == 0;
+}
+
 [[noreturn]] void go_on(const process::Program& program) {
   begin_anew();
+  if (!is_archive()) ending::watch_script();
   if (program.told >= 0) add_argument(std::to_string(program.told));
   std::exit(Py_RunMain());
 }
@@ -119,6 +133,7 @@ void wait() {
   if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain) sys::fail("this interpreter cannot run its main function again");
   check_that_alone();
   check_that_nothing_is_shared();
+  ending::prepare();
   wire::send(control, {"ready", {}});
   while (wire::receive(control, message)) start_one(room, message);
 }

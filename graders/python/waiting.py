@@ -19,6 +19,7 @@ def _wait():
     import os
     import sys
     from _frozen_importlib import ModuleSpec
+    from _frozen_importlib_external import FileFinder, _get_supported_file_loaders
 
     if sys.version_info < (3, 9) or sys.implementation.name != "cpython":
         raise NotImplementedError("it takes CPython 3.9 or newer")
@@ -37,6 +38,8 @@ def _wait():
         first = sys.modules["threading"].main_thread()
         os.register_at_fork(after_in_child=first._set_native_id)
     sys.path_importer_cache.pop(os.path.abspath(sys.argv[0]), None)  # the next one there may be an archive
+    # A list that goes when the modules go; of the first one the interpreter has a copy.
+    sys.path_hooks = [*sys.path_hooks[:-1], FileFinder.path_hook(*_get_supported_file_loaders())]
     for name in set(sys.modules) - known:
         del sys.modules[name]
     gc.collect()

@@ -49,7 +49,7 @@ def waiting_arguments(output: str) -> tuple[str, ...]:
 
     It confines programs by the proctor's own sources.
     """
-    units = (f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire"))
+    units = (*(f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire")), "python/ending.cpp")
     ahead = [word for unit in units for word in ("-include", unit)]
     flags = ("-std=c++17", "-O2", "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
     return (*flags, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")

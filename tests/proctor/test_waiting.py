@@ -25,7 +25,7 @@ from ioi_eval.engines.values import Profile, Program
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.protocol import Line, PlanChecker, PlanLimits, PlanSubmission, PlanWarm
 from ioi_eval.model.values import Blob
-from ioi_eval.store.compiling import waiting_arguments
+from ioi_eval.store.compiling import sources_digest, waiting_arguments
 from ioi_eval.store.resources import graders
 
 LIMITS = PlanLimits(cpu_ms=1000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
@@ -42,8 +42,7 @@ def build_library(flags: Sequence[str], output: Path) -> None:
 
 @pytest.fixture(scope="session")
 def library(request: pytest.FixtureRequest, binaries: Path) -> bytes:
-    source = (graders() / "python" / "waiting.cpp").read_bytes()
-    name = of_these_sources(f"waiting-{Blob.of(source).sha256[:16]}")
+    name = of_these_sources(f"waiting-{sources_digest(graders())[:16]}")
     flags: tuple[str, ...] = ()
     if request.config.getoption("--sanitize"):  # a proctor with them limits no address space: so must this
         flags, name = ("-D__SANITIZE_ADDRESS__",), f"{name}-sanitized"
