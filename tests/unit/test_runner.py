@@ -236,6 +236,7 @@ async def test_a_failure_is_no_result_and_the_run_goes_on(tmp_path: Path) -> Non
         "phase": "checking",
         "test": "1-a",
         "remedy": "Mend the checker",
+        "final": False,
     }
     assert SubmissionFailed(key="k002", problem_id="sum", reason=str(down)) in events
     retry = FakeJudge()
