@@ -13,6 +13,7 @@ from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions, Source
 from ioi_eval.model.values import Limits, Problem, TaskType
 from ioi_eval.problems import Package
+from ioi_eval.reports.document import visible
 from ioi_eval.runs.generating import generate_sync
 from ioi_eval.runs.sources import check_source
 
@@ -65,6 +66,9 @@ def _show(packages: tuple[Package, ...]) -> None:
         console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS)
     for note in (note for package in packages for note in package.notes):
         console.show(f"note: {note}")
+    for one in packages:
+        if one.errors and one.format:
+            console.show(f"{visible(one.where)} is read as {one.format}, and cannot be used")
     problems = [package.problem for package in packages if package.problem is not None]
     good = sum(not problem.unusable for problem in problems)
     every = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package

@@ -90,6 +90,7 @@ def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
     done = cli("problems", problems)
     assert done.returncode == 2
     assert "1 of 3 packages can be used" in done.stdout
+    assert "worse is read as CMS, and cannot be used" in done.stdout
     assert "9-9" in done.stderr
     assert "worse" in done.stderr
 

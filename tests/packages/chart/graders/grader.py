@@ -1,0 +1,3 @@
+import chart
+
+print(chart.mark(int(input())))

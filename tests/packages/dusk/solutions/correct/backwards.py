@@ -1,0 +1,6 @@
+def evening(word):
+    return word[::-1]
+
+
+def morning(word):
+    return word[::-1]

@@ -1,0 +1,11 @@
+kept = ""
+
+
+def evening(word):
+    global kept
+    kept = word
+    return "nothing"
+
+
+def morning(word):
+    return kept
