@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping
@@ -82,9 +83,22 @@ def _check_name(folder: Path, header: Fields, name: str) -> None:
     path = folder / name
     if not name.endswith(".py") or not is_plain(name) or not path.is_file():
         header.fault("checker", f"there is no file {name!r} in the package", "Name one in Python")
+    elif broken := _broken(source_text(path)):
+        header.fault("checker", f"{name} does not compile: {broken}", "Correct it")
     elif asked := _ASKS.search(source_text(path)):
         words = f"{name} asks for {asked[1]}, which checkers are not told here"
         header.fault("checker", words, "Let it judge by the output alone")
+
+
+def _broken(source: str) -> str:
+    """Why Python does not take a source; empty: it does."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error)
+    return ""
 
 
 def _script(folder: Path, names: set[str]) -> Checker:

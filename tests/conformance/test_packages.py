@@ -75,6 +75,7 @@ async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: P
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
 
 
+@pytest.mark.sample("same")
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [

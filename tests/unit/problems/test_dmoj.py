@@ -200,6 +200,11 @@ def test_a_check_that_asks_for_the_source(tmp_path: Path) -> None:
     assert "check.py asks for submission_source" in str(error)
 
 
+def test_a_check_that_does_not_compile(tmp_path: Path) -> None:
+    error = only_error(package(tmp_path, "checker: check.py\n" + LISTED, check_py="def check(:\n"), "pond")
+    assert "check.py does not compile: line 1: invalid syntax" in str(error)
+
+
 def test_checkers_that_differ_between_cases(tmp_path: Path) -> None:
     old = "checker:\n  name: bridged\n  args: {files: [checker.cpp, limits.h], lang: CPP17, type: testlib}\n"
     new = "{in: 2.in, out: 2.out, points: 80, checker: standard}"
