@@ -9,10 +9,8 @@ for any task: the problem is what a sample's `metadata["problem_id"]` names, els
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
@@ -20,12 +18,9 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
 from inspect_ai.solver import TaskState, generate
 from inspect_ai.util import concurrency
-from msgspec import ValidationError, convert
-from msgspec.structs import fields
 
-from ioi_eval.benchmarks import Benchmark, BenchmarkOptions, Loaded, benchmarks
+from ioi_eval.benchmarks import Benchmark, benchmarks
 from ioi_eval.benchmarks.inspect_logs import reasoning_of
-from ioi_eval.integrations.environment import cache_folder
 from ioi_eval.integrations.inspect_scores import (
     explanation_of,
     metadata_of,
@@ -33,36 +28,16 @@ from ioi_eval.integrations.inspect_scores import (
     share,
     summary_of,
 )
-from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.languages import find
-from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.integrations.runtime import Runtime
+from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem, Submission
 from ioi_eval.problems import Problems
-from ioi_eval.problems.fields import nearest
 from ioi_eval.reports.records import ReportOptions
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
-from ioi_eval.runs.sources import benchmark_of, language_of, open_source
-from ioi_eval.store import Store
 
 __all__ = ["judged", "pass_at", "points", "problems"]
-
-_NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
-
-
-class Judging(Value):
-    """What decides how a reply is judged."""
-
-    language: str = ""  # empty: the benchmark's own, else C++
-    unscored: Literal["keep", "error"] = "keep"  # what cannot be judged; an error is tried again on a retry
-    slots: int | None = None  # submissions at a time; None: as many as the machine or the servers have
-    python: str = ""  # the interpreter for submissions
-    all_tests: bool = False  # run those too that can change no score
-
-    def setup(self) -> Setup:
-        options = JudgeOptions(all_tests=self.all_tests)
-        return Setup(slots=self.slots, options=options, python=self.python)
 
 
 # --- metrics -----------------------------------------------------------------------------------------
@@ -105,21 +80,20 @@ def judged(source: str, **options: Any) -> Scorer:
     `source` names a benchmark or packages, `options` are those of a task. What cannot be judged is unscored,
     and in no metric.
     """
-    how, choice = _told(options)
-    found = _open(source, choice)
-    language = find(how.language or language_of(source))
+    asked = asked_for(source, options)
+    language = asked.language
 
     async def score(state: TaskState, target: Target) -> Score:
-        problem, code = _problem(found, state), extract(state.output.completion, language)
+        problem, code = _problem(asked.problems, state), extract(state.output.completion, language)
         submission = Submission(
             key=f"{state.sample_id}#{state.epoch}", problem_id=problem.id, code=code, language=language.name
         )
-        own = await asyncio.to_thread(runtime, how.setup())
+        own = await asyncio.to_thread(asked.runtime)
         more = {"language": language.name, "epoch": state.epoch, "length": _length(state)}
         try:
             result = await _result(own, problem, submission)
-        except _NO_ANSWER as error:
-            if how.unscored == "error":
+        except NO_ANSWER as error:
+            if asked.judging.unscored == "error":
                 raise
             facts = {**of_problem(problem), **more, "failure": type(error).__name__}
             return Score.unscored(
@@ -184,72 +158,21 @@ def _task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
 
 
 def _made(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
-    from ioi_eval.generate import Prompts  # loads jinja2, which a scorer alone does not need
-
-    how, choice = _told(options)
-    found = _open(source, choice)
-    benchmark = benchmark_of(source)
-    name = "" if benchmark is None else benchmark.name
-    language = find(how.language or language_of(source)).name
-    ask = Prompts(prompt, benchmark=name, language=language)
-    usable = {label: problem for label, problem in found.items() if not problem.unusable}
-    if not usable:
-        raise InputError("no problem is left by the filters", where=source)
-    left_out = _left_out(found)
+    asked = asked_for(source, options)
+    prompts = asked.prompts(prompt)
     return Task(
         dataset=MemoryDataset(
-            [_sample(label, problem, ask(problem), language) for label, problem in usable.items()],
-            name=name or source,
+            [_sample(label, problem, text, asked.language.name) for label, problem, text in prompts],
+            name=asked.name or source,
         ),
         solver=generate(),
         scorer=judged(source, **options),
-        version=1 if benchmark is None else benchmark.version,
-        metadata={"left_out": left_out} if left_out else None,
+        version=1 if asked.benchmark is None else asked.benchmark.version,
+        metadata={"left_out": asked.left_out} if asked.left_out else None,
     )
-
-
-def _left_out(found: Problems) -> dict[str, int]:
-    """How many problems no model is asked to solve, by reason."""
-    known = found.left_out if isinstance(found, Loaded) else {}
-    return {**known, **Counter(problem.unusable for problem in found.values() if problem.unusable)}
 
 
 def _sample(label: str, problem: Problem, prompt: str, language: str) -> Sample:
     about = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
     told = {name: value for name, value in about.items() if value}
     return Sample(id=label, input=prompt, metadata={**of_problem(problem), "language": language, **told})
-
-
-# --- what was asked for ------------------------------------------------------------------------------
-
-
-@cache
-def _open(source: str, choice: BenchmarkOptions) -> Problems:
-    """Open for as long as the process lives: samples are judged one by one."""
-    return open_source(source, choice, Store(cache_folder()), lambda: None)
-
-
-def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
-    """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
-    every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
-    known = tuple(name for types in every.values() for name in types)
-    for name in given:
-        if name not in known:
-            raise InputError(f"no such option: {name!r}", remedy=nearest(name, known))
-    judging, choice = (
-        {name: _fitting(types[name], value) for name, value in given.items() if name in types}
-        for types in every.values()
-    )
-    try:
-        return convert(judging, Judging, strict=False), convert(choice, BenchmarkOptions, strict=False)
-    except ValidationError as error:
-        raise InputError(f"an option that cannot be used: {error}") from error
-
-
-def _fitting(kind: Any, value: Any) -> Any:
-    if kind is str:
-        return str(value)
-    if kind not in (frozenset[str], frozenset[int]):
-        return value
-    every = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [str(one) for one in every] if kind == frozenset[str] else list(every)

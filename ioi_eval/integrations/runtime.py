@@ -105,8 +105,11 @@ class Runtime:
     # --- in the thread ---
 
     def _run(self, setup: Setup, opened: Future[None]) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve(setup, opened))
+        # No asyncio.Runner: to end the loop's threads it starts one, which an interpreter that ends refuses.
+        try:
+            self._loop.run_until_complete(self._serve(setup, opened))
+        finally:
+            self._loop.close()
 
     async def _serve(self, setup: Setup, opened: Future[None]) -> None:
         async with AsyncExitStack() as stack:

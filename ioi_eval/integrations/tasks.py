@@ -1,0 +1,114 @@
+"""What an evaluator asks for by words: problems, their prompts, and what judges replies to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal
+
+from msgspec import ValidationError, convert
+from msgspec.structs import fields
+
+from ioi_eval.benchmarks import Benchmark, BenchmarkOptions, Loaded
+from ioi_eval.integrations.environment import cache_folder
+from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
+from ioi_eval.model.languages import Language, find
+from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.values import Problem, Value
+from ioi_eval.problems import Problems
+from ioi_eval.problems.fields import nearest
+from ioi_eval.runs.sources import benchmark_of, language_of, open_source
+from ioi_eval.store import Store
+
+NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
+
+
+class Judging(Value):
+    """What decides how a reply is judged."""
+
+    language: str = ""  # empty: the benchmark's own, else C++
+    unscored: Literal["keep", "error"] = "keep"  # what cannot be judged; an error is tried again on a retry
+    slots: int | None = None  # submissions at a time; None: as many as the machine or the servers have
+    python: str = ""  # the interpreter for submissions
+    all_tests: bool = False  # run those too that can change no score
+
+
+class Asked(Value):
+    """The problems of a source, as options choose them, and how replies to them are judged."""
+
+    source: str
+    problems: Problems
+    judging: Judging
+    language: Language
+    benchmark: Benchmark | None  # None: these are packages
+
+    @property
+    def name(self) -> str:
+        return "" if self.benchmark is None else self.benchmark.name
+
+    def runtime(self) -> Runtime:
+        options = JudgeOptions(all_tests=self.judging.all_tests)
+        return runtime(Setup(slots=self.judging.slots, options=options, python=self.judging.python))
+
+    def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
+        """Label, problem and prompt of each that can be judged."""
+        from ioi_eval.generate import Prompts  # loads jinja2, which a scorer alone does not need
+
+        usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
+        if not usable:
+            raise InputError("no problem is left by the filters", where=self.source)
+        ask = Prompts(template, benchmark=self.name, language=self.language.name)
+        return ((label, problem, ask(problem)) for label, problem in usable.items())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many problems no model is asked to solve, by reason."""
+        known = self.problems.left_out if isinstance(self.problems, Loaded) else {}
+        unusable = (problem.unusable for problem in self.problems.values())
+        return {**known, **Counter(filter(None, unusable))}
+
+
+def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
+    """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions."""
+    judging, choice = _told(options)
+    return Asked(
+        source=source,
+        problems=_open(source, choice),
+        judging=judging,
+        language=find(judging.language or language_of(source)),
+        benchmark=benchmark_of(source),
+    )
+
+
+@cache
+def _open(source: str, choice: BenchmarkOptions) -> Problems:
+    """Open for as long as the process lives: samples are judged one by one."""
+    return open_source(source, choice, Store(cache_folder()), lambda: None)
+
+
+def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
+    """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
+    every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
+    known = tuple(name for types in every.values() for name in types)
+    for name in given:
+        if name not in known:
+            raise InputError(f"no such option: {name!r}", remedy=nearest(name, known))
+    judging, choice = (
+        {name: _fitting(types[name], value) for name, value in given.items() if name in types}
+        for types in every.values()
+    )
+    try:
+        return convert(judging, Judging, strict=False), convert(choice, BenchmarkOptions, strict=False)
+    except ValidationError as error:
+        raise InputError(f"an option that cannot be used: {error}") from error
+
+
+def _fitting(kind: Any, value: Any) -> Any:
+    if kind is str:
+        return str(value)
+    if kind not in (frozenset[str], frozenset[int]):
+        return value
+    every = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return [str(one) for one in every] if kind == frozenset[str] else list(every)

@@ -1,0 +1,145 @@
+"""The real verifiers: `vf-eval` over our taskset; a server on loopback stands for the model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("verifiers", reason="verifiers is not installed")
+
+from ioi_eval import Submission, load_problems, score_sync
+
+PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
+LONGEST = 1200  # seconds for a command, on a machine that others use too
+# By a word in the prompt: full marks, some of them, and a checker that does not compile.
+REPLIES = {
+    "Garland": ("garland", "correct/doubling.cpp"),
+    "Pumpkins": ("pumpkins", "partially_correct/heaviest_first.cpp"),
+    "No threes": ("threes", ""),
+}
+# Its own harnesses install what they run with uv; this one only asks.
+MODULE = """
+import httpx
+from verifiers import v1 as vf
+from ioi_eval.integrations.verifiers import ProblemSet
+
+__all__ = ["Asking", "ProblemSet"]
+
+
+class Asking(vf.Harness[vf.HarnessConfig]):
+    EXECUTES_CODE = NEEDS_CONTAINER = False
+
+    async def launch(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data, tool_interception_url=None):
+        body = {"model": ctx.model, "messages": [{"role": "user", "content": data.prompt}]}
+        async with httpx.AsyncClient(timeout=600) as client:
+            url, headers = f"{endpoint}/chat/completions", {"Authorization": f"Bearer {secret}"}
+            answer = await client.post(url, json=body, headers=headers)
+        answer.raise_for_status()
+        return vf.ProgramResult(0, answer.text, "")
+"""
+
+
+def source(problem: str, name: str) -> str:
+    folder = PACKAGES / problem / "solutions"
+    return (folder / name if name else sorted((folder / "correct").glob("*.cpp"))[0]).read_text()
+
+
+class Model(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        program = source(*next(found for word, found in REPLIES.items() if word in asked))
+        message = {"role": "assistant", "content": f"Here it is.\n\n```cpp\n{program}```\n"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+        body = json.dumps({**answer, "choices": [choice], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("packages")
+    for name, _ in REPLIES.values():
+        shutil.copytree(PACKAGES / name, folder / name)
+    (folder / "threes" / "checker" / "checker.cpp").write_text("no program\n")
+    return folder
+
+
+def evaluate(folder: Path, model: str, packages: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    (folder / "ioi_tasks.py").write_text(MODULE)
+    task = ("--env.taskset.task.source", str(packages), "--env.taskset.task.options", json.dumps(options))
+    client = ("--client.base-url", model, "--client.api-key-var", "KEY", "--model", "m")
+    output = ("--no-push", "--no-rich", "--output-dir", "out", "--run.name", "run")
+    command = [Path(sys.executable).with_name("vf-eval"), "ioi_tasks", *task, *client, *output]
+    return subprocess.run(
+        [*map(str, command), "--env.agent.runtime.type", "subprocess"],
+        cwd=folder,
+        env={**os.environ, "KEY": "word", "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST,
+    )
+
+
+def test_rewards_are_our_points(tmp_path: Path, model: str, packages: Path) -> None:
+    done = evaluate(tmp_path, model, packages)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    lines = (tmp_path / "out" / "run" / "traces.jsonl").read_text().splitlines()
+    traces = {trace["task"]["data"]["id"]: trace for line in lines for trace in json.loads(line)["traces"]}
+    assert set(traces) == {"garland", "pumpkins", "threes"}
+    problems = load_problems(PACKAGES, only=frozenset({"garland", "pumpkins"}))
+    for name, code in (REPLIES["Garland"], REPLIES["Pumpkins"]):
+        alone = score_sync(problems[name], Submission(key="1", problem_id=name, code=source(name, code)))
+        trace = traces[name]
+        assert trace["rewards"] == {"points": {"score": pytest.approx(alone.points / 100), "weight": 1.0}}
+        assert trace["metrics"]["compiles"] == 1 and trace["metrics"]["solved"] == (alone.points == 100)
+        told = trace["info"]["ioi_eval"]
+        assert told["points"] == alone.points and len(told["subtasks"]) == len(alone.subtasks)
+    broken = traces["threes"]
+    assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
+    assert "does not compile" in broken["errors"][-1]["message"]
+    assert "1 not judged: 1 because of" in done.stderr + done.stdout
+
+
+def test_a_word_that_no_option_is_called_is_told(tmp_path: Path, model: str, packages: Path) -> None:
+    done = evaluate(tmp_path, model, packages, problem="garland")
+    assert done.returncode != 0
+    assert "no such option: 'problem'" in done.stderr + done.stdout
+
+
+def test_our_part_of_the_import_is_light() -> None:
+    code = (
+        "import sys, verifiers.v1; before = set(sys.modules)\n"
+        "import ioi_eval.integrations.verifiers; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONGEST
+    )
+    loaded = set(done.stdout.split())
+    assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "inspect_ai"} & loaded
