@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import golden_images
 import pytest
 from missing import lacks
 from run_samples import write_run
@@ -21,10 +22,8 @@ from support.runs import read_rows
 from test_html_page import HOSTILE
 from test_pages import run
 
-from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
-from ioi_eval.store.resources import examples
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
@@ -40,20 +39,13 @@ SAVING = """
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     try:
-        from selenium import webdriver
+        import selenium  # noqa: F401
     except ImportError:
         lacks("selenium")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
         lacks("chromium and chromedriver (apt-get install chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as opened:
-        opened.set_script_timeout(600)  # a busy machine is slow
-        yield opened
+    with golden_images.opened() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 2,000 rows as it is among the examples."""
-    folder = tmp_path_factory.mktemp("recorded")
-    with tarfile.open(examples() / "recorded.tar.xz") as archive:
-        archive.extractall(folder)
-    write_reports(folder)
-    return folder
+    return golden_images.recorded(tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(autouse=True)
@@ -259,3 +246,24 @@ def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded: Path, browser: 
     found = column(browser, 3)
     assert 0 < len(found) < 50 and set(found) == {"MLE"}
     assert find(browser, ".tools span").text == f"{len(found)} of 2,000"
+
+
+@pytest.mark.parametrize("name", golden_images.PICTURES)
+def test_pages_look_as_they_did(recorded: Path, browser: Any, name: str) -> None:
+    """By a coarse measure, and only with the fonts and the Chromium that the pictures were taken with."""
+    made_with = json.loads(golden_images.MADE_WITH.read_text())
+    if (here := golden_images.made_with(browser)) != made_with:
+        pytest.skip(f"the pictures were taken with {made_with}, this is {here}")
+    picture = golden_images.taken(browser, recorded, name)
+    golden = (golden_images.FOLDER / f"{name}.png").read_bytes()
+    unlike = golden_images.unlike(browser, picture, golden)
+    assert unlike <= golden_images.MOST, f"{unlike:.1%} differ; if that is meant: {golden_images.__doc__}"
+
+
+def test_pictures_that_differ_are_told_apart(browser: Any) -> None:
+    one, dark, problem = (
+        (golden_images.FOLDER / f"{name}.png").read_bytes() for name in ("report", "report-dark", "problem")
+    )
+    assert golden_images.unlike(browser, one, one) == 0
+    assert golden_images.unlike(browser, one, dark) > 0.5
+    assert golden_images.unlike(browser, one, problem) == 1

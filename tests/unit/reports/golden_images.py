@@ -1,0 +1,122 @@
+"""Pictures of the report's pages as they ought to look, small, and how one is compared with another.
+
+To take them anew, after a change that is meant to be seen:
+
+    .venv/bin/python tests/unit/reports/golden_images.py
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.reports import write_reports
+from ioi_eval.reports.addresses import problem_page, submission_page
+from ioi_eval.store.resources import examples
+
+FOLDER = Path(__file__).with_name("golden")
+MADE_WITH = FOLDER / "made_with.json"
+_SUBMISSION = f"report/{submission_page('invented-huge-tide-03')}"
+# Name: page, width, colour scheme, medium.
+PICTURES = {
+    "report": ("report.html", 1400, "light", ""),
+    "report-dark": ("report.html", 1400, "dark", ""),
+    "report-narrow": ("report.html", 400, "light", ""),
+    "report-print": ("report.html", 800, "light", "print"),
+    "problem": (f"report/{problem_page('tide')}", 1000, "light", ""),
+    "submission": (_SUBMISSION, 1000, "dark", ""),
+}
+_SCALE, _HEIGHT = 0.25, 2000  # of what is taken; pixels of the page
+_CELL, _FAR = 4, 24  # pixels of a picture that are one when two are compared; of 255, what is another colour
+MOST = 0.03  # of the cells
+# Both are drawn so small that a letter is a shade: what is left are places, sizes and colours.
+_COMPARE = """
+    const [one, other, cell, far, done] = arguments;
+    const drawn = async (data) => {
+      const image = new Image();
+      image.src = `data:image/png;base64,${data}`;
+      await image.decode();
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [Math.floor(image.width / cell), Math.floor(image.height / cell)];
+      const context = canvas.getContext("2d");
+      context.imageSmoothingQuality = "high";
+      context.drawImage(image, 0, 0, canvas.width, canvas.height);
+      return context.getImageData(0, 0, canvas.width, canvas.height);
+    };
+    Promise.all([drawn(one), drawn(other)]).then(([a, b]) => {
+      if (a.width !== b.width || a.height !== b.height) return done(1);
+      let others = 0;
+      for (let i = 0; i < a.data.length; i += 4)
+        others += [0, 1, 2].some((c) => Math.abs(a.data[i + c] - b.data[i + c]) > far);
+      done(others / (a.data.length / 4));
+    });
+"""
+
+
+def made_with(browser: Any) -> dict[str, str]:
+    """What another picture of the same page would come of."""
+    command = ["fc-match", "-f", "%{family}", "system-ui"]
+    font = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return {"chromium": browser.capabilities["browserVersion"].partition(".")[0], "font": font}
+
+
+def taken(browser: Any, folder: Path, name: str) -> bytes:
+    page, width, scheme, medium = PICTURES[name]
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": features})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get((folder / page).as_uri())
+        clip = {"x": 0, "y": 0, "width": width, "height": _HEIGHT, "scale": _SCALE}
+        shot = {"captureBeyondViewport": True, "clip": clip}
+        return base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", shot)["data"])
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def unlike(browser: Any, one: bytes, other: bytes) -> float:
+    """The share of cells in which two pictures are of other colours; 1 where their sizes differ."""
+    browser.get("about:blank")
+    pictures = (base64.b64encode(picture).decode() for picture in (one, other))
+    return float(browser.execute_async_script(_COMPARE, *pictures, _CELL, _FAR))
+
+
+def opened() -> Any:
+    """Debian's Chromium, as little different from one time to another as can be."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    browser.set_script_timeout(600)  # a busy machine is slow
+    return browser
+
+
+def recorded(folder: Path) -> Path:
+    """A run of 2,000 rows as it is among the examples, with its report."""
+    with tarfile.open(examples() / "recorded.tar.xz") as archive:
+        archive.extractall(folder)
+    write_reports(folder)
+    return folder
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary, opened() as browser:
+        folder = recorded(Path(temporary))
+        for name in PICTURES:
+            (FOLDER / f"{name}.png").write_bytes(taken(browser, folder, name))
+        MADE_WITH.write_text(json.dumps(made_with(browser)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
