@@ -99,6 +99,7 @@ def opened() -> Any:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     browser.set_script_timeout(600)  # a busy machine is slow
+    browser.set_page_load_timeout(600)
     return browser
 
 
