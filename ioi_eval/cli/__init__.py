@@ -140,6 +140,8 @@ def keep_retries_quiet() -> None:
 
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
+# Those who install the package without its dependencies may do without these.
+_OF_DATASETS = frozenset({"datasets", "huggingface_hub", "pandas", "pyarrow"})
 
 
 def main() -> NoReturn:
@@ -156,6 +158,12 @@ def main() -> NoReturn:
         console.complain(console.as_typed(error))
     except IoiEvalError as error:
         console.complain(str(error))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _OF_DATASETS:
+            raise
+        console.complain(
+            f"{error.name} is not installed, and this takes it: pip install 'ioi-eval[datasets]'"
+        )
     except OSError as error:
         if error.errno not in _UNREACHABLE or error.filename is None:
             raise

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
+from support.pages import matches
 
 pytestmark = pytest.mark.once
 
@@ -26,6 +27,47 @@ def test_the_library_example_runs(cache: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("100.0 [")
+
+
+@pytest.mark.long
+def test_the_demo_prints_what_is_shown(cli: CommandLine, tmp_path: Path) -> None:
+    (shown,) = blocks("text")
+    command = (ROOT / "scripts" / "demo").read_text().partition('bin/ioi-eval" ')[2].partition(" --out")[0]
+    words = [ROOT / word if word.startswith("examples/") else word for word in command.split()]
+    done = cli(*words, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = shown.replace("$ ./scripts/demo\n", "").replace("runs/demo", str(tmp_path))
+    assert len(shown.splitlines()) <= 12
+    assert matches(lines, done.stdout), done.stdout
+
+
+def test_the_proof_is_that_of_the_pages() -> None:
+    """Numbers of other pages, which their own tests and scripts hold."""
+    conformance, security = (
+        (ROOT / "docs" / f"{name}.md").read_text() for name in ("conformance", "security")
+    )
+    found = re.findall(r"compared (\d+), agree (\d+), differ (\d+)", conformance)
+    [(attacks, root, ordinary, won)] = re.findall(
+        r"^(\d+) attacks, (\d+) attempts as root and (\d+) as an ordinary user, (\d+) successful",
+        security,
+        re.M,
+    )
+    gaps = re.findall(
+        r"^- \*\*", security.partition("## What is not protected")[2].partition("\n## ")[0], re.M
+    )
+    (examples, *official) = (tuple(map(int, numbers)) for numbers in found)
+    for compared, agree, differ in (examples, tuple(map(sum, zip(*official, strict=True)))):
+        assert f"| {compared} expectations | {agree} agree, {differ} differ" in README
+    assert f"| {attacks} attacks, {int(root) + int(ordinary):,} attempts | {won} succeeded" in README
+    assert f"| {len(gaps)} open, each named" in README
+
+
+def test_the_chart_is_that_of_the_page() -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "chart.py", "--check"], check=True)
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 120
 
 
 SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tarfile
@@ -14,13 +15,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from blocks import PAGES, ROOT, Block, blocks, matches
+from support.pages import PAGES, ROOT, Block, blocks, matches
 
 pytestmark = pytest.mark.once
 
 ALL = [block for page in PAGES for block in blocks(page)]
 SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
-LONG: set[str] = set()
+LONG = {f"docs/tutorials/{name}.md" for name in ("cluster", "dump", "problem", "reward")}
 
 
 def each_line(code: str) -> None:
@@ -51,10 +52,17 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
 def started(block: Block, folder: Path, cache: Path) -> str:
     command = ["bash", "-euo", "pipefail"] if block.kind == "sh" else [sys.executable, "-"]
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
+    environment["PORT"] = str(free_port())
     environment["PATH"] = f"{bin_folder}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         command, input=block.code, cwd=folder, env=environment, capture_output=True, text=True, check=False

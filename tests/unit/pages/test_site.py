@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from blocks import PAGES, ROOT, blocks
+from support.pages import PAGES, ROOT, blocks
 
 from ioi_eval.cli import COMMANDS, loaded
 

@@ -1,0 +1,52 @@
+"""Without pandas, pyarrow, datasets and the hub's client the core scores, and names the extra otherwise."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.command_line import PYTHON, CommandLine
+
+pytestmark = pytest.mark.once
+
+# As if they were not installed, in an interpreter of its own.
+LACKING = """
+import sys
+
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"datasets", "huggingface_hub", "numpy", "pandas", "pyarrow"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Lacking())
+"""
+
+
+@pytest.fixture
+def core(cli: CommandLine, tmp_path: Path) -> CommandLine:
+    (tmp_path / "lacking").mkdir()
+    (tmp_path / "lacking" / "sitecustomize.py").write_text(LACKING)
+    environment = {**cli.environment, "PYTHONPATH": str(tmp_path / "lacking")}
+    return replace(cli, alone=True, environment=environment)
+
+
+def test_a_dump_of_packages_is_scored(core: CommandLine, problems: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text(json.dumps({"problem_id": "add", "code": PYTHON, "language": "python"}) + "\n")
+    done = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    [row] = map(json.loads, (tmp_path / "run" / "results.jsonl").read_text().splitlines())
+    assert row["points"] == 100 and (tmp_path / "run" / "report.html").exists()
+
+
+def test_what_is_missing_is_named_with_its_extra(core: CommandLine, problems: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.parquet"
+    dump.write_bytes(b"PAR1PAR1")
+    done = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == "error: pyarrow is not installed, and this takes it: pip install 'ioi-eval[datasets]'\n"
+    )
