@@ -119,8 +119,10 @@ class BenchmarkOptions(Value):
     problems: frozenset[str] = frozenset()  # ids
     date_from: str = ""  # the first and the last day, as 2024-05-31
     date_to: str = ""
-    first: int | None = None  # so many of what the other options leave, in the order of the rows
-    sample: int | None = None  # so many of what the other options leave, whatever the order of the rows
+    first: int | None = None  # how many of what the other options leave, in the order of the rows
+    sample: int | None = (
+        None  # size of a sample of what the other options leave, whatever the order of the rows
+    )
     seed: int = 0
     generated_tests: bool = True  # also tests that are not the contest's own, where the dataset tells
     checker: str = ""  # how programs' outputs are compared instead, but where a program of the problem judges

@@ -45,7 +45,7 @@ class Columns:
         return column in self._named or column in self.values
 
     def value(self, column: str) -> Any:
-        """What is in a column; None where there is none."""
+        """Return a column's values; None where there are none."""
         found = value_at(self.values, self._named.get(column, column))
         return None if found is ABSENT else plain(found)
 

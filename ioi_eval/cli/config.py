@@ -114,7 +114,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
 
 @contextmanager
 def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
-    """What is wrong with a value is said of the flag, where a flag gave it."""
+    """Blame the flag for a wrong value, where a flag gave it."""
     try:
         yield
     except InputError as error:

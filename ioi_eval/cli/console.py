@@ -76,7 +76,7 @@ def hush(quiet: bool) -> bool:
 
 
 def complain(text: str) -> None:
-    """What is wrong, in one line, without anything in it that the terminal would obey."""
+    """Print an error in one line, without anything that the terminal would obey."""
     from ioi_eval.reports.document import visible  # not for help
 
     tell("error: " + visible(text))

@@ -32,7 +32,7 @@ def cache_folder() -> Path:
 
 
 def read_token(path: Path | str | None) -> Secret:
-    """What is in that file, else in the variable; empty: no token."""
+    """Return the file's content, else the variable's; empty: no token."""
     if path is None:
         return Secret(os.environ.get(TOKEN_VARIABLE, "").strip())
     token = Secret(Path(path).read_text(errors="replace").strip())

@@ -22,7 +22,7 @@ _LINES = 12  # of a card that is only shown
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What is asked for besides the run's folder."""
+    """Outputs besides the run's folder."""
 
     title: ClassVar = "Output"
     results: Annotated[

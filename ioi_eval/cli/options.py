@@ -154,7 +154,7 @@ def _day(written: str, option: str) -> str:
 
 @dataclass(frozen=True)
 class ReferenceOptions:
-    """What is asked of a benchmark's own solutions."""
+    """Options for a benchmark's own solutions."""
 
     title: ClassVar = "Problems"
     validate_references: Annotated[
@@ -249,7 +249,7 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class RepairOptions:
-    """What is done to a row's program before it is built."""
+    """Repairs of a row's program before it is built."""
 
     title: ClassVar = "Input"
     always_extract: Annotated[

@@ -88,10 +88,12 @@ class _Problems:
 
 @dataclass(frozen=True)
 class _Author:
-    """Who writes the programs, over what a file says."""
+    """The author of the programs; options win over a file."""
 
     title: ClassVar = "Author"
-    model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help="Who is asked.")] = None
+    model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help="The model's name.")] = (
+        None
+    )
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where: without /chat/completions.")] = (
         None
     )

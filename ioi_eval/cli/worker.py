@@ -178,7 +178,7 @@ async def _serve(serving: AbstractAsyncContextManager[Server], store: Store, tel
 
 
 async def _lines(server: Server, store: Store) -> str:
-    """What is served, and what holds those who are let in."""
+    """The application that is served, and its limits for clients."""
     found = await confinement(await asyncio.to_thread(find_compiler), store)
     slots = counted(server.slots, "slot")
     return f"ioi-eval worker at {server.url}, {slots}\nconfinement: {found[0].detail}"

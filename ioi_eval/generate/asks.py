@@ -1,4 +1,4 @@
-"""What is asked for, what may be spent on it, and what comes back; prompts, filled from a template."""
+"""Requests to an author, their budget and their replies; prompts, filled from a template."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Text(Value):
 
 
 class Author(Protocol):
-    """Who writes. Raises `GenerationFailed`, `OutOfBudget`, or InputError where asking again is no use."""
+    """An author of programs. Raises GenerationFailed, OutOfBudget, or InputError where another try is no use."""
 
     @property
     def name(self) -> str: ...
@@ -122,7 +122,7 @@ class BudgetOptions(Value):
 
 
 class Budget:
-    """Counts. What is under way when it is used up is still paid for: it may be exceeded by that much."""
+    """Counts. Requests under way when it is used up are still paid for: they may exceed it."""
 
     def __init__(self, options: BudgetOptions | None = None) -> None:
         self._options = options or BudgetOptions()

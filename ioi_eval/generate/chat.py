@@ -1,6 +1,6 @@
 """Models behind OpenAI's chat completions, as most servers offer them. Nothing is streamed.
 
-What is late, broken or refused for the moment is asked for again: after the pause that the server names, for
+A late, broken or refused reply is asked for again: after the pause that the server names, for
 all requests, else after one that grows. What the server will never accept is an InputError at once, and so is
 what has not once been answered like a model; what it will not accept of one prompt is that prompt's failure.
 """

@@ -26,7 +26,7 @@ _LOCK = ".generations.lock"
 
 
 class _Asked(Value):
-    """What is asked for in a folder, and of whom."""
+    """The requests of a folder, and their author."""
 
     fingerprint: str = ""
     author: str = ""

@@ -68,7 +68,7 @@ class Keeper:
         return 0 in ready and not os.read(0, 4096)
 
     def _read(self) -> None:
-        """What is there to be read now. What there is no room for is read too: nobody shall wait for us."""
+        """Read what is there, also where there is no room for it: nobody shall wait for us."""
         if self._output < 0:
             return
         with contextlib.suppress(BlockingIOError):

@@ -25,7 +25,7 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 
 class Kind(StrEnum):
-    """What is to be done about a fault."""
+    """The remedy for a fault."""
 
     LATER = "later"  # the same again may be answered
     PAUSE = "pause"  # so it will be, after the pause that the server names

@@ -25,7 +25,7 @@ def text_file(name: str, content: str) -> dict[str, str]:
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """So many at a time; all of them where the size is not at least one."""
+    """Batches of this size; one batch where the size is not at least one."""
     size = size if size >= 1 else max(1, len(items))
     return (items[start : start + size] for start in range(0, len(items), size))
 

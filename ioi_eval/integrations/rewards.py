@@ -53,7 +53,7 @@ class RewardOptions(Value):
     share: bool = True  # judge equal programs of a batch once
 
     def __post_init__(self) -> None:
-        """What is wrong for all rows is said before the first."""
+        """Refuse options that are wrong for all rows before the first."""
         find(self.language)
         CheckerKind.built_in(self.checker)
 
@@ -265,7 +265,7 @@ class Columns(Value):
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[Columns]:
-    """Row by row what trainers give column by column. What is no list of that length says nothing of rows."""
+    """Row by row what trainers give column by column. Skips what is no list of that length."""
     per_row = {name: values for name, values in columns.items() if _is_column(values, count)}
     for number in range(count):
         yield Columns(values={name: values[number] for name, values in per_row.items()}, number=number)

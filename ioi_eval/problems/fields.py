@@ -24,7 +24,7 @@ _MOST_NAMED = 8
 
 
 class Faults:
-    """What is wrong with one package, in the order of reading."""
+    """The faults of one package, in the order of reading."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -38,7 +38,7 @@ class Faults:
         self.errors.append(InputError(problem, where=where, row=row, field=field, remedy=remedy))
 
     def note(self, sentence: str, file: str = "") -> None:
-        """What is no fault, and what somebody who looks at the package should know."""
+        """Note what is no fault, for somebody who looks at the package."""
         where = f"{self._label}/{file}" if file else self._label
         self.notes.append(f"{where}: {sentence}")
 

@@ -319,7 +319,7 @@ def _hash(text: str) -> str:
 
 
 def _finalized(value: Any) -> Any:
-    """Text without anything hidden in it. What is escaped already is not text of others."""
+    """Text without anything hidden in it. Escaped text is not text of others."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return bounded(visible(value), MAX_TEXT)

@@ -215,7 +215,7 @@ class ExpectedScore(Value, kw_only=True):
 
 
 class Case(Value, kw_only=True):
-    """What is expected of the submission of this key."""
+    """Return the expectation for the submission of this key."""
 
     key: str
     problem: str  # label

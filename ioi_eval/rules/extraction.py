@@ -21,7 +21,7 @@ _REASONING = re.compile(r"^[ \t]*<(?:think|thinking|reasoning)>|</(?:think|think
 
 
 def _without_reasoning(text: str) -> str:
-    """What is left of a generation when all reasoning, finished or cut off, is taken out."""
+    """Take all reasoning, finished or cut off, out of a generation."""
     kept: list[str] = []
     opened, position = False, 0
     for tag in _REASONING.finditer(text):

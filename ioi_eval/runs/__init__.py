@@ -2,7 +2,7 @@
 
 Values in, typed results out, events on the way. Nothing here prints, parses a command line, takes a signal or
 reads the environment. Each use case is an async function; its twin for programs without an event loop has
-the same name and `_sync`. What is exported here is public. Names are loaded when they are first used.
+the same name and `_sync`. The exported names are public. Names are loaded when they are first used.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ INSTANCES = "instances.jsonl"
 
 
 class Asking(Value):
-    """What is asked of an author."""
+    """A request to an author."""
 
     samples: int = 1  # programs for each problem
     language: str = ""  # empty: the benchmark's own, else C++

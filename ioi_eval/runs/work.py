@@ -155,7 +155,7 @@ def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]
 
 
 class Work(Value):
-    """What is to be judged, and what it was made of."""
+    """The submissions to judge, and their sources."""
 
     problems: Problems
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]

@@ -1,4 +1,4 @@
-"""Who runs, who waits, who is turned away; and a job from a request's body to its result."""
+"""The queue of a worker: running, waiting and refused jobs; a job from a request's body to its result."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Visit:
         self._brought += size
 
     async def slot(self) -> None:
-        """Waits for its turn, first come, first served. Who has a slot keeps it."""
+        """Waits for its turn, first come, first served. A holder of a slot keeps it."""
         if self._has_slot:
             return
         await self._admission.free.acquire()

@@ -79,7 +79,7 @@ def identity(problem: Problem, submission: Submission) -> str:
 
 
 def result_row(submission: Submission, problem: Problem, result: SubmissionResult) -> dict[str, Any]:
-    """The row of results.jsonl. What is in it survives JSON unchanged."""
+    """The row of results.jsonl. It survives JSON unchanged."""
     own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     # A target that is not one of the problem's subtasks has no score: null, not 0.
     target = next((one for one in result.subtasks if one.subtask == submission.target_subtask), None)

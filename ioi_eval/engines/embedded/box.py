@@ -210,7 +210,7 @@ class _Pipe:
         self._taken = io.BytesIO()
 
     def read(self) -> bool:
-        """Takes what is there; False at the end. What is over the limit is read and dropped."""
+        """Takes what is there; False at the end. Reads and drops what is over the limit."""
         piece = os.read(self.end, _PIECE)
         self.overflows = self.overflows or len(piece) > self._room
         if taken := piece[: self._room]:

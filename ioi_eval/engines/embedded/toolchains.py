@@ -23,7 +23,7 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
 def toolchains(python: str = "") -> dict[str, Toolchain]:
-    """What is there and can be seen in a box, by command. `python`: see `find_python`."""
+    """Return the toolchains that boxes can see, by command. `python`: see `find_python`."""
     finders: tuple[Callable[[], Toolchain | None], ...] = (
         find_compiler,
         lambda: find_compiler("gcc"),

@@ -49,7 +49,7 @@ class PistonEngine:
         async with PistonEngine(discovery("http://a:2000,http://b:2000")) as engine:
             result = await engine.execute(job)
 
-    What is a server's fault is tried again on another one; what is the job's is not. Nothing that a job
+    A server's fault is tried again on another one, the job's own is not. Nothing that a job
     prints has a say in it. A fault that stays is AttemptsUsedUp.
     """
 

@@ -1,4 +1,4 @@
-"""Who belongs to the cluster: found, looked at, let in, and let go; and what all of them together can do."""
+"""Members of the cluster: found, looked at, let in, and let go; and what all of them together can do."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ioi_eval.model.values import Blob
 # --- what a box is like inside: a script that tells, and what is read out of its words ---------------
 
 
-# Speaks little: a stock server lets a job print 1024 bytes. What is not there prints nothing.
+# Speaks little: a stock server lets a job print 1024 bytes. A missing tool prints nothing.
 LOOK = r"""exec 2>/dev/null
 echo "machine $(uname -m)"; echo "cores $(nproc)"
 echo "file_kib $(ulimit -f)"; echo "processes $(ulimit -u)"; echo "open_files $(ulimit -n)"

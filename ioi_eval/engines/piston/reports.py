@@ -1,4 +1,4 @@
-"""What is known of one server: a value, and lines that say what is too small and what raises it. Pure."""
+"""Facts about one server: a value, and lines that say what is too small and what raises it. Pure."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def header_name(recipe: Recipe) -> str:
 def header_recipe(recipe: Recipe) -> Recipe:
     """The big header that a recipe's sources include, precompiled for its flags.
 
-    What is compiled is a file that includes the real one: where the compiler keeps that need not be known.
+    The compiled file includes the real one: where the compiler keeps that need not be known.
     """
     wrapper = NamedBlob(name=WRAPPER, content=Blob.of(f"#include <{recipe.header}>\n"))
     return Recipe(
