@@ -69,7 +69,7 @@ class Text(Value):
 
 
 class Author(Protocol):
-    """An author of programs. Raises GenerationFailed, OutOfBudget, or InputError where another try is no use."""
+    """An author of programs. Raises GenerationFailed, OutOfBudget, or InputError where no other try helps."""
 
     @property
     def name(self) -> str: ...

@@ -21,7 +21,7 @@ class Data:
 
     @cached_property
     def _archive(self) -> Path | None:
-        """What is in the archive, in the cache until this process ends."""
+        """The content of the archive, in the cache until this process ends."""
         name = self._header.text("archive", "")
         path = self._folder / name
         if not name or ".." in PurePosixPath(name).parts or not path.is_file():

@@ -90,7 +90,7 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
 
 
 def _cases(one: Fields, names: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
-    """What is said of single cases: by their numbers, or a list from the first one on."""
+    """Settings of single cases: by their numbers, or a list from the first one on."""
     listed = one.values.get("cases") or {}
     pairs = enumerate(listed, 1) if isinstance(listed, list) else dict(listed).items()
     for number, codes in pairs:

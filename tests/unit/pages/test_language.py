@@ -29,10 +29,11 @@ def test_no_help_text(name: str) -> None:
 
 
 def test_no_docstring() -> None:
-    found = []
-    for path in sorted(Path(ROOT, "ioi_eval").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                if RIDDLE.search(ast.get_docstring(node) or ""):
-                    found.append(f"{path.relative_to(ROOT)}: {ast.get_docstring(node)}")
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = [
+        f"{path.relative_to(ROOT)}: {ast.get_docstring(node)}"
+        for path in sorted(Path(ROOT, "ioi_eval").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, documented) and RIDDLE.search(ast.get_docstring(node) or "")
+    ]
     assert found == []
