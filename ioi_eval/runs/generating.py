@@ -69,7 +69,7 @@ class _Producer:
         self._built: dict[Executable, NamedBlob] = {}
 
     async def files(self, making: Making) -> Mapping[str, Blob]:
-        """What is missing, by its place in the package. All inputs are shown to the validators."""
+        """Make what is missing, by its place in the package. All inputs are shown to the validators."""
         files = dict[str, Blob]()
         for test in making.tests:
             given = await self._input(test, making)

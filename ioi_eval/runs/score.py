@@ -108,7 +108,7 @@ score_dump_sync = synchronous(score_dump)
 
 
 def looked_through(rows: Rows, problems: Problems, folder: Path) -> Dump:
-    """What is wrong with it is said before anything is judged; where that is much, a file has all of it."""
+    """Report faults before anything is judged; where there are many, a file has all of them."""
     try:
         return rows.open(problems)
     except BadRows as error:
