@@ -68,6 +68,14 @@ class _Limits:
             show_default="an eighth of the memory",
         ),
     ] = None
+    max_contents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Of tests and programs that clients send once, on disk; 0: none.",
+            show_default="8gb, a quarter of what is free",
+        ),
+    ] = None
     max_output: Annotated[
         str, typer.Option(metavar="SIZE", help="Of a job's standard output, or error output.")
     ] = "64mb"
@@ -83,6 +91,7 @@ class _Limits:
             queue=self.queue,
             max_body=_bytes(self.max_body, "--max-body"),
             max_bodies=None if self.max_bodies is None else _bytes(self.max_bodies, "--max-bodies"),
+            max_contents=None if self.max_contents is None else _bytes(self.max_contents, "--max-contents"),
             max_output=_bytes(self.max_output, "--max-output"),
             run_timeout=1000 * self.run_timeout,
             run_cpu_time=1000 * self.run_timeout,

@@ -161,7 +161,8 @@ class Artifacts:
         built = await engine.build(trusted_recipe(problem, program, kind, self._limits))
         if isinstance(built, Rejected):
             raise _broken(problem, program, kind, built)
-        return Trusted(file=JobFile(name=kind, content=built.artifact, executable=True), argv=(kind,))
+        file = JobFile(name=kind, content=built.artifact, executable=True, recurs=True)
+        return Trusted(file=file, argv=(kind,))
 
     async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
         return await self.engine.build(await self.submission_recipe(problem, submission))

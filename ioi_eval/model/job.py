@@ -13,6 +13,9 @@ class JobFile(Value):
     content: Blob
     executable: bool = False
     text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
+    recurs: bool = False  # other jobs bring the same content: worth keeping where jobs run
+    origin: JobFile | None = None  # what this one was packed from
+    copied: bool = False  # the box gets a copy: what runs there could change a file that it is shown
 
 
 class Job(Value):

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.metadata import version
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -153,6 +154,7 @@ class Metrics:
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self.refusals: Counter[int] = Counter()  # by status
+        self.contents: Counter[str] = Counter()  # by what became of them
         self.received = 0  # bytes
         self.sent = 0  # bytes
         self.seconds = Histogram()  # of jobs, from their slot to their end
@@ -162,7 +164,7 @@ class Metrics:
         self.outcomes[outcome] += 1
         self.seconds.observe(seconds)
 
-    def text(self, *, running: int, queued: int, slots: int) -> str:
+    def text(self, *, running: int, queued: int, slots: int, kept: int = 0, room: int = 0) -> str:
         families = (
             _family(
                 "jobs_total",
@@ -183,6 +185,15 @@ class Metrics:
                 "Requests refused, by status.",
                 [("", {"status": str(status)}, count) for status, count in sorted(self.refusals.items())],
             ),
+            _family(
+                "contents_total",
+                "counter",
+                "Contents by their hash: received, used by jobs, or lacking when a job named them.",
+                [("", {"event": name}, count) for name, count in sorted(self.contents.items())],
+            ),
+            _family("contents_bytes", "gauge", "Contents that are kept.", [("", {}, kept)]),
+            _family("contents_limit_bytes", "gauge", "The most that may be.", [("", {}, room)]),
+            _family("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
         )
         return "".join(line for family in families for line in family)
 
@@ -239,9 +250,9 @@ class Jobs:
         self._engine, self._metrics, self._tell = engine, metrics, tell
         self._limits, self._most = options.limits(), _ESCAPES * options.max_output
 
-    async def read(self, body: bytes) -> Job:
-        """The job that a request asks for, as it will run."""
-        return self.ready(await _beside(len(body), partial(piston.decode_request, body)))
+    async def read(self, body: bytes, *, by_hash: bool) -> Job:
+        """The job that a request asks for, as it will run but for contents that it names `by_hash`."""
+        return self.ready(await _beside(len(body), partial(piston.decode_request, body, by_hash=by_hash)))
 
     async def run(self, job: Job, visit: Visit) -> JobResult:
         """Its result; a stream that JSON makes too much of is one that printed too much."""

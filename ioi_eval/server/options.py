@@ -35,6 +35,7 @@ class ServerOptions(Value):
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
+    max_contents: int | None = None  # of contents that clients send once; 0: none; None: a share of the disk
     token: Secret = Secret()  # that requests must bring; empty: none
     allow_hosts: tuple[str, ...] = ()  # further names of the worker, for requests without a token
 

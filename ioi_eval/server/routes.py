@@ -11,63 +11,32 @@ from http import HTTPStatus
 from itertools import chain
 
 import msgspec
-from aiohttp import ClientPayloadError, web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp import web
 
 from ioi_eval.engines import transport as piston
 from ioi_eval.engines.embedded.packages import satisfies
-from ioi_eval.engines.transport import Refused, too_large
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.server.jobs import CONTENT_TYPE, Admission, FailedInside, Jobs, Metrics, PackagedEngine, Visit
+from ioi_eval.server.bodies import pieces_of
+from ioi_eval.server.contents import Contents
+from ioi_eval.server.jobs import (
+    CONTENT_TYPE,
+    Admission,
+    Draining,
+    FailedInside,
+    Jobs,
+    Metrics,
+    PackagedEngine,
+    Visit,
+)
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.sandbox_fusion import SandboxFusion
-
-# --- the body of a request: inflated while it comes, never more of it than the limit -----------------
-
-
-_ENCODINGS = ("", "identity", "gzip", "deflate")
-_SILENT = 60.0  # seconds without a byte
-
-
-async def read_body(request: web.Request, limit: int, bring: Callable[[int], None]) -> bytes:
-    """Raises Refused as a Piston server with that limit would. `bring` is told of bytes that come."""
-    encoding = request.headers.get("Content-Encoding", "").strip().lower()
-    if encoding not in _ENCODINGS:
-        raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
-    told = request.content_length or 0
-    if told > limit:
-        raise too_large(limit)
-    bring(told)
-    pieces, size = [], 0
-    while piece := await _next(request):
-        size += len(piece)
-        if size > limit:
-            raise too_large(limit)
-        bring(max(0, size - told))
-        told = max(told, size)
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-async def _next(request: web.Request) -> bytes:
-    try:
-        async with asyncio.timeout(_SILENT):
-            return await request.content.readany()
-    except TimeoutError:
-        raise Refused(f"no byte of the request's body came for {_SILENT:g} s", status=408) from None
-    except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
-        raise _broken(f"BadRequestError: the request's body cannot be read: {error}") from error
-
-
-def _broken(words: str) -> Refused:
-    return Refused(words, body={"stack": words})
-
 
 # --- what a server answers ---------------------------------------------------------------------------
 
 
 HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
 _API = "/api/v2"
+_CONTENTS = f"{_API}/contents/"
 _SANDBOX = frozenset({"/run_code", "/submit"})  # SandboxFusion's
 _OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody is there, and how much of them
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -89,10 +58,12 @@ class Routes:
         admission: Admission,
         jobs: Jobs,
         metrics: Metrics,
+        contents: Contents,
     ) -> None:
         self._sandbox = SandboxFusion(engine, jobs)
         self._engine, self._options = engine, options
         self._admission, self._jobs, self._metrics = admission, jobs, metrics
+        self._contents = contents
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._answer])
@@ -110,6 +81,9 @@ class Routes:
                 web.post("/submit", partial(self._programs, self._sandbox.submit)),
             ]
         )
+        if self._contents.room:
+            path = f"{_CONTENTS}{{sha256:{piston.HASH.pattern}}}"
+            application.add_routes([web.head(path, self._has), web.put(path, self._keep)])
         return application
 
     @web.middleware
@@ -118,7 +92,8 @@ class Routes:
         try:
             check_hosts(request.headers, self._options)
             self._check_token(request)
-            takes_json = request.path.startswith(_API) or request.path in _SANDBOX
+            api = request.path.startswith(_API) and not request.path.startswith(_CONTENTS)
+            takes_json = api or request.path in _SANDBOX
             if takes_json and request.method not in _WITHOUT_BODY:
                 piston.check_content_type(request.headers.get("Content-Type"))
             return await handler(request)
@@ -153,11 +128,16 @@ class Routes:
     async def _health(self, request: web.Request) -> web.Response:
         if self._admission.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
-        return _json(msgspec.json.encode({"status": "ok", "slots": self._engine.slots}))
+        told = {"status": "ok", "slots": self._engine.slots, "contents": self._contents.room}
+        return _json(msgspec.json.encode(told))
 
     async def _counts(self, request: web.Request) -> web.Response:
         text = self._metrics.text(
-            running=self._admission.running, queued=self._admission.queued, slots=self._engine.slots
+            running=self._admission.running,
+            queued=self._admission.queued,
+            slots=self._engine.slots,
+            kept=self._contents.used,
+            room=self._contents.room,
         )
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
@@ -174,8 +154,11 @@ class Routes:
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
         with self._admission.visit() as visit:
-            job = await self._jobs.read(await self._body(request, visit))
-            return await self._sent(request, piston.pieces_of(await self._jobs.run(job, visit)))
+            by_hash = self._contents.room > 0
+            asked = await self._jobs.read(await self._body(request, visit), by_hash=by_hash)
+            with self._contents.held(asked) as job:
+                result = await self._jobs.run(job, visit)
+            return await self._sent(request, piston.pieces_of(result))
 
     async def _programs(
         self, answer: Callable[[bytes, Visit], Awaitable[bytes]], request: web.Request
@@ -185,7 +168,7 @@ class Routes:
             return await self._sent(request, iter((reply,)))
 
     async def _body(self, request: web.Request, visit: Visit) -> bytes:
-        body = await read_body(request, self._options.max_body, visit.bring)
+        body = b"".join([piece async for piece in pieces_of(request, self._options.max_body, visit.bring)])
         self._metrics.received += len(body)
         return body
 
@@ -209,6 +192,22 @@ class Routes:
             if request.transport is not None:
                 request.transport.abort()
         return reply
+
+    # --- contents that jobs name by their hash ---------------------------------------------------------
+
+    async def _has(self, request: web.Request) -> web.Response:
+        found = self._contents.has(request.match_info["sha256"])
+        return web.Response(status=HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
+
+    async def _keep(self, request: web.Request) -> web.Response:
+        if self._admission.draining:
+            raise Draining
+        pieces = pieces_of(request, self._contents.largest, self._count)
+        await self._contents.take(request.match_info["sha256"], pieces)
+        return web.Response(status=HTTPStatus.CREATED)
+
+    def _count(self, size: int) -> None:
+        self._metrics.received += size
 
     # --- packages: they come and go by the folder, not over the network ------------------------------
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import socket
-from collections.abc import AsyncIterator, Iterable
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,15 +16,19 @@ from typing import Self
 from aiohttp import web
 
 from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.model.errors import InputError
+from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
 from ioi_eval.server.log import Tell, silent
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared
 from ioi_eval.server.routes import Routes
 from ioi_eval.store import Store
+from ioi_eval.store.depot import Depot
 from ioi_eval.store.resources import graders
 
+_CONTENTS, _SHARE = 8 << 30, 4  # bytes of contents, and the part of the free disk that they take at most
 _HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
 
 
@@ -40,15 +46,20 @@ class Server:
         engine: PackagedEngine,
         options: ServerOptions | None = None,
         *,
+        depot: Depot | None = None,
         tell: Tell = silent,
     ) -> None:
-        """`tell` gets an event for each job that failed inside the server or was refused."""
+        """`depot`: where contents are kept that clients send once; None: nowhere.
+
+        `tell` gets an event for each job that failed inside the server or was refused.
+        """
         self._options = options or ServerOptions()
         self.slots = engine.slots
         self._admission = Admission(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
-        self._routes = Routes(engine, self._options, self._admission, jobs, metrics)
+        contents = Contents(depot, self._options.max_body, metrics.contents)
+        self._routes = Routes(engine, self._options, self._admission, jobs, metrics, contents)
         self._open = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
 
@@ -116,7 +127,23 @@ async def serve(
         packages=(*packages, graders() / "classic"),
     )
     memory = options.run_memory_limit
-    async with engine:
-        prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
-        async with Server(prepared, options, tell=tell) as server:
-            yield server
+    with _depot(options.max_contents) as depot:
+        async with engine:
+            prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
+            async with Server(prepared, options, depot=depot, tell=tell) as server:
+                yield server
+
+
+@contextlib.contextmanager
+def _depot(limit: int | None) -> Iterator[Depot | None]:
+    """In a folder on disk that no crash leaves behind for long, as those of boxes."""
+    if limit == 0:
+        yield None
+        return
+    boxes = Boxes(Path(tempfile.gettempdir()), entered=False)
+    boxes.open()
+    try:
+        share = min(_CONTENTS, shutil.disk_usage(boxes.folder).free // _SHARE)
+        yield Depot(boxes.folder / "kept", share if limit is None else limit)
+    finally:
+        boxes.close()

@@ -6,17 +6,21 @@ A bounded number of bytes: those used longest ago go first. What a job holds sta
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 import secrets
 import shutil
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator
+from io import FileIO
 from pathlib import Path
 
 from ioi_eval.model.values import Blob
 
 _MODE = 0o755  # a box is handed the open file, and some are programs; the folder lets nobody else in
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Depot:
@@ -27,7 +31,7 @@ class Depot:
         self._folder, self.limit = folder, limit
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._holders: Counter[str] = Counter()
-        self._used = 0
+        self._used = self._coming = 0
         self._lock = threading.Lock()
 
     @property
@@ -63,11 +67,29 @@ class Depot:
         """Return a path for a content on its way."""
         return self._folder / f"part-{secrets.token_hex(8)}"
 
-    def has_room(self, size: int) -> bool:
-        """Make room for so many bytes, if there can be."""
+    def reserve(self, size: int) -> bool:
+        """Set so many bytes aside, if there can be room for them; `release` gives them back."""
         with self._lock:
             self._make_room(size)
-            return self._used + size <= self.limit
+            fits = self._used + self._coming + size <= self.limit
+            self._coming += size if fits else 0
+            return fits
+
+    def release(self, size: int) -> None:
+        with self._lock:
+            self._coming -= size
+
+    @contextlib.contextmanager
+    def arrival(self, name: str) -> Iterator[Arrival]:
+        """A content that comes in pieces. Nobody sees it before it is kept; without that nothing stays."""
+        part = self.spare()
+        with part.open("xb", buffering=0) as stream:
+            coming = Arrival(self, name, part, stream)
+            try:
+                yield coming
+            finally:
+                part.unlink(missing_ok=True)
+                self.release(coming.size)
 
     def keep(self, name: str, part: Path) -> None:
         """Take a file that was written at a spare path and has that hash."""
@@ -93,10 +115,45 @@ class Depot:
         self.keep(content.sha256, part)
 
     def _make_room(self, size: int) -> None:
-        if self._used + size <= self.limit:
+        most = self.limit - self._coming - size
+        if self._used <= most:
             return
         for name in [name for name in self._sizes if name not in self._holders]:
-            if self._used + size <= self.limit:
+            if self._used <= most:
                 return
             self._used -= self._sizes.pop(name)
             (self._folder / name).unlink(missing_ok=True)
+
+
+class Arrival:
+    """A content on its way: what came of it, and room that is set aside for that."""
+
+    def __init__(self, depot: Depot, name: str, part: Path, stream: FileIO) -> None:
+        self._depot, self._name, self._part, self._stream = depot, name, part, stream
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, piece: bytes) -> bool:
+        """Return whether there was room."""
+        if not self._depot.reserve(len(piece)):
+            return False
+        self.size += len(piece)
+        self._digest.update(piece)
+        left = memoryview(piece)
+        try:
+            while left:
+                left = left[self._stream.write(left) :]
+        except OSError as error:
+            if error.errno in _FULL:
+                return False
+            raise
+        return True
+
+    def keep(self) -> str:
+        """Take it where it has the hash that it should; return the one that it has."""
+        found = self._digest.hexdigest()
+        if found == self._name:
+            self._depot.release(self.size)
+            self.size = 0
+            self._depot.keep(self._name, self._part)
+        return found

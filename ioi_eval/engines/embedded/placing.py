@@ -46,7 +46,7 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
         if not stat.S_ISREG(mode):
             raise JobRejected(f"{source} is not a regular file")
         needed = 0o5 if file.executable else 0o4
-        if mode & needed == needed or (uid is None and not file.executable):
+        if not file.copied and (mode & needed == needed or (uid is None and not file.executable)):
             return BoxFile(name=file.name, path=source)
         shutil.copyfile(source, target)
     else:

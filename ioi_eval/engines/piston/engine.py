@@ -9,6 +9,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
+from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.members import Members
 from ioi_eval.engines.piston.probe import Prober, glance
@@ -19,9 +20,7 @@ from ioi_eval.engines.piston.sending import (
     Server,
     Wire,
     at_its_pace,
-    request_of,
     rest_after,
-    time_for,
     wait_before,
 )
 from ioi_eval.engines.pool import Endpoint, Pool, State
@@ -162,6 +161,7 @@ class _Running:
         given: Profile | None,
     ) -> None:
         self.wire, self._patience = wire, patience
+        self._sender = Sender(wire, patience)
         self._tasks = set[asyncio.Task[None]]()
         self.pool = Pool[Server](total=total, patience=patience.drought)
         inspect = partial(glance, wire, time=patience.health) if given else Prober(wire).probe
@@ -171,11 +171,8 @@ class _Running:
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         """Once. How it went is noted before the slot is anybody else's."""
-        job = at_its_pace(job, endpoint.times)
-        request = await request_of(job, endpoint.url)
-        time = time_for(job, len(request.body), endpoint.times, self._patience)
         try:
-            result = sound(await self.wire.execute(endpoint.url, request, time))
+            result = sound(await self._sender.execute(endpoint, at_its_pace(job, endpoint.times)))
         except JobRejected:
             self._succeeded(endpoint)  # it answered, and with reason
             raise

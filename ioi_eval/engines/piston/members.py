@@ -247,7 +247,7 @@ class Members:
             run=report.max_run_time or self.profile.max_run_time or usual.run,
             strict=report.is_strict,
         )
-        endpoint = Server(report.url, self._per_endpoint or report.slots or 1, times)
+        endpoint = Server(report.url, self._per_endpoint or report.slots or 1, times, report.contents)
         self._endpoints[report.url] = endpoint
         self._pool.update(endpoint, State.HEALTHY)
 

@@ -156,6 +156,7 @@ class _Hello(msgspec.Struct):
 
     message: str = ""  # at `/`: its name
     slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz`: only a worker of ours says
+    contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # the same: bytes that it keeps of them
 
 
 _HELLO = msgspec.json.Decoder(_Hello)
@@ -196,10 +197,12 @@ class Prober:
     async def _whole(self, report: EndpointReport) -> EndpointReport:
         runtime = next((name for name in _RUNTIMES if name in report.runtimes), "")
         self._begun += 1
+        health = await self._hello(report.url, "/healthz")
         fields: dict[str, Any] = {
             "runtime": runtime,
             "server": (await self._hello(report.url, "/")).message[:100],
-            "slots": (await self._hello(report.url, "/healthz")).slots,
+            "slots": health.slots,
+            "contents": health.contents,
             "max_body": await self._body(report.url),
         }
         if runtime:

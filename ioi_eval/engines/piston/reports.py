@@ -29,6 +29,7 @@ class EndpointReport(Value):
     runtimes: tuple[str, ...] = ()  # names and aliases
     runtime: str = ""  # the one that was tried
     slots: int | None = None  # jobs at a time, where it says so
+    contents: int = 0  # bytes that it keeps of what jobs bring, by their hash
     architecture: str = ""
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command

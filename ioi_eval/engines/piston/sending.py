@@ -6,7 +6,7 @@ import ipaddress
 import random
 import socket
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -56,9 +56,10 @@ class ServerTimes(Value):
 class Server(Endpoint):
     """An endpoint that jobs are sent to by HTTP."""
 
-    def __init__(self, url: str, slots: int, times: ServerTimes | None = None) -> None:
+    def __init__(self, url: str, slots: int, times: ServerTimes | None = None, contents: int = 0) -> None:
+        """`contents`: bytes that it keeps of what jobs bring; 0: nothing."""
         super().__init__(url, slots)
-        self.times = times or ServerTimes()
+        self.times, self.contents = times or ServerTimes(), contents
 
 
 def at_its_pace(job: Job, times: ServerTimes) -> Job:
@@ -114,8 +115,6 @@ _SAMPLE = 1 << 16
 _SHRINKS = 0.7
 _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
-_JSON: Mapping[str, str] = {"Content-Type": "application/json"}
-_PACKED: Mapping[str, str] = {**_JSON, "Content-Encoding": "gzip"}
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -145,6 +144,7 @@ class Answer(Value):
 class Request(Value):
     body: bytes
     packed: bool = False  # by gzip
+    is_json: bool = True
 
 
 class Wire:
@@ -192,6 +192,12 @@ class Wire:
     async def post(self, url: str, path: str, request: Request, time: float) -> Answer:
         return await self._ask("POST", url + API + path, time, request)
 
+    async def head(self, url: str, path: str, time: float) -> Answer:
+        return await self._ask("HEAD", url + API + path, time)
+
+    async def put(self, url: str, path: str, request: Request, time: float) -> Answer:
+        return await self._ask("PUT", url + API + path, time, request)
+
     async def _ask(self, method: str, address: str, time: float, request: Request | None = None) -> Answer:
         import aiohttp
 
@@ -219,7 +225,8 @@ class Wire:
 
 
 def _headers(request: Request) -> Mapping[str, str]:
-    return _PACKED if request.packed else _JSON
+    kind = "application/json" if request.is_json else "application/octet-stream"
+    return {"Content-Type": kind, **({"Content-Encoding": "gzip"} if request.packed else {})}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
@@ -240,17 +247,20 @@ def _server(address: str) -> str:
 # --- bodies ------------------------------------------------------------------------------------------
 
 
-async def request_of(job: Job, url: str) -> Request:
-    """What to send for a job. In a thread where it takes long or reads from disk: the loop has other jobs."""
+async def request_of(job: Job, url: str, named: Collection[str] = ()) -> Request:
+    """What to send for a job. In a thread where it takes long or reads from disk: the loop has other jobs.
+
+    `named`: hashes of contents that are there already.
+    """
     size = sum(file.content.size for file in job.files)
     if size < _WORTH_A_THREAD and all(file.content.data is not None for file in job.files):
-        return Request(body=encode_request(job))
-    return await to_its_end(lambda: _encoded(job, url))
+        return Request(body=encode_request(job, named=named))
+    return await to_its_end(lambda: _encoded(job, url, named))
 
 
-def _encoded(job: Job, url: str) -> Request:
+def _encoded(job: Job, url: str, named: Collection[str]) -> Request:
     try:
-        body = encode_request(job)
+        body = encode_request(job, named=named)
     except OSError as error:
         raise JobRejected(f"a file of the job cannot be read: {error}") from error
     if len(body) < _WORTH_COMPRESSING or is_loopback(urlsplit(url).hostname or "") or not _compresses(body):

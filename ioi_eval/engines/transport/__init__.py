@@ -2,17 +2,21 @@
 
 from ioi_eval.engines.transport.replies import (
     ForeignReply,
+    LacksContents,
     Refused,
     bounded,
     check_content_type,
     decode_reply,
     encode_result,
+    lacks_contents,
     limit_in,
     pieces_of,
     refused_above,
     too_large,
 )
 from ioi_eval.engines.transport.requests import (
+    HASH,
+    LACKS_CONTENT,
     LIMITS,
     Runtime,
     check_limits,
@@ -25,8 +29,11 @@ from ioi_eval.engines.transport.requests import (
 )
 
 __all__ = [
+    "HASH",
+    "LACKS_CONTENT",
     "LIMITS",
     "ForeignReply",
+    "LacksContents",
     "Refused",
     "Runtime",
     "bounded",
@@ -40,6 +47,7 @@ __all__ = [
     "encode_request",
     "encode_result",
     "encode_runtimes",
+    "lacks_contents",
     "limit_in",
     "pieces_of",
     "refused_above",

@@ -317,7 +317,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     return Job(
         files=(
             _script("run", script),
-            JobFile(name=_PROCTOR, content=proctor, executable=True),
+            JobFile(name=_PROCTOR, content=proctor, executable=True, recurs=True),
             JobFile(name=_SPEC, content=Blob.of(encode_spec(_spec(recipe)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -30,7 +30,7 @@ _ABOVE = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
 class Refused(JobRejected):
     """What a server answers to a request that it does not take. `body` is what goes over the wire."""
 
-    def __init__(self, message: str, *, status: int = 400, body: Mapping[str, str] | None = None) -> None:
+    def __init__(self, message: str, *, status: int = 400, body: Mapping[str, Any] | None = None) -> None:
         self.status = status
         self.body = msgspec.json.encode({"message": message} if body is None else body)
         super().__init__(message)
@@ -38,6 +38,22 @@ class Refused(JobRejected):
 
 class ForeignReply(BrokenReply):
     """An answer that no Piston gives. The message says what came."""
+
+
+class LacksContents(EngineError):
+    """A server keeps some contents no more, or not yet, that a job names. `names` are their hashes."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        super().__init__(f"the server lacks {len(names)} contents that the job names by their hash")
+
+
+def lacks_contents(names: Iterable[str]) -> Refused:
+    missing = sorted(set(names))
+    words = (
+        f"{len(missing)} contents are not here: PUT them to /api/v2/contents/SHA256, and send the job again"
+    )
+    return Refused(words, status=HTTPStatus.CONFLICT, body={"message": words, "missing": missing})
 
 
 def broken_json(detail: str) -> Refused:
@@ -171,9 +187,22 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return EngineOverloaded(text)
     if status in _NOT_THE_JOBS or not 400 <= status < 500:
         return EngineUnavailable(text)
+    if status == HTTPStatus.CONFLICT and (names := _missing(body)):
+        return LacksContents(names)
     if (over := limit_in(words)) is not None:
         return JobTooLarge(words, limit=over[0])
     return JobRejected(words or text)
+
+
+class _Lacking(msgspec.Struct):
+    missing: frozenset[str] = frozenset()
+
+
+def _missing(body: bytes) -> frozenset[str]:
+    try:
+        return msgspec.json.decode(shallow(body), type=_Lacking).missing
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return frozenset()
 
 
 # --- the server's side -------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
 
 _TEXT, _BASE64, _HEX = "utf8", "base64", "hex"
+LACKS_CONTENT = "content is required as a string"
+"""What servers say that keep no contents, to a file that is named by its hash."""
 LIMITS = tuple(
     f"{stage}_{what}" for what in ("memory_limit", "timeout", "cpu_time") for stage in ("compile", "run")
 )
@@ -30,10 +33,18 @@ class _File(msgspec.Struct, frozen=True, omit_defaults=True):
     encoding: str = _TEXT
 
 
+class _Named(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of which a server keeps the content."""
+
+    name: str
+    sha256: str
+    executable: bool = False
+
+
 class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str
     version: str
-    files: tuple[_File, ...]
+    files: tuple[_File | _Named, ...]
     args: tuple[str, ...] = ()
     stdin: str = ""
     compile_timeout: int | None = None
@@ -47,16 +58,17 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _ENCODER = msgspec.json.Encoder()
 
 
-def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
+def encode_request(job: Job, *, language: str = "", version: str = "", named: Collection[str] = ()) -> bytes:
     """Reads the files of the job. `language` and `version`: the job's own where they are not given.
 
-    A server says nothing but 500 to a name that leaves the box, so that is refused here.
+    `named`: hashes of contents that the server keeps, which take their place. A server says nothing but 500
+    to a name that leaves the box, so that is refused here.
     """
     if job.keep:
         raise JobRejected("a Piston server hands over no files by path")
     check_names(file.name for file in job.files)
-    files = tuple(_file(file) for file in job.files)
-    if not any(file.encoding == _TEXT for file in files):
+    files = tuple(_by_name(file, named) or _file(file) for file in job.files)
+    if not any(isinstance(file, _File) and file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
     return _ENCODER.encode(
@@ -69,6 +81,13 @@ def encode_request(job: Job, *, language: str = "", version: str = "") -> bytes:
             **limits,
         )
     )
+
+
+def _by_name(file: JobFile, named: Collection[str]) -> _Named | None:
+    origin = file.origin or file
+    if origin.content.sha256 not in named:
+        return None
+    return _Named(origin.name, origin.content.sha256, origin.executable)
 
 
 def _file(file: JobFile) -> _File:
@@ -85,16 +104,25 @@ def _file(file: JobFile) -> _File:
 # --- the server's side -------------------------------------------------------------------------------
 
 
-def decode_request(body: bytes) -> Job:
-    """The job that a request asks for. Raises Refused; `check_limits` is for what only a server knows."""
+HASH = re.compile("[0-9a-f]{64}")
+
+
+def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
+    """The job that a request asks for. Raises Refused; `check_limits` is for what only a server knows.
+
+    `by_hash`: whether a file may name its content by `sha256`. Such a content has neither data nor path.
+    """
     asked = _object(body)
     language, version = _required(asked, "language"), _required(asked, "version")
     given = asked.get("files")
     if not isinstance(given, list):
         raise Refused("files is required as an array")
     for index, file in enumerate(given):
-        if not isinstance(file, dict) or not isinstance(file.get("content"), str):
-            raise Refused(f"files[{index}].content is required as a string")
+        told = isinstance(file, dict) and (
+            isinstance(file.get("content"), str) or (by_hash and _is_named(file))
+        )
+        if not told:
+            raise Refused(f"files[{index}].{LACKS_CONTENT}")
     files = tuple(_decoded(index, file) for index, file in enumerate(given))
     if not any(file.text for file in files):
         raise Refused("files must include at least one utf8 encoded file")
@@ -106,6 +134,11 @@ def decode_request(body: bytes) -> Job:
         raise Refused("stdin must be a string")
     words = (word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in args or ())
     return Job(files=files, runtime=language, version=version, args=tuple(words), stdin=stdin or "", **limits)
+
+
+def _is_named(file: Mapping[str, Any]) -> bool:
+    name = file.get("sha256")
+    return isinstance(name, str) and HASH.fullmatch(name) is not None
 
 
 def _required(asked: Mapping[str, Any], name: str) -> str:
@@ -136,13 +169,13 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _decoded(index: int, file: Mapping[str, Any]) -> JobFile:
-    encoding, content, name = file.get("encoding"), file["content"], file.get("name")
+    encoding, content, name = file.get("encoding"), file.get("content"), file.get("name")
+    name = name if isinstance(name, str) and name else f"file{index}.code"
+    if not isinstance(content, str):
+        kept = Blob(sha256=file["sha256"], size=0)
+        return JobFile(name=name, content=kept, executable=file.get("executable") is True, text=False)
     data = _bytes(content, encoding) if encoding in (_BASE64, _HEX) else content.encode(errors="replace")
-    return JobFile(
-        name=name if isinstance(name, str) and name else f"file{index}.code",
-        content=Blob.of(data),
-        text=encoding not in (_BASE64, _HEX),
-    )
+    return JobFile(name=name, content=Blob.of(data), text=encoding not in (_BASE64, _HEX))
 
 
 def _bytes(content: str, encoding: str) -> bytes:

@@ -30,6 +30,7 @@ from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
 
 _RUN_SCRIPT = "exec ./proctor run plan.json\n"
 _PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
+_HANDED = "handed"  # of a test's files the one that is the submission's
 _RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
 
 
@@ -59,11 +60,11 @@ def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
-            JobFile(name="proctor", content=program.proctor, executable=True),
+            JobFile(name="proctor", content=program.proctor, executable=True, recurs=True),
             JobFile(name="plan.json", content=plan),
             *program.files,
             *(
-                JobFile(name=f"t/{index}.{role}", content=content)
+                JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
                 for index, planned in chosen.tests.items()
                 for role, content in _contents(program, planned).items()
             ),
@@ -133,7 +134,7 @@ def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedT
         index=index,
         input=names["in"],
         answer=names.get("out"),
-        output=names.get("handed"),
+        output=names.get(_HANDED),
         by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and is_by_file(problem, planned.test.name),
         arguments=planned.test.arguments,
         groups=planned.groups,
@@ -143,7 +144,7 @@ def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedT
 def _contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
     """The files of a test: input, answer, and what was handed in."""
     test, handed = planned.test, program.outputs.get(planned.test.name)
-    given = {"in": test.input, "out": test.answer, "handed": handed}
+    given = {"in": test.input, "out": test.answer, _HANDED: handed}
     return {role: content for role, content in given.items() if content is not None}
 
 

@@ -35,7 +35,16 @@ _FAST = 1 << 20
 _PER_FILE = 80  # bytes of a request around a file's content
 _PACKED = ".gz"
 _SCRIPTS = frozenset({"compile", "run", "build"})  # text that a shell reads, unpacked before anything is
-_UNPACK = "gzip -d -- {} || {{ echo 'The files of the job cannot be unpacked' >&2; exit 92; }}\n"
+# Those that a server keeps by their hash are there as they are.
+_UNPACK = """packed=()
+for each in {}; do
+    if [ -e "$each" ]; then packed+=("$each"); fi
+done
+if [ ${{#packed[@]}} != 0 ] && ! gzip -d -- "${{packed[@]}}"; then
+    echo 'The files of the job cannot be unpacked' >&2
+    exit 92
+fi
+"""
 
 
 class Parcel(Value):
@@ -59,10 +68,10 @@ class Shipping:
 
     async def shipped(self, job: Job, script: str, profile: Profile) -> Job:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
-        parcels = {
-            file.name: await self.parcel(file.content) for file in job.files if file.name not in _SCRIPTS
-        }
-        archives = [name + _PACKED for name, parcel in parcels.items() if parcel.packed]
+        travelling = [file for file in job.files if file.name not in _SCRIPTS]
+        parcels = [await self.parcel(file.content) for file in travelling]
+        others = [_packed(*pair) for pair in zip(travelling, parcels, strict=True)]
+        archives = [file.name for file, parcel in zip(others, parcels, strict=True) if parcel.packed]
         programs = [file.name for file in job.files if file.executable]
         unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""
         unpacking += f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
@@ -75,11 +84,7 @@ class Shipping:
             if file.name in _SCRIPTS
         ]
         files.sort(key=lambda file: file.name != script)  # the first text file is the main one
-        files += [
-            JobFile(name=name + (_PACKED if parcel.packed else ""), content=parcel.content)
-            for name, parcel in parcels.items()
-        ]
-        return msgspec.structs.replace(job, files=tuple(files), runtime=shell_runtime(profile))
+        return msgspec.structs.replace(job, files=(*files, *others), runtime=shell_runtime(profile))
 
     async def weight(self, content: Blob) -> int:
         """Bytes that a file with this content adds to a request."""
@@ -107,6 +112,13 @@ class Shipping:
         self._used += parcel.content.size
         while self._used > self._room:
             self._used -= self._parcels.popitem(last=False)[1].content.size
+
+
+def _packed(file: JobFile, parcel: Parcel) -> JobFile:
+    name = file.name + (_PACKED if parcel.packed else "")
+    return JobFile(
+        name=name, content=parcel.content, recurs=file.recurs, origin=file if file.recurs else None
+    )
 
 
 def pack(content: Blob) -> Parcel:

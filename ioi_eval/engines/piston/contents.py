@@ -1,0 +1,125 @@
+"""Jobs for servers that keep contents by their hash: what is there already does not travel again.
+
+A server that keeps nothing, or no more, or has no room, is sent everything with each job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from time import monotonic
+from weakref import WeakKeyDictionary
+
+from ioi_eval.engines.piston.sending import Patience, Request, Server, Wire, request_of, time_for
+from ioi_eval.engines.threads import to_its_end
+from ioi_eval.engines.transport import LACKS_CONTENT, LacksContents
+from ioi_eval.engines.transport.replies import BODY, error_of
+from ioi_eval.model.errors import EngineOverloaded, JobRejected, JobTooLarge
+from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.store.single_flight import Shared
+
+# Bytes in the form in which a content travels. A smaller one is not worth two more requests.
+_WORTH_NAMING = 1 << 15
+_SHARE = 2  # a job whose contents take more than this part of a server's room would push its own out
+_ROUNDS = 3  # of sending what the server says that it lacks
+_AT_ONCE = 4  # contents on their way to one server
+_SLOWEST = 1 << 18  # bytes of each of them that get through in a second at the least
+_AGAIN = 60.0  # seconds until a server is asked again to keep a content that it had no room for
+_NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+
+
+class _Shelf:
+    """What one server keeps, as far as we know."""
+
+    def __init__(self) -> None:
+        self.there = set[str]()
+        self.declined: dict[str, float] = {}  # until when
+        self.coming: Shared[None] = Shared()
+        self.turns = asyncio.Semaphore(_AT_ONCE)
+
+    def takes(self, name: str) -> bool:
+        return self.declined.get(name, 0.0) <= monotonic()
+
+
+class Sender:
+    """Sends jobs, and ahead of them contents that their server is to keep."""
+
+    def __init__(self, wire: Wire, patience: Patience) -> None:
+        self._wire, self._patience = wire, patience
+        self._shelves: WeakKeyDictionary[Server, _Shelf] = WeakKeyDictionary()
+
+    async def execute(self, server: Server, job: Job) -> JobResult:
+        """Once. Errors are those of the engine's contract."""
+        for _ in range(_ROUNDS if server.contents else 0):
+            shelf = self._shelves.setdefault(server, _Shelf())
+            named = _named(server, shelf, job)
+            await self._bring(server, shelf, named)
+            named = {name: file for name, file in named.items() if name in shelf.there}
+            if not named:
+                break
+            try:
+                return await self._executed(server, job, named)
+            except LacksContents as lacking:
+                shelf.there -= lacking.names
+            except JobRejected as refused:
+                if isinstance(refused, JobTooLarge) and refused.limit == BODY:
+                    break  # by what its contents take when they are unpacked
+                if LACKS_CONTENT not in str(refused):
+                    raise
+                server.contents = 0  # another version was started in its place
+        return await self._executed(server, job, {})
+
+    async def _executed(self, server: Server, job: Job, named: Mapping[str, JobFile]) -> JobResult:
+        request = await request_of(job, server.url, named)
+        time = time_for(job, len(request.body), server.times, self._patience)
+        return await self._wire.execute(server.url, request, time)
+
+    async def _bring(self, server: Server, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
+        """Send what is missing, each once for all jobs that want it at the same time."""
+        missing = [pair for pair in named.items() if pair[0] not in shelf.there]
+        if not missing:
+            return
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name, file in missing:
+                    group.create_task(self._bring_one(server, shelf, name, file))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None  # all are of one server: any of them tells
+
+    async def _bring_one(self, server: Server, shelf: _Shelf, name: str, file: JobFile) -> None:
+        await shelf.coming.call(name, lambda: self._put(server, shelf, name, file))
+
+    async def _put(self, server: Server, shelf: _Shelf, name: str, file: JobFile) -> None:
+        path = f"/contents/{name}"
+        async with shelf.turns:
+            if not server.contents or name in shelf.there:
+                return
+            found = await self._wire.head(server.url, path, self._patience.margin)
+            if found.status == HTTPStatus.OK:
+                shelf.there.add(name)
+                return
+            body = await to_its_end(file.content.read)
+            request = Request(body=body, packed=file.content.sha256 != name, is_json=False)
+            time = self._patience.margin + len(body) / _SLOWEST
+            answer = await self._wire.put(server.url, path, request, time)
+        if answer.status == HTTPStatus.CREATED:
+            shelf.there.add(name)
+            return
+        if answer.status in _NO_SUCH_API:
+            server.contents = 0
+            return
+        error = error_of(answer.status, answer.body, server.url)
+        if not isinstance(error, EngineOverloaded | JobTooLarge):
+            raise error
+        shelf.declined[name] = monotonic() + _AGAIN
+
+
+def _named(server: Server, shelf: _Shelf, job: Job) -> Mapping[str, JobFile]:
+    """The files that are worth being sent ahead, by the hash of what they hold unpacked."""
+    worth = [file for file in job.files if file.recurs and file.content.size >= _WORTH_NAMING]
+    named = {(file.origin or file).content.sha256: file for file in worth}
+    size = sum((file.origin or file).content.size for file in named.values())
+    if size > server.contents // _SHARE:
+        return {}
+    return {name: file for name, file in named.items() if shelf.takes(name)}

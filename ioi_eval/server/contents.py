@@ -1,0 +1,91 @@
+"""Contents that clients send once: kept by their hash, for jobs that name them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+
+import msgspec
+
+from ioi_eval.engines import transport as piston
+from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.model.job import Job, JobFile
+from ioi_eval.store.depot import Depot
+
+_AT_ONCE = 16  # contents on their way
+_GRACE, _SLOWEST = 60.0, 1 << 14  # seconds for each, and bytes a second beyond: nobody holds a place by less
+
+
+class Contents:
+    """What a worker keeps. `depot`: None where it keeps nothing. `largest`: bytes of one, and of a job's."""
+
+    def __init__(self, depot: Depot | None, largest: int, counts: Counter[str]) -> None:
+        self._depot, self._most, self._counts = depot, largest, counts
+        self._coming = 0
+
+    @property
+    def room(self) -> int:
+        return 0 if self._depot is None else self._depot.limit
+
+    @property
+    def used(self) -> int:
+        return 0 if self._depot is None else self._depot.used
+
+    @property
+    def largest(self) -> int:
+        return min(self._most, self.room)
+
+    def has(self, name: str) -> bool:
+        """One that is asked for counts as used."""
+        return self._depot is not None and not self._depot.lacks([name])
+
+    async def take(self, name: str, pieces: AsyncGenerator[bytes, None]) -> None:
+        """Keep a content that comes. Raises Refused, and EngineOverloaded where there is no room."""
+        assert self._depot is not None, "there is a route"
+        if self._coming >= _AT_ONCE:
+            raise EngineOverloaded(f"{_AT_ONCE} contents are on their way already")
+        self._coming += 1
+        begun = time.monotonic()
+        try:
+            with self._depot.arrival(name) as arrival:
+                async with contextlib.aclosing(pieces):
+                    async for piece in pieces:
+                        if not arrival.write(piece):
+                            raise EngineOverloaded("no room for this content beside those in use")
+                        if time.monotonic() - begun > _GRACE + arrival.size / _SLOWEST:
+                            raise piston.Refused("the content comes too slowly", status=408)
+                if (found := arrival.keep()) != name:
+                    raise piston.Refused(f"this content has the SHA-256 {found}, and is not {name}")
+        finally:
+            self._coming -= 1
+        self._counts["received"] += 1
+
+    @contextlib.contextmanager
+    def held(self, job: Job) -> Iterator[Job]:
+        """The job with the contents that it names. They stay for as long as it does.
+
+        Raises Refused: some are not here, or all files together are more than a body may have.
+        """
+        named = [file.content.sha256 for file in job.files if _is_named(file)]
+        if self._depot is None or not named:
+            yield job
+            return
+        with self._depot.hold(named):
+            if lacking := self._depot.lacks(named):
+                self._counts["lacking"] += len(lacking)
+                raise piston.lacks_contents(lacking)
+            self._counts["used"] += len(named)
+            files = tuple(self._placed(file, self._depot) if _is_named(file) else file for file in job.files)
+            if sum(file.content.size for file in files) > self._most:
+                raise piston.too_large(self._most)
+            yield msgspec.structs.replace(job, files=files)
+
+    def _placed(self, file: JobFile, depot: Depot) -> JobFile:
+        """A copy in each box: a program under our own uid could change the file for all jobs to come."""
+        return msgspec.structs.replace(file, content=depot.blob(file.content.sha256), copied=True)
+
+
+def _is_named(file: JobFile) -> bool:
+    return file.content.data is None

@@ -1,0 +1,254 @@
+"""Contents that travel to a server once: when, how often, and what happens where it will not have them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+from piston_loopback import QUICK, Loopback
+
+from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.piston import contents as contents_module
+from ioi_eval.engines.piston.contents import Sender
+from ioi_eval.engines.piston.sending import Server as Endpoint
+from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.transport.shipping import Shipping
+from ioi_eval.errors import EngineError, JobRejected
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.server.server import listening
+from ioi_eval.store.depot import Depot
+
+NOISE = random.Random(20).randbytes(300_000).hex().encode()
+ROOM = 2 << 20
+SERVER = Profile(name="server", architecture="x86_64", runtimes=("bash",))
+
+
+@pytest.fixture(scope="module")
+def store(shared_cache: Path) -> Store:
+    return Store(shared_cache)
+
+
+@pytest.fixture
+async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
+    async with EmbeddedEngine(store=store, slots=2) as opened:
+        yield opened
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    place = tmp_path / "contents"
+    place.mkdir(mode=0o700)
+    return place
+
+
+@asynccontextmanager
+async def worker(
+    engine: EmbeddedEngine, place: Path | None, *, port: int = 0, room: int = ROOM
+) -> AsyncIterator[Server]:
+    depot = None if place is None else Depot(place, room)
+    async with Server(engine, ServerOptions(port=port), depot=depot) as server:
+        yield server
+
+
+@asynccontextmanager
+async def sender() -> AsyncIterator[Sender]:
+    async with Wire() as wire:
+        yield Sender(wire, QUICK)
+
+
+async def counts(server: Server) -> dict[str, float]:
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
+        lines = (line for line in (await reply.text()).splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+async def received(server: Server) -> tuple[float, float]:
+    """Contents that came, and bytes of bodies."""
+    counted = await counts(server)
+    contents = counted.get('ioi_eval_contents_total{event="received"}', 0)
+    return contents, counted["ioi_eval_received_bytes_total"]
+
+
+async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job:
+    """As the judge sends it where no paths are taken."""
+    asked = Job(
+        files=(
+            JobFile(name="run", content=Blob.of(f"{script}\n")),
+            JobFile(name="t/0.in", content=Blob.of(content), recurs=True),
+        )
+    )
+    return await Shipping().shipped(asked, "run", SERVER)
+
+
+def told(result: JobResult) -> str:
+    assert result.run.code == 0, result.run
+    return result.run.stdout.split()[0]
+
+
+HASH = Blob.of(NOISE).sha256
+
+
+async def test_a_content_travels_once(engine: EmbeddedEngine, place: Path) -> None:
+    async with worker(engine, place) as server, sender() as client:
+        there = Endpoint(server.url, 2, contents=ROOM)
+        for _ in range(3):
+            assert told(await client.execute(there, await job())) == HASH
+        contents, size = await received(server)
+        assert contents == 1
+        assert size < len(NOISE) + 6000
+
+
+async def test_many_jobs_and_many_clients_at_once_find_it_there(engine: EmbeddedEngine, place: Path) -> None:
+    async with worker(engine, place) as server, sender() as one, sender() as two:
+        asked = await job()
+        results = await asyncio.gather(
+            *(
+                client.execute(there, asked)
+                for client in (one, two)
+                for there in [Endpoint(server.url, 9, contents=ROOM)]
+                for _ in range(6)
+            )
+        )
+        assert {told(result) for result in results} == {HASH}
+        contents, _ = await received(server)
+        assert contents <= 2  # at most once by each client
+        assert told(await one.execute(Endpoint(server.url, 1, contents=ROOM), asked)) == HASH
+        assert (await received(server))[0] == contents  # another engine asks, and does not send
+
+
+async def test_what_the_server_let_go_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
+    async with worker(engine, place) as server, sender() as client:
+        there = Endpoint(server.url, 2, contents=ROOM)
+        await client.execute(there, await job())
+        async with aiohttp.ClientSession() as session:
+            other = Blob.of(b"x" * (ROOM - 10))
+            path = f"{server.url}/api/v2/contents/{other.sha256}"
+            async with session.put(path, data=other.read()) as reply:
+                assert reply.status == 201
+        assert told(await client.execute(there, await job())) == HASH
+        assert (await counts(server))['ioi_eval_contents_total{event="lacking"}'] == 1
+        assert (await received(server))[0] == 3
+
+
+async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngine, place: Path) -> None:
+    (elsewhere := place / "after").mkdir(mode=0o700)
+    async with sender() as client:
+        async with worker(engine, place) as server:
+            there = Endpoint(server.url, 2, contents=ROOM)
+            await client.execute(there, await job())
+        async with worker(engine, elsewhere, port=server.port) as again:
+            assert told(await client.execute(there, await job())) == HASH
+            assert (await received(again))[0] == 1
+
+
+async def test_an_older_version_in_its_place_is_sent_everything(engine: EmbeddedEngine, place: Path) -> None:
+    async with sender() as client:
+        async with worker(engine, place) as server:
+            there = Endpoint(server.url, 2, contents=ROOM)
+            await client.execute(there, await job())
+        async with worker(engine, None, port=server.port) as older:
+            assert told(await client.execute(there, await job())) == HASH
+            assert told(await client.execute(there, await job())) == HASH
+            assert there.contents == 0
+            assert (await received(older))[1] > len(NOISE)  # twice half of it, packed and in base64
+
+
+async def test_a_server_that_claims_to_keep_contents_and_does_not(engine: EmbeddedEngine) -> None:
+    async with worker(engine, None) as server, sender() as client:
+        there = Endpoint(server.url, 2, contents=ROOM)
+        assert told(await client.execute(there, await job())) == HASH
+        assert there.contents == 0
+
+
+async def test_a_piston_hears_nothing_of_contents() -> None:
+    async with Loopback() as piston, sender() as client:
+        asked = await job()
+        await client.execute(Endpoint(piston.url, 1), asked)
+        assert [file.name for file in piston.executed[0].files] == ["run", "t/0.in.gz"]
+
+
+@pytest.mark.parametrize("room", [len(NOISE) // 2, len(NOISE) + 10])
+async def test_where_there_is_no_room_the_job_brings_everything(
+    engine: EmbeddedEngine, place: Path, room: int
+) -> None:
+    """The client asks only where half of the room is enough; here it was told of more than there is."""
+    async with worker(engine, place, room=room) as server, sender() as client:
+        there = Endpoint(server.url, 2, contents=ROOM if room < len(NOISE) else room)
+        assert told(await client.execute(there, await job())) == HASH
+        assert told(await client.execute(there, await job())) == HASH
+        contents, _ = await received(server)
+        assert contents == 0
+        assert there.contents
+
+
+async def test_no_room_now_is_asked_for_again_later(
+    engine: EmbeddedEngine, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(contents_module, "monotonic", lambda: now)
+    depot = Depot(place, ROOM)
+    async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
+        there = Endpoint(server.url, 2, contents=ROOM)
+        depot.reserve(ROOM)
+        assert told(await client.execute(there, await job())) == HASH
+        depot.release(ROOM)
+        assert told(await client.execute(there, await job())) == HASH
+        assert (await received(server))[0] == 0
+        now += 61
+        assert told(await client.execute(there, await job())) == HASH
+        assert (await received(server))[0] == 1
+
+
+async def test_small_contents_and_those_of_one_submission_go_with_the_job(
+    engine: EmbeddedEngine, place: Path
+) -> None:
+    async with worker(engine, place) as server, sender() as client:
+        there = Endpoint(server.url, 2, contents=ROOM)
+        await client.execute(there, await job(b"1 2 3\n" * 1000))
+        own = JobFile(name="submission", content=Blob.of(NOISE))
+        await client.execute(there, Job(files=(*(await job(b"", "true")).files, own), runtime="bash"))
+        assert (await received(server))[0] == 0
+
+
+async def test_a_test_that_changed_on_disk_is_nobodys_content(
+    engine: EmbeddedEngine, place: Path, tmp_path: Path
+) -> None:
+    test = tmp_path / "test"
+    test.write_bytes(NOISE)
+    content = Blob.of_file(test)
+    test.write_bytes(NOISE[::-1])
+    asked = Job(
+        files=(
+            JobFile(name="run", content=Blob.of("true")),
+            JobFile(name="t/0.in", content=content, recurs=True),
+        )
+    )
+    async with worker(engine, place) as server, sender() as client:
+        shipped = await Shipping().shipped(asked, "run", SERVER)
+        with pytest.raises(JobRejected, match=f"and is not {content.sha256}"):
+            await client.execute(Endpoint(server.url, 2, contents=ROOM), shipped)
+
+
+async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> None:
+    async def has(request: web.Request) -> web.Response:
+        return web.Response(status=404)
+
+    async def dies(request: web.Request) -> web.Response:
+        await request.content.readany()
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    application = web.Application()
+    path = f"/api/v2/contents/{HASH}"
+    application.add_routes([web.head(path, has), web.put(path, dies)])
+    async with listening(application, ServerOptions(port=0)) as url, sender() as client:
+        with pytest.raises(EngineError, match="broke off"):
+            await client.execute(Endpoint(url, 1, contents=ROOM), await job())

@@ -1,0 +1,334 @@
+"""Contents that a worker keeps by their hash: what it takes, what jobs get, and what attackers do not."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from server_helpers import API, Caller, until
+
+from ioi_eval import EmbeddedEngine
+from ioi_eval.model.secret import Secret
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.server import contents as contents_module
+from ioi_eval.store.depot import Arrival, Depot
+
+TEXT = b"1 2 3\n" * 1000
+ROOM = 100_000
+
+
+def name_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+NAME = name_of(TEXT)
+
+
+def inside(place: Path) -> list[str]:
+    return [path.name for path in place.iterdir()]
+
+
+def at(name: str) -> str:
+    return f"{API}/contents/{name}"
+
+
+def naming(script: str, *names: str) -> dict[str, Any]:
+    """A job with contents as the files 0, 1, ..."""
+    files = [{"name": str(index), "sha256": name} for index, name in enumerate(names)]
+    return {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}, *files]}
+
+
+class Client(Caller):
+    async def put(self, content: Any, name: str, **options: Any) -> tuple[int, Any]:
+        return await self._answer("PUT", at(name), {"data": content, **options})
+
+    async def has(self, name: str, **options: Any) -> int:
+        return (await self._answer("HEAD", at(name), options))[0]
+
+    async def runs(self, script: str, *names: str) -> tuple[int, Any]:
+        return await self.post(f"{API}/execute", json=naming(script, *names))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    place = tmp_path / "contents"
+    place.mkdir(mode=0o700)
+    return place
+
+
+@asynccontextmanager
+async def client_of(engine: EmbeddedEngine, place: Path, **options: Any) -> AsyncIterator[Client]:
+    told = ServerOptions(port=0, **{"max_body": 1 << 20, **options})
+    async with (
+        Server(engine, told, depot=Depot(place, ROOM)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        yield Client(session)
+
+
+@pytest.fixture
+async def call(engine: EmbeddedEngine, place: Path) -> AsyncIterator[Client]:
+    async with client_of(engine, place) as client:
+        yield client
+
+
+# --- what it is for --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
+async def test_what_was_put_is_a_file_of_the_job_that_names_it(call: Client, pack: Any) -> None:
+    assert await call.has(NAME) == 404
+    packed = pack(TEXT)
+    encoding = {"Content-Encoding": "gzip"} if packed != TEXT else {}
+    assert (await call.put(packed, NAME, headers=encoding))[0] == 201
+    assert await call.has(NAME) == 200
+    _, reply = await call.runs("sha256sum < 0; cmp 0 1 && ls", NAME, NAME)
+    assert reply["run"]["stdout"] == f"{NAME}  -\n0\n1\nrun\n"
+    counts = await call.counts()
+    assert counts["ioi_eval_contents_bytes"] == len(TEXT)
+    assert counts['ioi_eval_contents_total{event="received"}'] == 1
+    assert counts['ioi_eval_contents_total{event="used"}'] == 2
+
+
+async def test_it_comes_in_pieces_of_unknown_number(call: Client) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(TEXT), 1000):
+            yield TEXT[start : start + 1000]
+
+    assert (await call.put(pieces(), NAME))[0] == 201
+    _, reply = await call.runs("sha256sum < 0", NAME)
+    assert reply["run"]["stdout"] == f"{NAME}  -\n"
+
+
+async def test_a_program_is_one_and_other_files_are_none(call: Client) -> None:
+    script = b"#!/bin/sh\necho it runs\n"
+    await call.put(script, name_of(script))
+    asked = naming("./0; test -x 1 || echo no program", name_of(script), name_of(script))
+    asked["files"][1]["executable"] = True
+    _, reply = await call.post(f"{API}/execute", json=asked)
+    assert reply["run"]["stdout"] == "it runs\nno program\n"
+
+
+async def test_a_job_is_told_what_is_missing(call: Client) -> None:
+    await call.put(TEXT, NAME)
+    others = [name_of(b"a"), name_of(b"b")]
+    status, reply = await call.runs("cat 0", NAME, *others)
+    assert status == 409
+    assert reply["missing"] == sorted(others)
+    assert "PUT" in reply["message"]
+    assert (await call.counts())['ioi_eval_contents_total{event="lacking"}'] == 2
+
+
+async def test_contents_used_longest_ago_go_first(call: Client) -> None:
+    contents = [bytes([65 + number]) * (ROOM // 3) for number in range(4)]
+    for content in contents[:3]:
+        assert (await call.put(content, name_of(content)))[0] == 201
+    assert await call.has(name_of(contents[0])) == 200  # used now
+    assert (await call.put(contents[3], name_of(contents[3])))[0] == 201
+    assert [await call.has(name_of(content)) for content in contents] == [200, 404, 200, 200]
+
+
+async def test_what_a_job_holds_does_not_go(call: Client, place: Path) -> None:
+    large, other = b"a" * (ROOM - 10), b"b" * (ROOM - 10)
+    await call.put(large, name_of(large))
+    running = asyncio.create_task(call.runs("echo > started; read line < 1; sleep 600", name_of(large)))
+    counts: dict[str, float] = {}
+    while not counts.get("ioi_eval_jobs_running"):
+        counts = await call.counts()
+        assert not running.done()
+    status, reply = await call.put(other, name_of(other))
+    assert (status, "no room" in reply["message"]) == (503, True)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    status = 503
+    async with asyncio.timeout(60):
+        while status == 503:  # until its job is over there
+            status, _ = await call.put(other, name_of(other))
+    assert (status, await call.has(name_of(large))) == (201, 404)
+
+
+async def test_two_clients_send_the_same_at_once(call: Client, place: Path) -> None:
+    answers = await asyncio.gather(*(call.put(TEXT, NAME) for _ in range(8)))
+    assert {status for status, _ in answers} == {201}
+    assert inside(place) == [NAME]
+    assert (await call.counts())["ioi_eval_contents_bytes"] == len(TEXT)
+
+
+async def test_a_server_without_room_for_contents_is_a_piston(engine: EmbeddedEngine) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Client(session)
+        assert (await call.has(NAME), (await call.put(TEXT, NAME))[0]) == (404, 404)
+        assert (await call.get("/healthz"))[1]["contents"] == 0
+        status, reply = await call.runs("cat 0", NAME)
+        assert (status, reply["message"]) == (400, "files[1].content is required as a string")
+
+
+# --- attacks ---------------------------------------------------------------------------------------------
+
+
+async def test_without_the_token_nobody_learns_or_leaves_anything(
+    engine: EmbeddedEngine, place: Path
+) -> None:
+    async with client_of(engine, place, token=Secret("right")) as call:
+        mine = {"headers": {"Authorization": "Bearer right"}}
+        assert (await call.put(TEXT, NAME, **mine))[0] == 201
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            assert await call.has(NAME, headers=headers) == 401  # the same as for what is not there
+            assert await call.has(name_of(b"nothing"), headers=headers) == 401
+            assert (await call.put(b"x", name_of(b"x"), headers=headers))[0] == 401
+        assert inside(place) == [NAME]
+
+
+async def test_a_foreign_page_neither(call: Client) -> None:
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example:2000"}):
+        assert await call.has(NAME, headers=headers) == 403
+        assert (await call.put(TEXT, NAME, headers=headers))[0] == 403
+    assert await call.has(NAME) == 404
+
+
+async def test_no_content_is_read_or_removed_by_its_name(call: Client) -> None:
+    await call.put(TEXT, NAME)
+    assert (await call.get(at(NAME)))[0] == 404
+    assert (await call.delete(at(NAME), headers={"Content-Type": "application/json"}))[0] == 404
+    assert await call.has(NAME) == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["..%2fowner", "%2e%2e%2fowner", NAME.upper(), NAME[:-1], f"{NAME}0", "part-1"]
+)
+async def test_what_is_no_hash_names_nothing(call: Client, name: str) -> None:
+    assert (await call.put(TEXT, name))[0] == 404
+    status, reply = await call.runs("cat 0", name)
+    assert (status, reply["message"]) == (400, "files[1].content is required as a string")
+
+
+async def test_nobody_puts_one_thing_under_the_name_of_another(call: Client, place: Path) -> None:
+    status, reply = await call.put(b"poison", NAME)
+    assert (status, name_of(b"poison") in reply["message"]) == (400, True)
+    assert (await call.has(NAME), inside(place)) == (404, [])
+    await call.put(TEXT, NAME)
+    await call.put(b"poison", NAME)
+    _, reply = await call.runs("sha256sum < 0", NAME)
+    assert reply["run"]["stdout"] == f"{NAME}  -\n"
+
+
+async def test_half_of_a_content_is_none(call: Client, place: Path) -> None:
+    going_on = asyncio.Event()
+
+    async def half() -> AsyncIterator[bytes]:
+        yield TEXT[:3000]
+        going_on.set()
+        await asyncio.sleep(600)
+
+    sending = asyncio.create_task(call.put(half(), NAME))
+    await going_on.wait()
+    await until(lambda: any(part.stat().st_size for part in place.iterdir()))
+    assert await call.has(NAME) == 404
+    assert (await call.runs("cat 0", NAME))[0] == 409
+    sending.cancel()
+    await asyncio.gather(sending, return_exceptions=True)
+    await until(lambda: not inside(place))
+    assert (await call.put(b"x" * ROOM, name_of(b"x" * ROOM)))[0] == 201  # all the room is there again
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+async def test_what_inflates_to_more_than_there_is_room_stops(
+    call: Client, place: Path, claimed: bool
+) -> None:
+    bomb = zlib.compressobj(9, wbits=31)
+    packed = bomb.compress(bytes(64 << 20)) + bomb.flush()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(packed), 4096):
+            yield packed[start : start + 4096]
+
+    content = packed if claimed else pieces()
+    status, reply = await call.put(content, NAME, headers={"Content-Encoding": "gzip"})
+    assert (status, "too large" in reply["stack"]) == (400, True)
+    assert inside(place) == []
+
+
+async def test_who_sends_too_slowly_does_not_hold_a_place(
+    call: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents_module, "_GRACE", 0.0)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        for _ in range(6000):
+            yield b"x"
+            await asyncio.sleep(0.01)
+
+    status, reply = await call.put(trickle(), NAME)
+    assert (status, reply["message"]) == (408, "the content comes too slowly")
+
+
+async def test_only_so_many_are_on_their_way(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents_module, "_AT_ONCE", 0)
+    assert (await call.put(TEXT, NAME))[0] == 503
+
+
+async def test_one_content_under_many_names_counts_as_many(call: Client) -> None:
+    await call.put(b"x" * ROOM, name_of(b"x" * ROOM))
+    status, reply = await call.runs("ls", *(name_of(b"x" * ROOM) for _ in range(20)))
+    assert (status, "too large" in reply["stack"]) == (400, True)
+
+
+SPOILING = """
+chmod u+w 0; echo poison > 0; truncate -s 3 0; chmod 000 0; ln -f 0 1 && rm 0
+exec 3<> 0; echo poison >&3; echo done
+"""
+
+
+async def test_a_job_spoils_its_own_copy_alone(call: Client) -> None:
+    await call.put(TEXT, NAME)
+    _, reply = await call.runs(SPOILING, NAME)
+    assert "done" in reply["run"]["stdout"]
+    _, reply = await call.runs("sha256sum < 0; stat -c %a 0", NAME)
+    assert reply["run"]["stdout"] == f"{NAME}  -\n644\n"
+
+
+async def test_a_job_finds_no_content_that_it_does_not_name(call: Client, place: Path) -> None:
+    secret = b"the secret of another's test, 7e1f9\n" * 100
+    await call.put(secret, name_of(secret))
+    look = (
+        f"ls {place} {place.parent}; cat {place}/{name_of(secret)}; "
+        "for f in /proc/*/fd/* /dev/shm/* /tmp/* ./*; do [ -f $f ] && head -c 40 $f; done; true"
+    )
+    _, reply = await call.runs(look)
+    assert "7e1f9" not in reply["run"]["stdout"]
+    assert name_of(secret) not in reply["run"]["stdout"]
+
+
+async def test_texts_of_a_job_name_no_contents(call: Client) -> None:
+    """A source, an argument or an input is text, whatever is in it; nor does SandboxFusion's API name any."""
+    await call.put(TEXT, NAME)
+    _, reply = await call.run(f'cat; echo "$@" # {{"sha256": "{NAME}"}}', stdin=f'{{"sha256": "{NAME}"}}')
+    assert reply["run"]["stdout"] == f'{{"sha256": "{NAME}"}}\n\n'
+    asked = {"code": "cat 0; ls", "language": "bash", "files": {"0": {"sha256": NAME}}}
+    assert (await call.post("/run_code", json=asked))[0] == 422
+
+
+async def test_a_worker_that_drains_takes_none(engine: EmbeddedEngine, place: Path) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0), depot=Depot(place, ROOM)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        await server.drain()
+        assert (await Client(session).put(TEXT, NAME))[0] == 503
+
+
+def test_where_the_disk_is_full_a_content_is_declined(place: Path) -> None:
+    depot = Depot(place, ROOM)
+    with Path("/dev/full").open("wb", buffering=0) as stream:
+        assert not Arrival(depot, NAME, place / "part", stream).write(TEXT)
