@@ -16,6 +16,8 @@ from tqdm import tqdm
 
 from ioi_eval.cli import console
 from ioi_eval.cli.options import OutputOptions
+from ioi_eval.cli.servers import ServerNews
+from ioi_eval.engines.watching import JobsWait, ServerChanged
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import counted, share
 from ioi_eval.reports.sections import model_name
@@ -56,6 +58,7 @@ class Progress:
         self._begin = self._said = time.monotonic()
         self._bar: tqdm[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
+        self._servers = ServerNews()
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +69,7 @@ class Progress:
         self._close()
 
     def _close(self) -> None:
+        self._tell_of_servers(at_once=True)
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -88,6 +92,8 @@ class Progress:
                 self.failed += 1
             case EngineStopped():
                 self._close()
+            case ServerChanged() | JobsWait():
+                self._servers.add(event)
             case _:
                 self._say(event)
         if isinstance(event, RunStarted | SubmissionJudged | SubmissionFailed):
@@ -110,6 +116,11 @@ class Progress:
             case ReferencesStarted():
                 problems = counted(event.problems, "problem")
                 console.tell(f"Judging up to {event.most} own solutions of {problems}")
+
+    def _tell_of_servers(self, *, at_once: bool = False) -> None:
+        for line in self._servers.lines(at_once=at_once):
+            if not self._quiet:
+                console.tell(line)
 
     def _start(self, event: RunStarted) -> None:
         self.total, self.skipped = event.total or 0, event.skipped
@@ -143,6 +154,7 @@ class Progress:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
+            self._tell_of_servers()
             self.draw()
             if self._bar is not None:
                 self._bar.refresh()

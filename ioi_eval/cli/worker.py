@@ -51,6 +51,9 @@ _LogFormat = Annotated[
 ]
 
 
+_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every job, and all limits.")]
+
+
 @dataclass(frozen=True)
 class _Limits:
     """What a request may take, and how many may wait."""
@@ -139,14 +142,16 @@ def worker(
     packages: _Packages = None,
     allow_unconfined: Unconfined = False,
     log_format: _LogFormat = "text",
+    verbose: _Verbose = False,
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
 
     SIGTERM or Ctrl-C lets the jobs that run finish and turns new ones away with 503; a second one ends at
     once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
-    options, store = access.added_to(limits.options()), open_store()
-    tell = _tell_json if log_format == "json" else _tell_words
+    options = msgspec.structs.replace(access.added_to(limits.options()), log_jobs=verbose)
+    store = open_store()
+    tell = _telling(json=log_format == "json", verbose=verbose)
     _take_descriptors()
     serving = serve(
         store=store,
@@ -166,13 +171,16 @@ def _take_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _tell_words(event: Event) -> None:
-    if event.name != "started":  # that is on standard output
-        console.tell(event.words)
+def _telling(*, json: bool, verbose: bool) -> Tell:
+    def tell(event: Event) -> None:
+        if json:
+            console.tell(event.as_json())
+        elif event.name != "started":  # that is on standard output
+            console.tell(event.words)
+        elif verbose:
+            console.tell(", ".join(f"{name} {value}" for name, value in event.facts.items()))
 
-
-def _tell_json(event: Event) -> None:
-    console.tell(event.as_json())
+    return tell
 
 
 async def _serve(serving: AbstractAsyncContextManager[Server], store: Store, tell: Tell) -> bool:
@@ -180,7 +188,7 @@ async def _serve(serving: AbstractAsyncContextManager[Server], store: Store, tel
     signals = _Signals()
     async with serving as server:
         console.show(await _lines(server, store))
-        facts = {"url": server.url, "slots": server.slots}
+        facts = {"url": server.url, **server.facts}
         tell(Event(name="started", words=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
         return await _drained(server, signals, tell)
@@ -201,7 +209,10 @@ async def _drained(server: Server, signals: _Signals, tell: Tell) -> bool:
     await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
     again.cancel()
     draining.cancel()
-    return draining.done() and not draining.cancelled()
+    done = draining.done() and not draining.cancelled()
+    if done:
+        tell(Event(name="drained", words="All jobs are done."))
+    return done
 
 
 class _Signals:

@@ -65,8 +65,11 @@ class Pool(Generic[E]):
     at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
     """
 
-    def __init__(self, *, total: int | None, patience: float) -> None:
-        self._total, self._patience = total, patience
+    def __init__(
+        self, *, total: int | None, patience: float, on_drought: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_drought`: called when jobs begin to wait because no endpoint is usable."""
+        self._total, self._patience, self._on_drought = total, patience, on_drought
         self._usable: dict[E, None] = {}
         self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
         self._waiting: dict[asyncio.Future[E], Collection[E]] = {}  # and whom each avoids
@@ -181,6 +184,7 @@ class Pool(Generic[E]):
         is_dry = bool(self._waiting) and not self._usable
         if is_dry and self._dry is None:
             self._dry = asyncio.get_running_loop().call_later(self._patience, self._out_of_patience)
+            self._on_drought()
         elif not is_dry and self._dry is not None:
             self._dry.cancel()
             self._dry = None

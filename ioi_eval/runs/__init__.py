@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
+    from ioi_eval.engines.watching import JobsWait, ServerChanged
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
     from ioi_eval.rules.extraction import Extraction
@@ -46,15 +47,16 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "benchmarks": "BenchmarkOptions DumpOptions Selection",
+    "engines.watching": "JobsWait ServerChanged",
     "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
     "reports": "ReportOptions",
     "rules.extraction": "Extraction",
     "rules.repairs": "Repairs",
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.engine": "EngineChoice",
-    "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain LimitMeasured "
-    "Overloaded ReferencesStarted RunFinished RunStarted RunSummary ServersFound ServersNow "
-    "SubmissionFailed SubmissionJudged",
+    "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
+    "LimitMeasured Overloaded ReferencesStarted RunFinished RunStarted RunSummary "
+    "ServersFound ServersNow SubmissionFailed SubmissionJudged",
     "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
@@ -80,6 +82,7 @@ __all__ = [
     "Extraction",
     "Forecast",
     "GeneratedRun",
+    "JobsWait",
     "JudgedAgain",
     "LimitMeasured",
     "ModelOptions",
@@ -96,6 +99,7 @@ __all__ = [
     "Sampling",
     "ScoredDump",
     "Selection",
+    "ServerChanged",
     "ServersFound",
     "ServersNow",
     "SubmissionFailed",

@@ -11,6 +11,7 @@ import msgspec
 
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find
+from ioi_eval.engines.watching import OnServer
 from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
@@ -83,6 +84,14 @@ def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Open
     )
     brings_compilers = choice.text == EMBEDDED or choice.on_ray
     return Opening(engine, None if brings_compilers else find(EMBEDDED)(here))
+
+
+def watch(engine: Engine | Transport, tell: OnServer) -> None:
+    """Have an engine tell of its servers while it works, if it has any."""
+    from ioi_eval.engines.piston import PistonEngine
+
+    if isinstance(engine, PistonEngine):
+        engine.tell = tell
 
 
 def servers_found(engine: Engine | Transport) -> ServersFound | None:

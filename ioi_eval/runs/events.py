@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.watching import JobsWait, ServerChanged
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit
@@ -131,6 +132,8 @@ Event = (
     | EngineStarting
     | ServersFound
     | ServersNow
+    | ServerChanged
+    | JobsWait
     | LimitMeasured
     | DistanceMeasured
     | Overloaded

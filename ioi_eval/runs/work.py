@@ -30,7 +30,14 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.again import superseded
-from ioi_eval.runs.engine import AnyEngine, EngineChoice, open_engine, servers_found, telling_of_servers
+from ioi_eval.runs.engine import (
+    AnyEngine,
+    EngineChoice,
+    open_engine,
+    servers_found,
+    telling_of_servers,
+    watch,
+)
 from ioi_eval.runs.events import (
     EngineStarting,
     EngineStopped,
@@ -281,6 +288,7 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
         )
         name = chosen.text
     setup.tell(EngineStarting(engine=name))
+    watch(engine, setup.tell)
     try:
         async with Scorer(engine, store=setup.store, options=how, trusted=trusted) as scorer:
             if (found := servers_found(engine)) is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -214,6 +214,7 @@ def _escaped(text: str) -> str:
 
 
 _ESCAPES = 2  # bytes of JSON for each that may be printed: a line break takes two, a NUL would take six
+_LONGEST_WORDS = 1000  # characters of a line of the log
 _IN_THREAD = 1 << 20  # bytes, from which on JSON is read and written beside the event loop
 
 _T = TypeVar("_T")
@@ -249,10 +250,20 @@ class Jobs:
     ) -> None:
         self._engine, self._metrics, self._tell = engine, metrics, tell
         self._limits, self._most = options.limits(), _ESCAPES * options.max_output
+        self._verbose = options.log_jobs
 
     async def read(self, body: bytes, *, by_hash: bool) -> Job:
         """The job that a request asks for, as it will run but for contents that it names `by_hash`."""
-        return self.ready(await _beside(len(body), partial(piston.decode_request, body, by_hash=by_hash)))
+        try:
+            return self.ready(await _beside(len(body), partial(piston.decode_request, body, by_hash=by_hash)))
+        except (piston.Refused, FailedInside) as error:
+            self._say("refused", f"a request was refused: {error}")
+            raise
+
+    def _say(self, name: str, words: str, **facts: Any) -> None:
+        """What a client sent may be part of it: no control characters, and not without end."""
+        short = words[:_LONGEST_WORDS]
+        self._tell(Event(name=name, words=short if short.isprintable() else ascii(short), facts=facts))
 
     async def run(self, job: Job, visit: Visit) -> JobResult:
         """Its result; a stream that JSON makes too much of is one that printed too much."""
@@ -293,19 +304,22 @@ class Jobs:
             outcome = result.run.status or "ok"
         except JobRejected as error:
             outcome = "refused"
-            words = f"a job in {job.runtime} was refused: {error}"
-            self._tell(Event(name="refused", words=words, facts={"runtime": job.runtime}))
+            self._say("refused", f"a job in {job.runtime} was refused: {error}", runtime=job.runtime)
             raise piston.Refused(str(error)) from error
         except EngineOverloaded:
             outcome = "overloaded"
             raise
         except EngineError as error:
             outcome = "failed"
-            words = f"a job in {job.runtime} failed: {error}"
-            self._tell(Event(name="failed", words=words, facts={"runtime": job.runtime}))
+            self._say("failed", f"a job in {job.runtime} failed: {error}", runtime=job.runtime)
             raise FailedInside(str(error)) from error
         finally:
-            self._metrics.ended(outcome, time.monotonic() - started)
+            seconds, waited = time.monotonic() - started, started - came
+            self._metrics.ended(outcome, seconds)
+            if self._verbose:
+                words = f"a job in {job.runtime} waited {waited:.3f} s and took {seconds:.3f} s: {outcome}"
+                facts = {"outcome": outcome, "seconds": round(seconds, 3), "waited": round(waited, 3)}
+                self._say("job", words, runtime=job.runtime, **facts)
         return result
 
 

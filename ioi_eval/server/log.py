@@ -14,7 +14,7 @@ from ioi_eval.model.values import Value
 class Event(Value):
     """Something that matters to who runs the worker."""
 
-    name: str  # started, refused, failed, draining
+    name: str  # started, refused, failed, full, room, job, draining, drained
     words: str
     facts: Mapping[str, Any] = {}
 
@@ -25,6 +25,24 @@ class Event(Value):
 
 
 Tell = Callable[[Event], None]
+
+
+class Fullness:
+    """Says once that requests are turned away, and once that they are not any more."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell, self._turned_away = tell, 0
+
+    def refused(self, reason: str) -> None:
+        self._turned_away += 1
+        if self._turned_away == 1:
+            self._tell(Event(name="full", words=f"requests are turned away: {reason}"))
+
+    def taken(self) -> None:
+        if self._turned_away:
+            words = f"requests are taken again; {self._turned_away} were turned away"
+            self._tell(Event(name="room", words=words, facts={"refused": self._turned_away}))
+            self._turned_away = 0
 
 
 def silent(event: Event) -> None:

@@ -37,6 +37,7 @@ class ServerOptions(Value):
     compile_memory_limit: int = -1
     max_contents: int | None = None  # of contents that clients send once; 0: none; None: a share of the disk
     token: Secret = Secret()  # that requests must bring; empty: none
+    log_jobs: bool = False  # every one that ends
     allow_hosts: tuple[str, ...] = ()  # further names of the worker, for requests without a token
 
     @property

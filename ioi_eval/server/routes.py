@@ -28,6 +28,7 @@ from ioi_eval.server.jobs import (
     PackagedEngine,
     Visit,
 )
+from ioi_eval.server.log import Fullness, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.sandbox_fusion import SandboxFusion
 
@@ -59,11 +60,12 @@ class Routes:
         jobs: Jobs,
         metrics: Metrics,
         contents: Contents,
+        tell: Tell,
     ) -> None:
         self._sandbox = SandboxFusion(engine, jobs)
         self._engine, self._options = engine, options
         self._admission, self._jobs, self._metrics = admission, jobs, metrics
-        self._contents = contents
+        self._contents, self._fullness = contents, Fullness(tell)
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._answer])
@@ -107,6 +109,8 @@ class Routes:
             late = request.path in _SANDBOX
             status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
+            if not isinstance(busy, Draining):
+                self._fullness.refused(str(busy))
             return _message(str(busy), status=status, headers=_SOON)
         except FailedInside:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -128,8 +132,9 @@ class Routes:
     async def _health(self, request: web.Request) -> web.Response:
         if self._admission.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
-        told = {"status": "ok", "slots": self._engine.slots, "contents": self._contents.room}
-        return _json(msgspec.json.encode(told))
+        told = {"status": "ok", "slots": self._engine.slots}
+        keeps = {"contents": self._contents.room} if self._contents.room else {}
+        return _json(msgspec.json.encode(told | keeps))
 
     async def _counts(self, request: web.Request) -> web.Response:
         text = self._metrics.text(
@@ -158,6 +163,7 @@ class Routes:
             asked = await self._jobs.read(await self._body(request, visit), by_hash=by_hash)
             with self._contents.held(asked) as job:
                 result = await self._jobs.run(job, visit)
+            self._fullness.taken()
             return await self._sent(request, piston.pieces_of(result))
 
     async def _programs(

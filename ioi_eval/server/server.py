@@ -49,19 +49,27 @@ class Server:
         depot: Depot | None = None,
         tell: Tell = silent,
     ) -> None:
-        """`depot`: where contents are kept that clients send once; None: nowhere.
-
-        `tell` gets an event for each job that failed inside the server or was refused.
-        """
+        """`depot`: where contents are kept that clients send once; None: nowhere. `tell` gets the log."""
         self._options = options or ServerOptions()
         self.slots = engine.slots
         self._admission = Admission(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)
-        self._routes = Routes(engine, self._options, self._admission, jobs, metrics, contents)
+        self._routes = Routes(engine, self._options, self._admission, jobs, metrics, contents, tell)
         self._open = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
+        self.facts = {
+            "slots": engine.slots,
+            "queue": self._options.queue,
+            **self._options.limits(),
+            "max_body": self._options.max_body,
+            "max_bodies": self._options.room,
+            "max_output": self._options.max_output,
+            "max_contents": contents.room,
+            "token": bool(self._options.token),
+        }
+        """What it may be told to take, for its log."""
 
     @property
     def running(self) -> int:

@@ -15,6 +15,8 @@ from ioi_eval.engines.piston.members import Members
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import (
+    LATE,
+    LateAnswer,
     NoAnswer,
     Patience,
     Server,
@@ -26,6 +28,7 @@ from ioi_eval.engines.piston.sending import (
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.engines.values import Profile
+from ioi_eval.engines.watching import Change, JobsWait, OnServer, ServerChanged, ignore
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -76,6 +79,8 @@ class PistonEngine:
         self._patience = patience or Patience()
         self._token = Secret(token or "")
         self._running: _Running | None = None
+        self.tell: OnServer = ignore
+        """Hears of servers that are lost, slow, full or back."""
 
     @property
     def slots(self) -> int:
@@ -129,7 +134,13 @@ class PistonEngine:
             raise EngineUnavailable("the Piston engine is in use already")
         wire = Wire(token=self._token, connect=self._patience.connect)
         running = _Running(
-            wire, self._discovery, self._patience, self._total, self._per_endpoint, self._given
+            wire,
+            self._discovery,
+            self._patience,
+            self._total,
+            self._per_endpoint,
+            self._given,
+            lambda event: self.tell(event),
         )
         await wire.__aenter__()
         try:
@@ -159,18 +170,30 @@ class _Running:
         total: int | None,
         per_endpoint: int | None,
         given: Profile | None,
+        tell: OnServer,
     ) -> None:
-        self.wire, self._patience = wire, patience
+        self.wire, self._patience, self._tell = wire, patience, tell
         self._sender = Sender(wire, patience)
         self._tasks = set[asyncio.Task[None]]()
-        self.pool = Pool[Server](total=total, patience=patience.drought)
+        wait = JobsWait(seconds=patience.drought)
+        self.pool = Pool[Server](total=total, patience=patience.drought, on_drought=lambda: tell(wait))
         inspect = partial(glance, wire, time=patience.health) if given else Prober(wire).probe
         self.members = Members(
-            discovery, self.pool, patience, inspect, self._spawn, per_endpoint=per_endpoint, given=given
+            discovery,
+            self.pool,
+            patience,
+            inspect,
+            self._spawn,
+            per_endpoint=per_endpoint,
+            given=given,
+            tell=self._changed,
         )
+        self._spawn(self._watch())
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         """Once. How it went is noted before the slot is anybody else's."""
+        if endpoint.busy == 1:
+            endpoint.heard = monotonic()
         try:
             result = sound(await self._sender.execute(endpoint, at_its_pace(job, endpoint.times)))
         except JobRejected:
@@ -185,10 +208,12 @@ class _Running:
     # --- an endpoint that fails rests, is asked by itself, and then has one job to show for it -----------
 
     def _succeeded(self, endpoint: Server) -> None:
-        endpoint.faults = 0
+        endpoint.faults, endpoint.heard = 0, monotonic()
         if endpoint.state is State.TRIAL:
             endpoint.rests = 0
             self.pool.update(endpoint, State.HEALTHY)
+            endpoint.trouble = None
+            self._changed(endpoint.url, Change.BACK)
 
     def _failed(self, endpoint: Server, error: EngineError) -> None:
         endpoint.faults += 1
@@ -196,8 +221,35 @@ class _Running:
         endpoint.why = str(error)
         tried = endpoint.state is State.TRIAL
         if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
-            self.pool.update(endpoint, State.DOWN)
-            self._spawn(self._recover(endpoint))
+            self._let_rest(endpoint, _trouble(error), str(error))
+
+    def _let_rest(self, endpoint: Server, trouble: Change, reason: str) -> None:
+        self.pool.update(endpoint, State.DOWN)
+        self._spawn(self._recover(endpoint))
+        if endpoint.trouble is None:
+            endpoint.trouble = trouble
+            self._changed(endpoint.url, trouble, reason)
+
+    def _changed(self, url: str, change: Change, reason: str = "") -> None:
+        usable = self.pool.usable
+        slots = sum(endpoint.slots for endpoint in usable)
+        self._tell(ServerChanged(url=url, change=change, reason=reason, usable=len(usable), slots=slots))
+
+    async def _watch(self) -> None:
+        """Ask those that have jobs and have been silent whether they are there: a job may take long."""
+        while True:
+            await asyncio.sleep(self._patience.silence / 2)
+            silent = monotonic() - self._patience.silence
+            found = [each for each in self.members.endpoints if each.busy and each.heard < silent]
+            await asyncio.gather(*(self._ask(each) for each in found if each.usable))
+
+    async def _ask(self, endpoint: Server) -> None:
+        report = await glance(self.wire, endpoint.url, self._patience.health)
+        if report.reachable:
+            endpoint.heard = monotonic()
+        elif endpoint.usable:
+            trouble = Change.SLOW if LATE in report.reason else Change.LOST
+            self._let_rest(endpoint, trouble, report.reason)
 
     async def _recover(self, endpoint: Server) -> None:
         while endpoint.state is State.DOWN:
@@ -232,6 +284,12 @@ class _Running:
         for end in ended:
             if isinstance(end, Exception):
                 raise end
+
+
+def _trouble(error: EngineError) -> Change:
+    if isinstance(error, EngineOverloaded):
+        return Change.FULL
+    return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
 
 
 class _Tries:

@@ -16,6 +16,7 @@ from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import Patience, Server, ServerTimes, rest_after
 from ioi_eval.engines.pool import Pool, State
 from ioi_eval.engines.values import Profile, least
+from ioi_eval.engines.watching import Change
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
@@ -182,7 +183,9 @@ class Members:
         *,
         per_endpoint: int | None,
         given: Profile | None,
+        tell: Callable[[str, Change], None],
     ) -> None:
+        self._tell = tell
         self._discovery, self._pool, self._patience = discovery, pool, patience
         self._inspect, self._spawn = inspect, spawn
         self._per_endpoint, self._given = per_endpoint, given
@@ -233,6 +236,10 @@ class Members:
         self.reports[url] = report
         return report
 
+    @property
+    def endpoints(self) -> Iterable[Server]:
+        return tuple(self._endpoints.values())
+
     def _let_in(self, report: EndpointReport) -> None:
         assert self.profile is not None, "members begin with a profile"
         if report.url in self.left_out:
@@ -264,6 +271,7 @@ class Members:
                 self.left_out.pop(url, None)
                 if (endpoint := self._endpoints.pop(url, None)) is not None:
                     self._pool.update(endpoint, State.GONE)
+                    self._tell(url, Change.GONE)
             new, self._found = found - self._found, found
             for url in sorted(new):
                 self._spawn(self._until_there(url))
@@ -275,6 +283,8 @@ class Members:
             report = await self._look_at(url)
             if report.reachable and url in self._found:
                 self._let_in(report)
+                if url in self._endpoints:
+                    self._tell(url, Change.JOINED)
                 return
             await asyncio.sleep(rest_after(rests, self._patience))
             rests += 1

@@ -16,6 +16,7 @@ import msgspec
 from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
+from ioi_eval.engines.watching import Change
 from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
@@ -38,6 +39,7 @@ class Patience(Value):
     margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
     connect: float = 10.0
     health: float = 10.0  # for the answer to a question of health
+    silence: float = 30.0  # of one that has jobs, until it is asked
     drought: float = 300.0  # without any usable endpoint, before a job is given up
     first_wait: float = 0.1
     longest_wait: float = 5.0
@@ -60,6 +62,8 @@ class Server(Endpoint):
         """`contents`: bytes that it keeps of what jobs bring; 0: nothing."""
         super().__init__(url, slots)
         self.times, self.contents = times or ServerTimes(), contents
+        self.heard = 0.0  # when it last answered, or began to have jobs
+        self.trouble: Change | None = None  # that was told
 
 
 def at_its_pace(job: Job, times: ServerTimes) -> Job:
@@ -126,6 +130,9 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
         if (option := getattr(socket, name, None)) is not None:
             made.setsockopt(socket.IPPROTO_TCP, option, value)
     return made
+
+
+LATE = "gave no answer"
 
 
 class NoAnswer(EngineUnavailable):
@@ -214,7 +221,7 @@ class Wire:
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:
-            raise LateAnswer(f"{_server(address)} gave no answer in {time:.3g} s") from error
+            raise LateAnswer(f"{_server(address)} {LATE} in {time:.3g} s") from error
         except aiohttp.ClientResponseError:
             raise ForeignReply(f"{_server(address)} does not speak HTTP") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:

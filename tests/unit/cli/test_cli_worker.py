@@ -170,6 +170,6 @@ def test_a_log_of_objects(cli: CommandLine) -> None:
         assert process.wait() == 0
         assert process.stderr is not None
         events = [json.loads(line) for line in process.stderr]
-    assert [event["event"] for event in events] == ["started"]
+    assert [event["event"] for event in events] == ["started", "drained"]
     assert events[0]["url"] == f"http://127.0.0.1:{port}"
     assert all(event["time"] for event in events)

@@ -1,0 +1,118 @@
+"""Real workers that are killed, stopped, started again or full: each change is told once, no job is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from support.servers import Fixed, Patience
+
+from ioi_eval import PistonEngine
+from ioi_eval.engines.watching import Change, JobsWait, ServerChanged, ServerEvent
+from ioi_eval.models import Blob, Job, JobFile, Profile
+
+pytestmark = pytest.mark.once
+
+PATIENCE = Patience(
+    margin=120.0, connect=10.0, health=20.0, silence=2.0, drought=400.0, first_wait=0.05, longest_wait=0.3,
+    first_rest=0.1, longest_rest=0.5,
+)  # fmt: skip
+PROFILE = Profile(name="piston", architecture="x86_64", runtimes=("bash",))
+
+
+def job(script: str) -> Job:
+    return Job(files=(JobFile(name="run", content=Blob.of(script)),), runtime="bash")
+
+
+@asynccontextmanager
+async def worker(cache: Path, *options: str, port: int = 0) -> AsyncIterator[tuple[int, int]]:
+    """Its process and its port."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ioi_eval.cli", "worker", "--port", str(port), "--max-contents", "0", *options,
+        env={"PATH": os.environ["PATH"], "IOI_EVAL_CACHE": str(cache)}, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(300):
+            line = (await process.stdout.readline()).decode()
+        yield process.pid, int(line.split()[3].rstrip(",").rpartition(":")[2])
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def engine_on(port: int, heard: list[ServerEvent]) -> AsyncIterator[PistonEngine]:
+    servers = Fixed([f"http://127.0.0.1:{port}"])
+    engine = PistonEngine(servers, per_endpoint=2, attempts=1000, patience=PATIENCE, profile=PROFILE)
+    engine.tell = heard.append
+    async with engine:
+        yield engine
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(300):
+        while not holds():  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.02)
+
+
+def changes(heard: list[ServerEvent]) -> list[Change]:
+    return [event.change for event in heard if isinstance(event, ServerChanged)]
+
+
+async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> None:
+    heard: list[ServerEvent] = []
+    async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
+        assert (await engine.execute(job("echo well"))).run.stdout == "well\n"
+        assert heard == []
+        os.kill(pid, signal.SIGKILL)
+        waiting = [asyncio.create_task(engine.execute(job(f"echo {number}"))) for number in range(5)]
+        await until(lambda: any(isinstance(event, JobsWait) for event in heard))
+        assert changes(heard) == [Change.LOST]
+        async with worker(shared_cache, "--slots", "2", port=port):
+            results = await asyncio.gather(*waiting)
+            assert [result.run.stdout for result in results] == [f"{number}\n" for number in range(5)]
+        assert changes(heard) == [Change.LOST, Change.BACK]
+        assert [event.usable for event in heard if isinstance(event, ServerChanged)] == [0, 1]
+        assert len([event for event in heard if isinstance(event, JobsWait)]) == 1
+
+
+async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(shared_cache: Path) -> None:
+    heard: list[ServerEvent] = []
+    async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
+        under_way = asyncio.create_task(engine.execute(job("sleep 1; echo done")))
+        await asyncio.sleep(0.5)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await until(lambda: Change.SLOW in changes(heard))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert (await under_way).run.stdout == "done\n"
+        assert (await engine.execute(job("echo again"))).run.stdout == "again\n"
+        assert changes(heard) == [Change.SLOW, Change.BACK]
+
+
+async def test_a_worker_that_is_full(shared_cache: Path) -> None:
+    heard: list[ServerEvent] = []
+    others: list[ServerEvent] = []
+    async with (
+        worker(shared_cache, "--slots", "1", "--queue", "0") as (_, port),
+        engine_on(port, others) as other,
+        engine_on(port, heard) as engine,
+    ):
+        hog = asyncio.create_task(other.execute(job("sleep 600")))
+        await until(lambda: bool(other._running and other._running.pool.busy))
+        await asyncio.sleep(1)
+        waiting = asyncio.create_task(engine.execute(job("echo my turn")))
+        await until(lambda: Change.FULL in changes(heard))
+        hog.cancel()
+        assert (await waiting).run.stdout == "my turn\n"
+        assert changes(heard) == [Change.FULL, Change.BACK]
+        assert "503" in next(event.reason for event in heard if isinstance(event, ServerChanged))

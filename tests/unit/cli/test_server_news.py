@@ -1,0 +1,85 @@
+"""What is said of servers while a run goes on: every change that lasts, once, and no flood."""
+
+from __future__ import annotations
+
+from ioi_eval.cli.servers import ServerNews
+from ioi_eval.engines.watching import Change, JobsWait, ServerChanged
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def changed(name: str, change: Change, *, usable: int = 2, reason: str = "") -> ServerChanged:
+    return ServerChanged(
+        url=f"http://{name}:2000", change=change, reason=reason, usable=usable, slots=4 * usable
+    )
+
+
+def said(news: ServerNews, clock: Clock, *events: ServerChanged | JobsWait, after: float = 3.0) -> list[str]:
+    for event in events:
+        news.add(event)
+    clock.now += after
+    return list(news.lines())
+
+
+def test_a_change_is_a_line_once() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    lost = changed("a", Change.LOST, reason="connection refused")
+    assert said(news, clock, lost, after=0.5) == []  # not yet: others may be lost with it
+    assert said(news, clock) == [
+        "http://a:2000 is lost (connection refused); 2 servers for 8 jobs at a time now"
+    ]
+    assert said(news, clock, lost) == []
+    assert said(news, clock, changed("a", Change.BACK, usable=3)) == [
+        "http://a:2000 takes jobs again; 3 servers for 12 jobs at a time now"
+    ]
+    assert said(news, clock) == []
+
+
+def test_many_at_once_are_a_line() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    events = [changed(f"n{number}", Change.LOST, usable=1500 - number) for number in range(1, 1500)]
+    [line] = said(news, clock, *events)
+    assert line == (
+        "http://n1:2000, http://n2:2000, http://n3:2000 and 1496 more are lost; "
+        "1 server for 4 jobs at a time now"
+    )
+
+
+def test_what_does_not_last_is_not_told() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    assert said(news, clock, changed("a", Change.FULL), changed("a", Change.BACK)) == []
+
+
+def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    lines = []
+    for _ in range(50):
+        lines += said(news, clock, changed("a", Change.LOST))
+        lines += said(news, clock, changed("a", Change.BACK))
+    assert len(lines) == 4
+    clock.now += 700
+    assert len(said(news, clock, changed("a", Change.LOST))) == 1
+
+
+def test_why_submissions_wait_is_said() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    lines = said(news, clock, changed("a", Change.SLOW, usable=0), JobsWait(seconds=300))
+    assert lines[0].startswith("http://a:2000 does not answer in time; 0 servers")
+    assert lines[1].startswith("No server can be used: submissions wait for one, 300 s at most")
+
+
+def test_at_the_end_all_is_told_at_once() -> None:
+    news = ServerNews(Clock())
+    news.add(changed("a", Change.GONE))
+    assert len(list(news.lines(at_once=True))) == 1
