@@ -32,7 +32,8 @@ PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject*, PyObject*);
 int PyDict_Next(PyObject*, ssize_t*, PyObject**, PyObject**);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject*);
 PyObject* PyDict_GetItemString(PyObject*, const char*);
-ssize_t PyDict_Size(PyObject*);
+PyObject* PyDict_New();
+PyObject* PyDict_Copy(PyObject*);
 int PyDict_SetItem(PyObject*, PyObject*, PyObject*);
 int PyDict_SetItemString(PyObject*, const char*, PyObject*);
 PyObject* PyImport_GetModuleDict();
@@ -68,8 +69,7 @@ struct Kept {
 std::vector<Kept> kept;
 PyObject* modules;  // held: when it is asked for too late, the interpreter gives up
 PyObject *of_system, *of_builtins;  // what these two modules hold
-ssize_t known_of_system;
-uint64_t content_of_builtins;
+PyObject *known_of_system, *known_of_builtins;  // and held before a program ran; of the first one the names only
 PyObject* streams[2];
 PyObject* script_names;      // of the main module
 bool code_known, may_leave;  // without the rest of the interpreter's end, which nothing of a program sees
@@ -140,11 +140,21 @@ bool is_written(const char* name, PyObject* stream) {
   return done;
 }
 
+// By now the end has emptied some names, and some that were not there.
+bool has_only(PyObject* names, PyObject* known) {
+  PyObject *name = nullptr, *value = nullptr;
+  for (ssize_t at = 0; PyDict_Next(names, &at, &name, &value);) {
+    const PyObject* const before = PyDict_GetItemWithError(known, name);
+    if (value != &_Py_NoneStruct && before != value && before != &_Py_NoneStruct) return false;
+  }
+  return true;
+}
+
 // What a program has put into a module may have something to say when it goes, and then may or may not find the others.
 bool are_untouched() {
   for (const Kept& each : kept)
     if (PyDict_GetItemWithError(modules, each.name) != each.module || content_of(PyModule_GetDict(each.module)) != each.content) return false;
-  return PyDict_Size(of_system) == known_of_system && content_of(of_builtins) == content_of_builtins;
+  return has_only(of_system, known_of_system) && has_only(of_builtins, known_of_builtins);
 }
 
 // The interpreter takes apart what it finds among the modules.
@@ -204,7 +214,8 @@ void prepare() {
   streams[0] = PySys_GetObject("stdout");
   streams[1] = PySys_GetObject("stderr");
   script_names = names_of("__main__"), of_system = names_of("sys"), of_builtins = names_of("builtins");
-  known_of_system = PyDict_Size(of_system), content_of_builtins = content_of(of_builtins);
+  known_of_system = PyDict_New(), known_of_builtins = PyDict_Copy(of_builtins);
+  for (ssize_t at = 0; PyDict_Next(of_system, &at, &name, &module);) PyDict_SetItem(known_of_system, name, &_Py_NoneStruct);
   if (!arrange_calls()) sys::fail("the interpreter's end cannot be prepared");
 #ifdef __GLIBC__
   malloc_trim(0);  // what was freed is joined once, and not by each process anew
