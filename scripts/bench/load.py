@@ -129,7 +129,10 @@ class Comparison:
         return self._folder / f"{source.stem}-{which}"
 
     def _judge(self, source: Path, which: str) -> tuple[int, str, float]:
-        return judge(source, self._engine, self._out(source, which), sample(source, self._given))
+        chosen = sample(source, self._given)
+        if which == "busy" and self._given.at_once:
+            chosen += ["--per-endpoint", str(self._given.at_once)]
+        return judge(source, self._engine, self._out(source, which), chosen)
 
 
 def sample(source: Path, given: argparse.Namespace) -> list[str]:
@@ -153,6 +156,9 @@ def main() -> int:
     parser.add_argument("--problem", action="append", default=[], help="only this one of the examples")
     parser.add_argument(
         "--every", type=int, default=1, metavar="N", help="only every Nth solution of a source"
+    )
+    parser.add_argument(
+        "--at-once", type=int, metavar="N", help="on the busy machine each server has so many jobs at a time"
     )
     parser.add_argument("--folder", type=Path, help="where runs stay: called again, it goes on there")
     given = parser.parse_args()
