@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import product
+from itertools import filterfalse, product
 from pathlib import Path
 
 import msgspec
@@ -34,13 +34,14 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["try", file, *names] if not _unknown(names):
             return _try_all(Path(file), names)
-        case ["servers", *urls] if urls and all(is_server(url) for url in urls):
-            return _try_servers(urls)
+        case ["servers", *words] if words and not _unknown(names := [*filterfalse(is_server, words)]):
+            return _try_servers([*filter(is_server, words)], names)
         case ["write", which, *files] if files:
             return _write_table([Path(file) for file in files], whole=which == "all")
         case ["mutate", *names] if not _unknown(names):
             return _mutate(names)
-        case ["try", _, *names] | ["mutate", *names]:
+        case ["try", _, *names] | ["mutate", *names] | ["servers", *names]:
+            names = [*filterfalse(is_server, names)]
             print(f"no such attack: {', '.join(_unknown(names))}", file=sys.stderr)
     return 2
 
@@ -76,14 +77,14 @@ def _try_all(file: Path, names: list[str]) -> int:
     return 0
 
 
-def _try_servers(urls: list[str]) -> int:
-    """Those that run already, each as whoever it is. What their clients' scripts can do is not asked."""
+def _try_servers(urls: list[str], names: list[str]) -> int:
+    """All attacks, or some, on servers that run already. What their clients' scripts can do is not asked."""
     os.environ["API_KEY"] = SECRET
     faults = []
     with _places() as (workshop, cache):
         for url in urls:
             with prepared(workshop) as ground:
-                found = asyncio.run(column(url, EVERYTHING, cache, ground, workshop))
+                found = asyncio.run(column(url, EVERYTHING, cache, ground, workshop, names))
             half = Half(_USER, {url: found})
             print(f"{url}: {half.attempts} attempts, {len(half.faults)} successful", *half.faults, sep="\n")
             faults += half.faults

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
 
+_SECONDS = 120.0
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real", metavar="KIND=URL", action="append", help="a real Piston: raised, old or stock"
+    )
+    parser.addoption(
+        "--spare",
+        metavar="PROGRAM:DIR:PORT",
+        help="what starts further servers with raised limits, and a port for one that may be killed",
     )
 
 
@@ -28,3 +42,53 @@ def real(request: pytest.FixtureRequest) -> dict[str, str]:
 @pytest.fixture
 def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
     return CommandLine(folder=tmp_path, cache=shared_cache)
+
+
+@dataclass
+class Spare:
+    """A server that may be killed and stopped."""
+
+    program: str
+    folder: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [self.program, "start", str(self.folder), "raised", str(self.port)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=_SECONDS)
+
+    def signal(self, number: int) -> None:
+        os.kill(int((self.folder / f"pid-{self.port}").read_text()), number)
+
+    def kill(self) -> None:
+        """And wait until its port is free for the next."""
+        self.signal(signal.SIGKILL)
+        ends = time.monotonic() + _SECONDS
+        while not self._is_free():
+            assert time.monotonic() < ends, "the port is still taken"
+            time.sleep(0.05)
+
+    def _is_free(self) -> bool:
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", self.port)) != 0
+
+
+@pytest.fixture
+def spare(request: pytest.FixtureRequest) -> Iterator[Spare]:
+    told = request.config.getoption("--spare")
+    if told is None:
+        pytest.skip("nobody says how to start a server")
+    program, folder, port = told.split(":")
+    one = Spare(program, Path(folder), int(port))
+    yield one
+    pid = one.folder / f"pid-{one.port}"
+    if pid.exists():
+        for number in (signal.SIGKILL, signal.SIGCONT):
+            try:
+                one.signal(number)
+            except ProcessLookupError:
+                break
+        pid.unlink()
