@@ -1,4 +1,4 @@
-"""What is said of servers while a run goes on: a line per change, never a flood of them."""
+"""Messages about servers while a run goes on: a line per change, never a flood of them."""
 
 from __future__ import annotations
 
