@@ -19,7 +19,7 @@ from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.values import Profile, check_names
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
-from ioi_eval.server.log import Event, Tell
+from ioi_eval.server.log import Event, Repeats, Tell
 from ioi_eval.server.options import ServerOptions
 
 # --- admission: all is decided at once, between two awaits -------------------------------------------
@@ -250,14 +250,15 @@ class Jobs:
     ) -> None:
         self._engine, self._metrics, self._tell = engine, metrics, tell
         self._limits, self._most = options.limits(), _ESCAPES * options.max_output
-        self._verbose = options.log_jobs
+        self._verbose, self._refusals = options.log_jobs, Repeats()
 
     async def read(self, body: bytes, *, by_hash: bool) -> Job:
         """The job that a request asks for, as it will run but for contents that it names `by_hash`."""
         try:
             return self.ready(await _beside(len(body), partial(piston.decode_request, body, by_hash=by_hash)))
         except (piston.Refused, FailedInside) as error:
-            self._say("refused", f"a request was refused: {error}")
+            if not self._refusals.is_one(str(error)):
+                self._say("refused", f"a request was refused: {error}")
             raise
 
     def _say(self, name: str, words: str, **facts: Any) -> None:

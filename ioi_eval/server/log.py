@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.values import Value
+
+_HOUR, _REMEMBERED = 3600.0, 256
 
 
 class Event(Value):
@@ -25,6 +29,24 @@ class Event(Value):
 
 
 Tell = Callable[[Event], None]
+
+
+class Repeats:
+    """Tells the same of some words again, so that no client fills a log by them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: OrderedDict[str, float] = OrderedDict()
+
+    def is_one(self, words: str) -> bool:
+        """Whether these were said in the last hour, and nothing of many others since."""
+        now = self._clock()
+        if self._until.get(words, 0.0) > now:
+            return True
+        self._until[words] = now + _HOUR
+        if len(self._until) > _REMEMBERED:
+            self._until.popitem(last=False)
+        return False
 
 
 class Fullness:

@@ -1,0 +1,58 @@
+"""What a worker's log says, and how often."""
+
+from __future__ import annotations
+
+import aiohttp
+from server_helpers import API, Caller
+
+from ioi_eval import EmbeddedEngine
+from ioi_eval.server import Event, Server, ServerOptions
+from ioi_eval.server.log import Fullness, Repeats
+
+
+async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEngine) -> None:
+    told: list[Event] = []
+    async with (
+        Server(engine, ServerOptions(port=0), tell=told.append) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        for _ in range(3):
+            assert (await call.run("true", language="x\n\x1b[2Jfailed: forged"))[0] == 400
+            assert (await call.post(f"{API}/execute", json={}))[0] == 400
+    assert [event.name for event in told] == ["refused", "refused"]
+    assert all(event.words.isprintable() for event in told)
+    assert "\\n\\x1b[2Jfailed: forged" in told[0].words
+
+
+def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> None:
+    now = 1000.0
+    repeats = Repeats(lambda: now)
+    assert [repeats.is_one("a"), repeats.is_one("a")] == [False, True]
+    now += 3601
+    assert not repeats.is_one("a")
+    for number in range(1000):
+        repeats.is_one(str(number))
+    assert len(repeats._until) == 256
+
+
+def test_being_full_is_told_once_and_having_room_again() -> None:
+    told: list[Event] = []
+    full = Fullness(told.append)
+    full.taken()
+    for _ in range(5):
+        full.refused("all slots are taken")
+    full.taken()
+    full.taken()
+    assert [event.name for event in told] == ["full", "room"]
+    assert told[1].facts == {"refused": 5}
+
+
+async def test_every_job_is_told_where_that_is_asked_for(engine: EmbeddedEngine) -> None:
+    told: list[Event] = []
+    async with (
+        Server(engine, ServerOptions(port=0, log_jobs=True), tell=told.append) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        await Caller(session).run("exit 3")
+    assert [(event.name, event.facts["outcome"]) for event in told] == [("job", "RE")]
