@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -19,12 +20,14 @@ struct PyInterpreterState;
 void PyOS_BeforeFork();
 void PyOS_AfterFork_Parent();
 void PyOS_AfterFork_Child();
+PyThreadState* PyThreadState_Get();
 PyThreadState* PyThreadState_New(PyInterpreterState*);
 PyThreadState* PyThreadState_Swap(PyThreadState*);
 void PyThreadState_Clear(PyThreadState*);
 void PyThreadState_Delete(PyThreadState*);
 PyInterpreterState* PyInterpreterState_Get();
 __attribute__((weak)) void _PyInterpreterState_SetNotRunningMain(PyInterpreterState*);
+__attribute__((weak)) extern char _PyRuntime[];
 const char* Py_GetVersion();
 PyObject* PySys_GetObject(const char*);
 PyObject* PyUnicode_FromString(const char*);
@@ -38,10 +41,22 @@ namespace {
 
 constexpr int control = 3;
 
-// From 3.12 on an interpreter knows in which thread its main function runs.
-bool knows_its_main() {
+int minor_version() {
   int major = 0, minor = 0;
-  return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 && (major > 3 || minor >= 12);
+  return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 ? minor : 0;
+}
+
+// From 3.12 on an interpreter knows in which thread its main function runs.
+bool knows_its_main() { return minor_version() >= 12; }
+
+// From 3.13 on signals are told to that thread, and the runtime's first fields name it right behind the system's name for it.
+PyThreadState** main_thread() {
+  constexpr size_t first_fields = 512;
+  void** const fields = reinterpret_cast<void**>(_PyRuntime);
+  PyThreadState* const own = PyThreadState_Get();
+  for (size_t i = 1; _PyRuntime && i < first_fields; ++i)
+    if (fields[i] == own && fields[i - 1] == reinterpret_cast<void*>(pthread_self())) return reinterpret_cast<PyThreadState**>(&fields[i]);
+  sys::fail("this interpreter does not say which thread is its main one");
 }
 
 PyThreadState* change_thread(PyInterpreterState* interpreter) { return PyThreadState_Swap(PyThreadState_New(interpreter)); }
@@ -59,7 +74,9 @@ void begin_anew() {
   if (knows_its_main()) {
     PyOS_AfterFork_Child();
     _PyInterpreterState_SetNotRunningMain(interpreter);
+    PyThreadState** const told = minor_version() >= 13 ? main_thread() : nullptr;
     change_thread(interpreter);
+    if (told) *told = PyThreadState_Get();
     return;
   }
   end_thread(change_thread(interpreter));
@@ -131,6 +148,7 @@ void wait() {
   if (!wire::receive(control, message)) return;
   const room::Room room = wire::room_of(message);
   if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain) sys::fail("this interpreter cannot run its main function again");
+  if (minor_version() >= 13) main_thread();
   check_that_alone();
   check_that_nothing_is_shared();
   ending::prepare();

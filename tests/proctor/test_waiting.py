@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import zipfile
@@ -33,6 +34,8 @@ ATTACKED = PlanLimits(cpu_ms=1000, wall_ms=2_000, hard_ms=600_000, memory=64 << 
 NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"
+# Another one must lie below /usr, where boxes see it.
+PYTHON = os.environ.get("IOI_EVAL_TEST_PYTHON", "/usr/bin/python3")
 
 
 def build_library(flags: Sequence[str], output: Path) -> None:
@@ -65,7 +68,7 @@ def judged(
 ) -> Judged:
     """With a library a waiting interpreter forks, as the engine has it; without one each test starts it."""
     argv = (
-        "/usr/bin/python3",
+        PYTHON,
         "-I",
         *(("harness.py", "submission", function) if function else ("submission",)),
     )
