@@ -53,7 +53,7 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
     kept = rows["wrong"]["wrong_output"]
     assert kept == {"test_name": "1-1", "output": "0", "expected": "3\n"}
-    assert [key for key, found in rows.items() if "wrong_output" in found] == ["small", "wrong"]
+    assert {key for key, found in rows.items() if "wrong_output" in found} == {"small", "wrong"}
     assert "Scored 8 submissions (2 equal to another one)" in first.stdout
     assert first.stdout.splitlines()[-1] == "Report: runs/d/report.md, for a browser runs/d/report.html"
     assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
