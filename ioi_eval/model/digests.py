@@ -12,6 +12,8 @@ from ioi_eval.model.values import Blob, Problem
 
 # What cannot change a score: labels, what is asked, and the solutions that a package brings.
 _NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
+# Younger than runs that are there: while they say nothing, those runs' problems have not changed.
+_YOUNGER = ("prelude",)
 
 
 def digest(value: Any) -> str:
@@ -41,4 +43,5 @@ def _content(value: Any) -> Any:
 
 
 def _fields(value: msgspec.Struct) -> Iterator[tuple[str, Any]]:
-    return ((name, getattr(value, name)) for name in value.__struct_fields__)
+    found = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    return ((name, field) for name, field in found if field or name not in _YOUNGER)

@@ -1,0 +1,28 @@
+"""A problem's hash decides whether what was judged before counts: it must outlive changes of this package."""
+
+from __future__ import annotations
+
+from ioi_eval.model.digests import problem_digest
+from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
+
+SUM = Problem(
+    id="sum",
+    limits=Limits.contest(1.0, 64 << 20),
+    tests=(Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),),
+    subtasks=(Subtask(name="all", points=100, tests=("1",)),),
+)
+
+
+def test_runs_of_older_versions_know_the_problem() -> None:
+    """Where this fails a field is new: name it in digests.py, else every older run is judged again."""
+    known = "2d1009b76eb2588400f4aef29cf25e348fd226d3680cc6e2de542e8edbba5681"
+    assert problem_digest(SUM) == known
+
+
+def test_a_younger_field_counts_when_it_says_something() -> None:
+    more = Problem(**{**_fields(SUM), "options": TaskOptions(prelude="#define main program")})
+    assert problem_digest(more) != problem_digest(SUM)
+
+
+def _fields(problem: Problem) -> dict[str, object]:
+    return {name: getattr(problem, name) for name in problem.__struct_fields__}
