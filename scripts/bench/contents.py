@@ -1,4 +1,4 @@
-"""What is sent for many submissions of a problem with large tests: with every job, and once by hash.
+"""Count what many submissions of a problem with large tests send: with every job, and once by hash.
 
 Each program fails on the first test, and the others are not run: what is measured is their way there. Client
 and worker talk through a proxy that counts the bytes and, if asked, lets only so many through.

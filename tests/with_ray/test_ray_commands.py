@@ -31,7 +31,7 @@ if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {time
 
 @pytest.fixture
 def dying(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """So many of the processes die that the head starts for clients, as they do when a fork goes wrong."""
+    """Let some processes die that the head starts for clients, as they do when a fork goes wrong."""
     times: int = request.param
     (tmp_path / "died").mkdir()
     (tmp_path / "python").mkdir()

@@ -1,4 +1,4 @@
-"""What is said of servers while a run goes on: every change that lasts, once, and no flood."""
+"""A run tells every change of its servers that lasts, once, and no flood."""
 
 from __future__ import annotations
 
