@@ -1,7 +1,8 @@
 """Judging on a real Piston beside the classic pipeline: a job per test, and everything compiled in each.
 
-Both run on the same server in the same call. What counts is the CPU time of the server with all its programs,
-and of the client with its compilers: other work on the machine changes it little.
+Both run on the same server in the same call. The first ratio is of CPU time, of the server with all its
+programs and of the client with its compilers: other work on the machine changes it little. The second one is
+of the clock, and says something where the machine has nothing else to do.
 """
 
 from __future__ import annotations
@@ -129,8 +130,9 @@ def row(name: str, spent: Spent, base: Spent) -> str:
         f"{spent.jobs / spent.tests:.2f}",
         f"{1000 * spent.per_test:.1f} ms",
         f"{1 / spent.per_test:.1f}",
-        f"{spent.tests / spent.wall:.1f}",
         f"{base.per_test / spent.per_test:.0f}",
+        f"{spent.tests / spent.wall:.2f}",
+        f"{spent.tests / spent.wall * base.wall / base.tests:.0f}",
     )
     return f"| {name} | {' | '.join(cells)} |"
 
@@ -147,7 +149,7 @@ async def measure(url: str, pid: int, package: Path, count: int, tests: int, fol
         f"| {task.id}: {count} sources, {len(task.tests)} tests | jobs/test | CPU/test | tests/CPU s |",
         end="",
     )
-    print(" tests/s, loaded | ratio |\n|---|--:|--:|--:|--:|--:|")
+    print(" ratio | tests/s | ratio |\n|---|--:|--:|--:|--:|--:|--:|")
     print(row("classic pipeline", base, base))
     print(row("cold: nothing was built before", cold, base))
     print(row("warm: other sources of the same problem", known, base))
