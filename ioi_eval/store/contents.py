@@ -111,8 +111,7 @@ class Store:
     def __init__(self, root: Path, limit: int | None = None) -> None:
         self.root, self.limit = root.absolute(), limit
         self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))
-        self._unchecked = 0  # bytes put by us since the store was last measured
-        self._slack = 0  # bytes that may be put until it is measured again
+        self._swept = False  # whether we have looked for what processes left that died
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_ours(self.root, self.root.stat(), others=_WRITE, remedy="Use a folder of your own")
         for folder in (self._objects, self._pins, self._parts):
@@ -216,15 +215,37 @@ class Store:
     # --- removing ------------------------------------------------------------------------------------
 
     def _make_room(self, added: int) -> None:
-        """Measures the store now and then: the nearer to the limit, the more often."""
-        self._unchecked += added
-        if self.limit is None or self._unchecked < self._slack:
+        """Measures the store when it has grown over the limit by the count that all processes keep."""
+        if self.limit is None:
+            return
+        total = self._count(lambda counted: counted + added)
+        if self._swept and total <= self.limit:
             return
         descriptor = _opened(self.root / "eviction")
         try:
             if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 self._remove_dead_parts()
-                self._unchecked, self._slack = 0, (self.limit - self._evict(self.limit)) // 2
+                self._swept = True
+                if total > self.limit:
+                    self._measure(total)
+        finally:
+            os.close(descriptor)
+
+    def _measure(self, total: float) -> None:
+        """Evicts, and counts from what is left and from what others put meanwhile."""
+        left = self._evict(self.limit or 0)
+        self._count(lambda counted: left + (0 if total == math.inf else counted - total))
+
+    def _count(self, change: Callable[[float], float]) -> float:
+        """Changes the bytes of all entries as all processes count them; endless where nobody has measured."""
+        descriptor = _opened(self.root / "total")
+        try:
+            _flock(descriptor, fcntl.LOCK_EX)
+            told = os.read(descriptor, 32)
+            total = change(int(told) if told.isdigit() else math.inf)
+            if total < math.inf:
+                os.pwrite(descriptor, b"%032d" % total, 0)
+            return total
         finally:
             os.close(descriptor)
 

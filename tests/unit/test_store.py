@@ -202,6 +202,36 @@ def test_one_writer_stays_below_the_limit(tmp_path: Path) -> None:
     assert store.size() > 500
 
 
+class Looking(Store):
+    """Counts how often it looks at all entries."""
+
+    looks = 0
+
+    def _entries(self) -> Any:
+        self.looks += 1
+        return super()._entries()
+
+
+def test_another_process_need_not_look_at_all_entries_again(tmp_path: Path) -> None:
+    first, second = Looking(tmp_path, limit=100), Looking(tmp_path, limit=100)
+    for number in range(3):
+        first.put(f"first{number}", bytes(30))
+    second.put("second", bytes(10))
+    assert (first.looks, second.looks) == (1, 0)
+    second.put("third", bytes(10))
+    assert second.looks == 1
+    assert second.size() <= 100
+
+
+@pytest.mark.parametrize("told", [b"", b"0x10", b"-1", b"\xff" * 32])
+def test_a_count_that_is_none_is_made_anew(tmp_path: Path, told: bytes) -> None:
+    Store(tmp_path, limit=100).put("before", bytes(95))
+    (tmp_path / "total").write_bytes(told)
+    store = Store(tmp_path, limit=100)
+    store.put("after", bytes(10))
+    assert store.size() <= 100
+
+
 def test_what_is_used_while_room_is_made_stays(tmp_path: Path) -> None:
     class Busy(Store):
         def _entries(self) -> Iterator[Any]:
