@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
@@ -28,14 +28,15 @@ from ioi_eval.integrations.inspect_scores import (
     share,
     summary_of,
 )
-from ioi_eval.integrations.runtime import Runtime
 from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Submission
-from ioi_eval.problems import Problems
-from ioi_eval.reports.records import ReportOptions
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
+
+if TYPE_CHECKING:
+    from ioi_eval.integrations.runtime import Runtime
+    from ioi_eval.problems import Problems
 
 __all__ = ["judged", "pass_at", "points", "problems"]
 
@@ -50,7 +51,7 @@ def points(submissions: int = SUBMISSIONS) -> Metric:
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         if not scores:
             return {}
-        found = summary_of((one.score.metadata for one in scores), ReportOptions(submissions=submissions))
+        found = summary_of((one.score.metadata for one in scores), submissions=submissions)
         solved = {"problems_solved": float(found.problems_solved)}
         if not found.budgets:
             return solved
@@ -64,7 +65,7 @@ def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
     """pass@k over all epochs, without bias, for each k of which there are as many scored epochs."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
-        found = summary_of((one.score.metadata for one in scores), ReportOptions(ks=tuple(ks)))
+        found = summary_of((one.score.metadata for one in scores), ks=tuple(ks))
         return {f"pass@{one.k}": one.value for one in found.pass_at if one.value is not None}
 
     return measure

@@ -6,19 +6,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
-from ioi_eval.reports.records import ModelSummary, ReportOptions
-from ioi_eval.reports.summary import Account, best_subtasks
-from ioi_eval.reports.tally import Tally
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.selection import Candidate
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.rows import bounded, plain
+
+if TYPE_CHECKING:
+    from ioi_eval.reports.records import ModelSummary
+    from ioi_eval.reports.tally import Tally
 
 _LOG = 2000  # characters of what a compiler or a checker said
 _OF_THE_RESULT = ("compiles", "points", "checker", "compiler", "repairs")
@@ -73,8 +74,13 @@ def _candidate(metadata: Mapping[str, Any]) -> Candidate:
     return Candidate(result=result, number=epoch, length=metadata["length"])
 
 
-def summary_of(scores: Iterable[Mapping[str, Any] | None], options: ReportOptions) -> ModelSummary:
-    """What reports say of the submissions that these metadata stand for."""
+def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
+    """What reports say of the submissions behind these metadata; `choice` are fields of ReportOptions."""
+    from ioi_eval.reports.records import ReportOptions  # a scorer alone needs no reports
+    from ioi_eval.reports.summary import Account, best_subtasks
+    from ioi_eval.reports.tally import Tally
+
+    options = ReportOptions(**choice)
     tallies: dict[str, Tally] = {}
     for metadata in scores:
         if metadata is None or "subtasks" not in metadata:

@@ -1,26 +1,27 @@
-"""What an evaluator asks for by words: problems, their prompts, and what judges replies to them."""
+"""What an evaluator asks for by words: problems, their prompts, and what judges replies to them.
+
+What reads problems and what judges is loaded when the first is asked for: importing this is cheap.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import ValidationError, convert
 from msgspec.structs import fields
 
-from ioi_eval.benchmarks import Benchmark, BenchmarkOptions, Loaded
-from ioi_eval.integrations.environment import cache_folder
-from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.problems import Problems
-from ioi_eval.problems.fields import nearest
-from ioi_eval.runs.sources import benchmark_of, language_of, open_source
-from ioi_eval.store import Store
+
+if TYPE_CHECKING:
+    from ioi_eval.benchmarks import Benchmark, BenchmarkOptions
+    from ioi_eval.integrations.runtime import Runtime
+    from ioi_eval.problems import Problems
 
 NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
 
@@ -49,6 +50,8 @@ class Asked(Value):
         return "" if self.benchmark is None else self.benchmark.name
 
     def runtime(self) -> Runtime:
+        from ioi_eval.integrations.runtime import Setup, runtime
+
         options = JudgeOptions(all_tests=self.judging.all_tests)
         return runtime(Setup(slots=self.judging.slots, options=options, python=self.judging.python))
 
@@ -65,6 +68,8 @@ class Asked(Value):
     @property
     def left_out(self) -> dict[str, int]:
         """How many problems no model is asked to solve, by reason."""
+        from ioi_eval.benchmarks import Loaded
+
         known = self.problems.left_out if isinstance(self.problems, Loaded) else {}
         unusable = (problem.unusable for problem in self.problems.values())
         return {**known, **Counter(filter(None, unusable))}
@@ -72,6 +77,8 @@ class Asked(Value):
 
 def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
     """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions."""
+    from ioi_eval.runs.sources import benchmark_of, language_of
+
     judging, choice = _told(options)
     return Asked(
         source=source,
@@ -85,11 +92,18 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
 @cache
 def _open(source: str, choice: BenchmarkOptions) -> Problems:
     """Open for as long as the process lives: samples are judged one by one."""
+    from ioi_eval.integrations.environment import cache_folder
+    from ioi_eval.runs.sources import open_source
+    from ioi_eval.store import Store
+
     return open_source(source, choice, Store(cache_folder()), lambda: None)
 
 
 def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
     """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
+    from ioi_eval.benchmarks import BenchmarkOptions
+    from ioi_eval.problems.fields import nearest
+
     every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
     known = tuple(name for types in every.values() for name in types)
     for name in given:

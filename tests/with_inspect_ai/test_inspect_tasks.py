@@ -190,8 +190,9 @@ def test_our_part_of_the_import_is_light() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "trl", "verl"} & loaded
-    others = {"open_r1", "trl", "verl", "eval_protocol", "rewards"}
+    others = {"open_r1", "trl", "verl", "eval_protocol", "rewards", "runtime"}
     assert not {f"ioi_eval.integrations.{other}" for other in others} & loaded
+    assert not {f"ioi_eval.{room}" for room in ("engines.embedded", "judge", "reports", "runs")} & loaded
 
 
 def test_a_task_of_ones_own_takes_the_scorer(tmp_path: Path) -> None:

@@ -143,3 +143,7 @@ def test_our_part_of_the_import_is_light() -> None:
     )
     loaded = set(done.stdout.split())
     assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "inspect_ai"} & loaded
+    assert (
+        not {f"ioi_eval.{room}" for room in ("benchmarks", "engines", "judge", "problems", "reports")}
+        & loaded
+    )

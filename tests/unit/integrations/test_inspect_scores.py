@@ -24,7 +24,6 @@ from ioi_eval.models import (
     TestResult,
     Verdict,
 )
-from ioi_eval.reports.records import ReportOptions
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.selection import Budget
 
@@ -56,7 +55,7 @@ def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict
 
 def test_points_are_those_of_what_would_be_handed_in() -> None:
     scores = [told(PROBLEM, 1, 1, 0, 0), told(PROBLEM, 2, 0, 1, 0.5), told(PROBLEM, 3, 0, 1, 0.8, length=99)]
-    every, one = (summary_of(scores, ReportOptions(submissions=limit)) for limit in (50, 1))
+    every, one = (summary_of(scores, submissions=limit) for limit in (50, 1))
     assert every.budgets[Budget.LIMITED] == 30 + 56
     assert one.budgets[Budget.LIMITED] == 56, "the longest is handed in first"
     assert (every.max_points, every.problems_solved, every.scored) == (100, 0, 3)
@@ -69,7 +68,7 @@ def test_pass_at_k_counts_full_marks() -> None:
         told(PLAIN, 1, 1, 1, 1),
         told(PLAIN, 2, 1, 1, 1),
     ]
-    summary = summary_of(scores, ReportOptions(ks=(1, 2, 3)))
+    summary = summary_of(scores, ks=(1, 2, 3))
     assert [one.value for one in summary.pass_at] == [0.75, 1.0, None]
     assert summary.problems_solved == 2, "two problems of one id, of which one has no year"
 
@@ -97,7 +96,7 @@ def test_an_explanation_says_what_was_earned_and_what_failed() -> None:
 
 def test_a_score_of_somebody_else_is_named() -> None:
     with pytest.raises(InputError, match="ioi_eval/judged"):
-        summary_of([None], ReportOptions())
+        summary_of([None])
 
 
 # --- rows of logs ------------------------------------------------------------------------------------
