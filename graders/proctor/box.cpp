@@ -94,7 +94,7 @@ std::vector<sys::Fd> link_files(Spec& spec) {
 }
 
 void own_links(const Spec& spec) {
-  if (geteuid() != 0) return;
+  if (!room::can_drop_privileges()) return;
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
       if (chown(file.first.substr(0, slash).c_str(), static_cast<uid_t>(spec.uid), static_cast<gid_t>(spec.uid)) != 0) sys::fail_errno("cannot give away a folder");

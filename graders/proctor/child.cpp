@@ -88,7 +88,7 @@ void stand_in_for_proc(int program) {
 }
 
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
-void arrange_mounts(const room::Room& room, const Program& program, bool own_proc) {
+void arrange_mounts(const room::Room& room, const Program& program) {
   if (!program.folder.empty()) {
     const std::string folder = room.job + "/" + program.folder;
     bind_file(folder, work_folder, program.folder_writable);
@@ -97,9 +97,9 @@ void arrange_mounts(const room::Room& room, const Program& program, bool own_pro
   if (!program.tmp_size.empty()) mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + program.tmp_size);
   // The job's folder stays below ours for the supervisor's sake only until here.
   if (umount2("/job", MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
-  if (!program.proc && own_proc) umount2("/proc", MNT_DETACH);
-  if (program.proc && own_proc) return;
-  umount2("/proc", MNT_DETACH);
+  if (program.proc) return;
+  umount2("/proc", MNT_DETACH);  // its own
+  umount2("/proc", MNT_DETACH);  // the room's
   if (room.by_name && program.file >= 0) stand_in_for_proc(program.file);
 }
 
@@ -194,10 +194,10 @@ void execute(const room::Room& room, const Program& program) {
   sys::fail_errno("cannot start " + program.argv[0]);
 }
 
-void confine(const room::Room& room, const Program& program, bool own_proc) {
+void confine(const room::Room& room, const Program& program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (room.layers.on("session")) setsid();
-  if (room.pid) arrange_mounts(room, program, own_proc);
+  if (room.pid) arrange_mounts(room, program);
   const std::string folder = folder_here(room, program);
   if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
   place_standard(program);
@@ -267,7 +267,7 @@ pid_t own_pid(int proc) {
 void become(const room::Room& room, const Program& program, int proc, int news) {
   News message = {own_pid(proc), 0};
   try {
-    confine(room, program, proc != room.proc.get());
+    confine(room, program);
     keep_descriptors(room, program, news);
     reset_signals(program);
     if (program.instead) be_as_after_a_start();

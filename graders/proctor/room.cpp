@@ -21,7 +21,6 @@ namespace room {
 namespace {
 
 constexpr long default_uid = 65534;
-constexpr int user_namespace = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET;
 
 // Folders of the system that hold programs, libraries and the little configuration that these read. Not /etc as a whole:
 // it has names of users and hosts that are nobody's business.
@@ -46,10 +45,10 @@ bool write_file(const char* path, const std::string& content) {
 // Inside nobody is uid 0, whose programs would start with all capabilities of the namespace.
 std::string id_map(unsigned outside) { return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1"; }
 
-std::string enter_user_namespace() {
+std::string enter_user_namespace(int beside) {
   const std::string uid = id_map(geteuid()), gid = id_map(getegid());
   prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
-  if (unshare(user_namespace) != 0) return sys::reason("user namespace");
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | beside) != 0) return sys::reason("user namespace");
   write_file("/proc/self/setgroups", "deny");
   if (!write_file("/proc/self/uid_map", uid)) return sys::reason("uid map");
   if (!write_file("/proc/self/gid_map", gid)) return sys::reason("gid map");
@@ -126,14 +125,24 @@ std::string staging_folder() {
   sys::fail("no folder to build the root in: /tmp is missing");
 }
 
+// An empty root to be, over a folder.
+std::string begin_root() {
+  const std::string root = staging_folder();
+  if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0) sys::fail_errno("cannot make a root");
+  return root;
+}
+
+// Nothing of the old root is left.
+void turn_to(const std::string& root) {
+  if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0) sys::fail_errno("cannot change the root");
+}
+
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
 void build_root(const std::string& job, const std::vector<std::string>& readable) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
-  const std::string root = staging_folder();
   // The folder may lie below the place that is about to be covered, so it is bound by its descriptor.
-  const std::string source = "/proc/self/fd/" + std::to_string(folder.get());
-  if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0) sys::fail_errno("cannot make a root");
+  const std::string source = "/proc/self/fd/" + std::to_string(folder.get()), root = begin_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
   for (const char* path : system_folders) show(root, path, true);
   for (const std::string& path : readable_files()) show(root, path, true);
@@ -145,8 +154,8 @@ void build_root(const std::string& job, const std::vector<std::string>& readable
   bind_mount(source, root + "/job");
   bind_mount("/proc", root + "/proc");
   if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0) sys::fail_errno("cannot make the root read-only");
-  if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/job") != 0)
-    sys::fail_errno("cannot change the root");
+  turn_to(root);
+  if (chdir("/job") != 0) sys::fail_errno("cannot enter the job's folder");
 }
 
 // Whether this kernel (with TOMOYO, as older Debian kernels) starts an open file only if /dev/fd/N leads to something.
@@ -158,19 +167,60 @@ bool starts_by_name_only() {
   return syscall(SYS_execveat, no_program.get(), "", none, none, AT_EMPTY_PATH) != 0 && errno == ENOENT;
 }
 
-constexpr int has_pid_namespace = 1, has_own_proc = 2, needs_names = 4;
+// What a process that tries namespaces ends with.
+constexpr int all_there = 0, by_name_there = 1, refused = 2;
 
-// Whether a program can have a pid namespace, a /proc that shows no more than that, and what it is to be started by.
-int try_pid_namespace() {
+int refusal(int told, const std::string& why) {
+  const ssize_t ignored = write(told, why.data(), why.size());
+  static_cast<void>(ignored);
+  return refused;
+}
+
+// Whether a program can have a pid namespace and a /proc of its own, which the kernel refuses where a part of all that it sees
+// of the present one is covered, as containers cover it.
+int try_pid_namespace(int told) {
+  const std::string root = begin_root();
+  mkdir((root + "/proc").c_str(), 0755);
+  bind_mount("/proc", root + "/proc");
+  turn_to(root);
   const long child = syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr);
-  if (child < 0) return 0;
+  if (child < 0) return refusal(told, sys::reason("pid namespace"));
   if (child == 0) {
-    const bool mounted = mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
-    _exit(has_pid_namespace | (mounted ? has_own_proc : 0) | (starts_by_name_only() ? needs_names : 0));
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) _exit(refusal(told, sys::reason("own /proc")));
+    _exit(starts_by_name_only() ? by_name_there : all_there);
   }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : refusal(told, "pid namespace: its first process died");
+}
+
+struct Trial {
+  std::string wrong;  // the layer that is refused, and why
+  bool by_name;
+};
+
+// Whoever has entered a namespace cannot leave it, and some without the others are worth less than none: a program without
+// /proc has no open files by name, as checkers and FIFOs need them. So another process tries them all.
+Trial try_namespaces() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
+  const sys::Fd reading(ends[0]), writing(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) sys::fail_errno("fork");
+  if (child == 0) {
+    const std::string wrong = enter_user_namespace(0);
+    try {
+      _exit(wrong.empty() ? try_pid_namespace(ends[1]) : refusal(ends[1], wrong));
+    } catch (const sys::Failure& failure) {
+      _exit(refusal(ends[1], "mount namespace: " + failure.text));
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  const int found = WIFEXITED(status) ? WEXITSTATUS(status) : refusal(ends[1], "user namespace: whoever tried it died");
+  char why[256];
+  const ssize_t length = found == refused ? read(reading.get(), why, sizeof why) : 0;
+  return {std::string(why, length > 0 ? static_cast<size_t>(length) : 0), found == by_name_there};
 }
 
 bool kernel_since(int major, int minor) {
@@ -181,7 +231,8 @@ bool kernel_since(int major, int minor) {
 }
 
 void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<Held>& held) {
-  const std::string wrong = enter_user_namespace();
+  const Trial trial = try_namespaces();
+  const std::string wrong = trial.wrong.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.wrong;
   if (!wrong.empty()) {
     room.missing.push_back("namespaces: " + wrong);
     return;
@@ -191,17 +242,12 @@ void enter_namespaces(Room& room, const std::vector<std::string>& readable, cons
   try {
     hold_read_only(held);
     build_root(room.job, readable);
-    room.mount = true;
+    room.mount = room.pid = true;
+    room.by_name = trial.by_name;
     room.job = "/job";
   } catch (const sys::Failure& failure) {
     room.missing.push_back("mount namespace: " + failure.text);
   }
-  const int found = room.mount ? try_pid_namespace() : 0;
-  room.pid = found & has_pid_namespace;
-  room.own_proc = found & has_own_proc;
-  room.by_name = found & needs_names;
-  if (room.mount && !room.pid) room.missing.push_back("pid namespace: refused");
-  if (room.pid && !room.own_proc) room.missing.push_back("own /proc: refused, programs run without one");
 }
 
 void grant_system(Room& room, const std::vector<std::string>& readable) {
@@ -219,13 +265,6 @@ std::string quoted_list(const std::vector<std::string>& items) {
   std::string all;
   for (const std::string& item : items) all += (all.empty() ? "" : ",") + json::quote(item);
   return "[" + all + "]";
-}
-
-bool is_only_user() {
-  const sys::Fd fd(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
-  char map[256] = {};
-  long inside = 0, outside = 0, count = 0;
-  return fd.valid() && read(fd.get(), map, sizeof map - 1) > 0 && std::sscanf(map, "%ld %ld %ld", &inside, &outside, &count) == 3 && count == 1;
 }
 
 }  // namespace
@@ -257,13 +296,19 @@ Layers Layers::of(const json::Value& document) {
 #endif
 }
 
+bool can_drop_privileges() {
+  if (geteuid() != 0) return false;
+  const sys::Fd fd(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
+  char map[256] = {};
+  long inside = 0, outside = 0, count = 0, another = 0;
+  if (!fd.valid() || read(fd.get(), map, sizeof map - 1) <= 0) return true;
+  return std::sscanf(map, "%ld %ld %ld %ld", &inside, &outside, &count, &another) != 3 || count != 1;
+}
+
 void drop_privileges(long uid, const Layers& layers) {
-  if (geteuid() != 0 || !layers.on("uid")) return;
+  if (!can_drop_privileges() || !layers.on("uid")) return;
   const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
-  const bool dropped = setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0;
-  // Where no other user is mapped, uid 0 is an ordinary user's name in a namespace of his; programs start without its capabilities.
-  if (!dropped && is_only_user()) return;
-  if (!dropped) sys::fail_errno("cannot become an unprivileged user");
+  if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0) sys::fail_errno("cannot become an unprivileged user");
 }
 
 void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
@@ -293,7 +338,7 @@ std::string Room::report(const std::string& interpreter) const {
   if (ipc) namespaces.push_back("ipc");
   return "{\"v\":1,\"uid\":" + std::to_string(geteuid()) + ",\"no_new_privs\":true,\"landlock\":" + std::to_string(landlock_abi) +
          ",\"seccomp\":" + (seccomp ? "true" : "false") + ",\"namespaces\":" + quoted_list(namespaces) + ",\"proc\":" +
-         (own_proc ? "\"own\"" : mount ? "\"hidden\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) + (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
+         (pid ? "\"own\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) + (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
 }
 
 }  // namespace room

@@ -42,8 +42,7 @@ struct Room {
   Layers layers;
   bool user = false, mount = false, net = false, ipc = false;  // namespaces entered
   bool counts = false;                                         // RLIMIT_NPROC counts what is in the user namespace, and nothing else
-  bool pid = false;                                            // programs get a pid namespace each
-  bool own_proc = false;                                       // and can mount a /proc that shows nothing else
+  bool pid = false;                                            // programs get a pid namespace each, and a /proc that shows nothing else
   bool by_name = false;                                        // no program starts whose /dev/fd/N leads nowhere
   int landlock_abi = 0;
   bool seccomp = false;
@@ -55,6 +54,10 @@ struct Room {
   bool confined() const { return mount || (layers.landlock && landlock_abi > 0); }
   std::string report(const std::string& interpreter = "") const;  // the confinement report of docs/protocol.md
 };
+
+// Whether this is uid 0 and can be another user. Where no other user is mapped, uid 0 is an ordinary user's name in a namespace
+// of his; programs start without its capabilities.
+bool can_drop_privileges();
 
 // Becomes an unprivileged user when started by uid 0, because neither modes nor non-dumpability hold against uid 0.
 void drop_privileges(long uid, const Layers& layers);

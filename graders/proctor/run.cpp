@@ -89,7 +89,7 @@ void make_own_folder(const plan::Plan& plan, long uid) {
     if (!to.valid()) sys::fail_errno("cannot copy " + name);
     files::copy(from.get(), to.get());
   }
-  if (geteuid() == 0 && plan.layers.on("uid") && chown(task::own_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
+  if (room::can_drop_privileges() && plan.layers.on("uid") && chown(task::own_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
 }
 
 task::Opened open_all(const plan::Plan& plan, bool for_checker) {

@@ -85,7 +85,8 @@ class Supervisor {
     sigaddset(&watched, SIGTERM);
     sigprocmask(SIG_SETMASK, &watched, nullptr);
     watched_ = watched;
-    if (room_.own_proc && mount_proc()) {
+    if (room_.pid) {
+      if (!mount_proc()) sys::fail_errno("own /proc");
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
       proc_ = own_proc_.get();
     }

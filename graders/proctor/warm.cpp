@@ -105,7 +105,7 @@ void make_folder(const plan::Plan& plan) {
 
 Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library) {
   try {
-    if (!room.pid || !room.own_proc) sys::fail("it takes namespaces");
+    if (!room.pid) sys::fail("it takes namespaces");
     start(room, plan, library);
     wire::Message ready;
     if (!wire::send(socket_.get(), {module_names(plan), {}}) || !wire::send(socket_.get(), wire::of_room(room)) || !wire::receive(socket_.get(), ready))

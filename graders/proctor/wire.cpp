@@ -9,7 +9,7 @@ namespace {
 constexpr size_t most_bytes = 1 << 16, most_fds = 64;
 
 struct RoomWords {
-  bool user, mount, net, ipc, counts, pid, own_proc, by_name, seccomp;
+  bool user, mount, net, ipc, counts, pid, by_name, seccomp;
   int landlock_abi;
   size_t grants;
 };
@@ -93,7 +93,7 @@ bool receive(int socket, Message& message) {
 }
 
 Message of_room(const room::Room& room) {
-  const RoomWords words = {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.own_proc, room.by_name, room.seccomp, room.landlock_abi, room.system.size()};
+  const RoomWords words = {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.by_name, room.seccomp, room.landlock_abi, room.system.size()};
   Message message = {bytes_of(words), {}};
   for (const room::Grant& grant : room.system) message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
   message.bytes += room.job + '\0';
@@ -104,7 +104,7 @@ room::Room room_of(const Message& message) {
   const auto words = words_of<RoomWords>(message);
   room::Room room;
   room.user = words.user, room.mount = words.mount, room.net = words.net, room.ipc = words.ipc, room.counts = words.counts;
-  room.pid = words.pid, room.own_proc = words.own_proc, room.by_name = words.by_name, room.seccomp = words.seccomp;
+  room.pid = words.pid, room.by_name = words.by_name, room.seccomp = words.seccomp;
   room.landlock_abi = words.landlock_abi;
   size_t at = sizeof words;
   if (message.fds.size() != words.grants || message.bytes.size() < at + words.grants * sizeof(landlock::Access)) sys::fail("a message about the room is not whole");

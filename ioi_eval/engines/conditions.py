@@ -260,8 +260,8 @@ def described(report: Mapping[str, Any]) -> list[Condition]:
 
 def _remedy(sentence: str) -> str:
     """Judging works without the layer, so this is advice."""
-    if sentence.startswith("own /proc"):
-        return "Show /proc unmasked (procMount: Unmasked, systempaths=unconfined), or allow no namespaces"
+    if "own /proc" in sentence:
+        return "Judging goes on without; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
     if "namespace" in sentence:
         return "Judging goes on without; an administrator may allow user namespaces (sysctl, AppArmor)"
     if "landlock" in sentence.lower():

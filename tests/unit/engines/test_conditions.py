@@ -118,6 +118,13 @@ def test_layers_that_the_kernel_refused() -> None:
     assert all(condition.ok is None and condition.remedy for condition in lacking)
 
 
+def test_a_covered_proc_has_a_remedy_of_its_own() -> None:
+    missing = ["namespaces: own /proc: Operation not permitted"]
+    whole, lacking = described({**WHOLE, "namespaces": [], "proc": "self", "missing": missing})
+    assert whole.ok is True and "/proc self" in whole.detail
+    assert "procMount: Unmasked" in lacking.remedy
+
+
 def test_one_of_the_two_is_enough() -> None:
     assert described({**WHOLE, "namespaces": [], "missing": ["namespaces: refused"]})[0].ok is True
     assert described({**WHOLE, "landlock": 0})[0].ok is True

@@ -1,0 +1,51 @@
+"""Containers cover parts of /proc, and the kernel then refuses programs one of their own: they are judged without namespaces."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.command_line import PYTHON, WRONG, CommandLine, results, row, write_dump, write_package
+
+# In a namespace of its own no part that is covered can be uncovered.
+_COVER = 'mount --bind /dev/null /proc/version && exec "$@"'
+_COVERED = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _COVER, "sh")
+_CHECKER = """#include <fstream>
+#include <iostream>
+int main(int, char** argv) {
+  long long expected = 0, found = -1;
+  std::ifstream(argv[2]) >> expected;
+  std::ifstream(argv[3]) >> found;
+  std::cout << (expected == found) << "\\n";
+  std::cerr << "checked\\n";
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def namespaces() -> None:
+    if subprocess.run([*_COVERED, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not make namespaces")
+
+
+def test_a_proc_of_its_own_is_tried_before_namespaces_are_entered(proctor: Path) -> None:
+    found = subprocess.run([*_COVERED, str(proctor), "probe"], capture_output=True, check=True)
+    report = json.loads(found.stdout)
+    assert report["missing"] == ["namespaces: own /proc: Operation not permitted"]
+    assert (report["namespaces"], report["proc"]) == ([], "self")
+    assert report["landlock"] > 0 and report["seccomp"]
+
+
+def test_programs_are_judged_there(shared_cache: Path, tmp_path: Path) -> None:
+    write_package(tmp_path / "problems" / "add", checker=_CHECKER)
+    rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]
+    cli = CommandLine(folder=tmp_path, cache=shared_cache)
+    words = ("score", write_dump(tmp_path / "dump.jsonl", rows), "--problems", "problems", "--out", "run")
+    done = subprocess.run(
+        [*_COVERED, *cli.argv(*words)], cwd=tmp_path, env=cli.env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    points = {key: found["all_subtasks_points"] for key, found in results(tmp_path / "run").items()}
+    assert points == {"right": 100, "wrong": 0}
