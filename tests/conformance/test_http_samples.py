@@ -35,6 +35,9 @@ def asked(piston: PistonServer, name: str) -> Reply:
     asked_for = request["body"]
     if name == "timeout_above_limit" and not piston.ours:
         asked_for = {**asked_for, "run_timeout": 1 << 40}  # above any server's limit
+    if name == "file_in_folder" and not piston.is_current:
+        # Of the folders of a file such a server gives a job the innermost alone, and keeps those above shut.
+        asked_for = {**asked_for, "files": [*asked_for["files"], {"name": "a/door", "content": ""}]}
     body = None if asked_for is None else json.dumps(asked_for).encode()
     return piston.call(request["method"], request["path"], body, JSON if body else None)
 

@@ -15,7 +15,8 @@ import hashlib
 import shlex
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
@@ -84,7 +85,8 @@ class Shipping:
             if file.name in _SCRIPTS
         ]
         files.sort(key=lambda file: file.name != script)  # the first text file is the main one
-        return msgspec.structs.replace(job, files=(*files, *others), runtime=shell_runtime(profile))
+        whole = (*files, *others, *_doors(job.files))
+        return msgspec.structs.replace(job, files=whole, runtime=shell_runtime(profile))
 
     async def weight(self, content: Blob) -> int:
         """Bytes that a file with this content adds to a request."""
@@ -112,6 +114,17 @@ class Shipping:
         self._used += parcel.content.size
         while self._used > self._room:
             self._used -= self._parcels.popitem(last=False)[1].content.size
+
+
+def _doors(files: Iterable[JobFile]) -> Iterator[JobFile]:
+    """Empty files in folders that hold folders alone.
+
+    A server from before isolate gives a job the folders that its files lie in, and keeps those above shut.
+    """
+    paths = [PurePosixPath(file.name) for file in files]
+    above = {folder for path in paths for folder in path.parents[1:-1]}
+    for folder in sorted(above - {path.parent for path in paths}):
+        yield JobFile(name=f"{folder}/.ioi-eval", content=Blob.of(""))
 
 
 def _packed(file: JobFile, parcel: Parcel) -> JobFile:

@@ -66,6 +66,13 @@ async def test_a_shipped_job_unpacks_itself(tmp_path: Path) -> None:
     assert said(script, tmp_path) == str(len(TEXT))
 
 
+async def test_no_folder_of_a_job_holds_folders_alone() -> None:
+    deep = [JobFile(name=name, content=Blob.of("deep")) for name in ("a/b/c/d.txt", "e/f.txt", "e/g/h.txt")]
+    shipped = await Shipping().shipped(job(*deep, JobFile(name="run", content=Blob.of(""))), "run", SERVER)
+    names = [file.name for file in shipped.files]
+    assert names == ["run", "data", *(file.name for file in deep), "a/.ioi-eval", "a/b/.ioi-eval"]
+
+
 async def test_a_content_is_packed_once(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_text(TEXT)
