@@ -26,6 +26,7 @@ from ioi_eval.judge.programs import (
     ProblemPrograms,
     checker_name,
     is_empty,
+    made,
     program,
     runs_code,
 )
@@ -96,14 +97,14 @@ class Judge:
             return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if is_classic(self._options, await self._engine.profile()):
             return await judge_one_by_one(self._engine, problem, submission, self._options)
-        ours = await self._artifacts.of_problem(problem)
         if not runs_code(problem, submission):
+            ours = await self._artifacts.of_problem(problem)
             taking_part = program(problem, submission, None, ours, options=self._options)
             # The tests that ask for a program, for a submission that has only files.
             named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
             missing = {name: not_submitted(name) for name in named if name not in taking_part.outputs}
             return await self._judged(problem, submission, taking_part, ours, missing)
-        built = await self._artifacts.submission(problem, submission)
+        ours, built = await self._side_by_side(problem, submission)
         if isinstance(built, Rejected):
             result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
             return _with_build(result, submission, built)
@@ -117,6 +118,16 @@ class Judge:
         identity = program_identity(limited, taking_part, built)
         result = await self._sharing.once(identity, judging)
         return _with_build(msgspec.structs.replace(result, program_sha256=identity), submission, built)
+
+    async def _side_by_side(
+        self, problem: Problem, submission: Submission
+    ) -> tuple[ProblemPrograms, Built | Rejected]:
+        work = self._artifacts.of_problem(problem), self._artifacts.submission(problem, submission)
+        ours, built = await asyncio.gather(*work, return_exceptions=True)
+        programs = made(ours)  # a broken checker is told before anything else
+        if isinstance(built, BaseException):
+            raise built
+        return programs, built
 
     async def _judged(
         self,

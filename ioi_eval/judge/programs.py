@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 import msgspec
 
@@ -32,6 +34,8 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules.limits import manager_limits, plan_limits
 from ioi_eval.store.resources import graders
+
+T = TypeVar("T")
 
 # --- checkers and managers in Python: nothing is built, one file is run ------------------------------
 
@@ -114,12 +118,16 @@ class Artifacts:
         self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
 
     async def of_problem(self, problem: Problem) -> ProblemPrograms:
-        """Everything that does not depend on a submission. Raises `ProgramBroken` before any is judged."""
+        """Everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
+        proctor, checker, manager, grader = await asyncio.gather(
+            self.proctor(),
+            self.checker(problem),
+            self.manager(problem),
+            self._grader(problem),
+            return_exceptions=True,
+        )
         return ProblemPrograms(
-            proctor=await self.proctor(),
-            checker=await self.checker(problem),
-            manager=await self.manager(problem),
-            grader=None if problem.grader is None else await self._trusted(problem, problem.grader, GRADER),
+            proctor=made(proctor), checker=made(checker), manager=made(manager), grader=made(grader)
         )
 
     async def proctor(self) -> Blob:
@@ -145,6 +153,9 @@ class Artifacts:
         if problem.task_type not in _MANAGED:
             return None
         return await self._trusted(problem, problem.manager, MANAGER)
+
+    async def _grader(self, problem: Problem) -> Trusted | None:
+        return None if problem.grader is None else await self._trusted(problem, problem.grader, GRADER)
 
     async def _trusted(self, problem: Problem, program: Checker | Manager | None, kind: str) -> Trusted:
         where = problem.source or problem.id
@@ -179,6 +190,13 @@ class Artifacts:
             return self.engine
         here, there = await self._other.profile(), await self.engine.profile()
         return self._other if here.architecture == there.architecture else self.engine
+
+
+def made(found: T | BaseException) -> T:
+    """What is one of several that were made side by side; of their errors the first in order is raised."""
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 def _broken(problem: Problem, program: Checker | Manager, kind: str, built: Rejected) -> ProgramBroken:

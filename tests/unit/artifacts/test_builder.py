@@ -13,7 +13,7 @@ from artifact_samples import HELLO, checked_problem, graded_problem, plain_probl
 from lent import artifacts_on
 from support.engines import CPU_LIMIT, HARD_STOP, Built, Fault, Rejected, fake_profile
 
-from ioi_eval import Store
+from ioi_eval import Scorer, Store
 from ioi_eval.errors import (
     BrokenReply,
     CheckerBroken,
@@ -34,6 +34,7 @@ from ioi_eval.models import (
     Profile,
     Stage,
     StageStatus,
+    Test,
     Toolchain,
 )
 from ioi_eval.testing import FakeEngine, Fatal
@@ -253,6 +254,35 @@ async def test_a_checker_is_built_once(tmp_path: Path) -> None:
     assert first is not None
     assert len(engine.builds) == 1
     assert engine.builds[0].files[-1].name == "checker/checker.cpp"
+
+
+class Meeting(FakeEngine):
+    """No build goes on before two are under way."""
+
+    def __init__(self, profile: Profile) -> None:
+        super().__init__(profile=profile)
+        self._door = asyncio.Barrier(2)
+
+    async def execute(self, job: Job) -> JobResult:
+        if job.keep:
+            async with asyncio.timeout(60):
+                await self._door.wait()
+        return await super().execute(job)
+
+
+async def test_what_a_problem_needs_is_built_side_by_side(tmp_path: Path) -> None:
+    engine = Meeting(msgspec.structs.replace(fake_profile(), proctor=None))
+    async with opened(tmp_path, engine) as artifacts:
+        await artifacts.of_problem(checked_problem())
+    assert len(engine.builds) == 2
+
+
+async def test_the_first_submission_is_built_beside_the_checker(tmp_path: Path) -> None:
+    engine, test = Meeting(fake_profile()), Test(name="1", input=Blob.of("1"), answer=Blob.of("1"))
+    async with Scorer(engine, store=Store(tmp_path / "store")) as scorer:
+        built = msgspec.structs.replace(checked_problem(), tests=(test,))
+        result = await scorer.score(built, submitted())
+    assert result.compiles and len(engine.builds) == 2
 
 
 @pytest.mark.parametrize("kind", [CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED])
