@@ -7,9 +7,10 @@ only what a dump mentions, is made into a problem (`problem`), once for each sta
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
+from ioi_eval.store.files import replace as write
 
 INLINE = 1 << 10  # bytes
 _FILE = "problem.json"
@@ -100,6 +102,16 @@ def of_row(row: Row, candidate: Candidate, finish: Callable[[Problem], Problem],
         return finish(problem)
     except CasesError as error:
         return replace(problem, unusable=str(error))
+
+
+def written(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
+    """A file of these rows, for copies on disk that have them in another shape."""
+    lines = [f"{json.dumps(row)}\n".encode() for row in rows]
+    place = cache / "tables" / f"{name}-{hashlib.sha256(b''.join(lines)).hexdigest()}.jsonl"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write(place, lines)
+    return place
 
 
 def statement_of(text: str) -> Blob | None:

@@ -1,4 +1,4 @@
-"""What datasets have in common that bring a checker with testlib, and its tests, in the row of a problem."""
+"""What datasets have in common that bring checkers with testlib: in the row of a problem, or in a package."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    Keep,
+    Unusable,
+    of_row,
+    statement_of,
+)
 from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Test
-from ioi_eval.problems import testlib
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Test
+from ioi_eval.problems import Package, testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError
 
 _MB = 1 << 20
@@ -70,3 +79,27 @@ def header_stamp(options: BenchmarkOptions) -> str:
     """Changes with testlib.h."""
     found = testlib.find(*header_folders(options))
     return f"{found} {found.stat().st_size} {found.stat().st_mtime_ns}" if found else ""
+
+
+def of_package(package: Package, keep: Keep) -> Problem:
+    """The problem of a package, of which nothing lies any longer where that is. Unusable: it is flawed."""
+    problem = package.problem
+    if problem is None:
+        raise _refused(package.errors[0])
+    tests = (
+        replace(test, input=keep.file(test.input), answer=test.answer and keep.file(test.answer))
+        for test in problem.tests
+    )
+    problem = replace(problem, tests=tuple(tests))
+    if problem.manager is not None:
+        return replace(problem, manager=replace(problem.manager, sources=_held(problem.manager.sources)))
+    return replace(problem, checker=replace(problem.checker, sources=_held(problem.checker.sources)))
+
+
+def _refused(error: InputError) -> Exception:
+    """A flaw of the dataset leaves out one problem; what somebody here can mend is said."""
+    return error if error.remedy == testlib.REMEDY else Unusable(f"its package is flawed: {error.problem}")
+
+
+def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+    return tuple(replace(one, content=Blob.of(one.content.read())) for one in sources)

@@ -10,13 +10,13 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable, statement_of
-from ioi_eval.benchmarks.checked import header_folders, header_stamp
+from ioi_eval.benchmarks.checked import header_folders, header_stamp, of_package
 from ioi_eval.benchmarks.hub import file_of_hub
 from ioi_eval.benchmarks.table_files import TableSource, one_file
 from ioi_eval.benchmarks.tables import Table, Tables
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Blob, NamedBlob, Problem
-from ioi_eval.problems import lightcp, testlib
+from ioi_eval.model.values import Problem
+from ioi_eval.problems import lightcp
 from ioi_eval.problems.archive import extracted
 from ioi_eval.store import Store
 
@@ -83,24 +83,4 @@ def _read(archive: Path, keep: Keep, headers: Sequence[Path]) -> Problem:
     """The problem, of which nothing lies any longer where the archive was extracted."""
     with TemporaryDirectory(prefix="ioi-eval-") as place:
         folder = extracted(archive, Store(Path(place))).folder
-        package = lightcp.read_package(folder, str(archive), *headers)
-        problem = package.problem
-        if problem is None:
-            raise _refused(package.errors[0])
-        tests = (
-            replace(test, input=keep.file(test.input), answer=test.answer and keep.file(test.answer))
-            for test in problem.tests
-        )
-        problem = replace(problem, tests=tuple(tests))
-        if problem.manager is not None:
-            return replace(problem, manager=replace(problem.manager, sources=_held(problem.manager.sources)))
-        return replace(problem, checker=replace(problem.checker, sources=_held(problem.checker.sources)))
-
-
-def _refused(error: InputError) -> Exception:
-    """A flaw of the dataset leaves out one problem; what somebody here can mend is said."""
-    return error if error.remedy == testlib.REMEDY else Unusable(f"its archive is flawed: {error.problem}")
-
-
-def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
-    return tuple(replace(one, content=Blob.of(one.content.read())) for one in sources)
+        return of_package(lightcp.read_package(folder, str(archive), *headers), keep)

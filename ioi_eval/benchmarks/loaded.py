@@ -22,6 +22,8 @@ from ioi_eval.benchmarks.evalplus import HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
 from ioi_eval.benchmarks.livecodebench_pro import LiveCodeBenchPro
+from ioi_eval.benchmarks.liveoibench import LiveOIBench
+from ioi_eval.benchmarks.ojbench import OJBench
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
 from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.benchmarks.taco import Taco
@@ -52,6 +54,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CodeContestsPlus(),
     AetherCode(),
     Usaco(),
+    LiveOIBench(),
+    OJBench(),
 )
 
 

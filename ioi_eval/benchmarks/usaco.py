@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,21 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    Keep,
+    of_row,
+    statement_of,
+    written,
+)
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
 from ioi_eval.problems.package import is_plain
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
-from ioi_eval.store.files import replace as write
 
 _MB = 1_000_000  # as its harness counts
 _NAMES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))
@@ -42,12 +48,7 @@ class Usaco(Benchmark):
             raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)
         below = (path for path in found[0].parent.rglob(_TESTS) if path.is_dir())
         tests = str(next(below, found[0].parent).absolute())
-        lines = [f"{json.dumps({**row, _TESTS: tests})}\n".encode() for row in _problems(found[0])]
-        place = cache / "tables" / f"usaco-{hashlib.sha256(b''.join(lines)).hexdigest()}.jsonl"
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write(place, lines)
-        return place
+        return written(({**row, _TESTS: tests} for row in _problems(found[0])), self.name, cache)
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
         for row in main:

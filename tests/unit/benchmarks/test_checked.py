@@ -235,7 +235,7 @@ def test_a_zip_that_changes_is_read_anew(home: Path) -> None:
 def test_broken_zips_are_left_out(home: Path, files: dict[str, str], words: str) -> None:
     problems = pro(home, a=files, sound=PLAIN)
     assert list(problems) == ["sound"]
-    assert f"its archive is flawed: {words}" in problems.left_out
+    assert f"its package is flawed: {words}" in problems.left_out
 
 
 def test_a_zip_that_leads_elsewhere_is_refused(home: Path) -> None:

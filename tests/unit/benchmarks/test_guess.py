@@ -33,6 +33,8 @@ def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) ->
         (("nile", "sphinx"), {"year": 2024, "subtask": "01"}, "ioi"),
         (("HumanEval/0",), {"column": "task_id"}, "humaneval_plus"),
         (("Mbpp/2",), {"column": "task_id"}, "mbpp_plus"),
+        (("IOI-2024-contest-nile", "CEOI-2023-day1-grading-server"), {}, "liveoibench"),
+        (("loj-2083", "nwerc2022_A"), {}, "ojbench"),
     ],
 )
 def test_ids_and_columns_tell(

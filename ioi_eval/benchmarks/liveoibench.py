@@ -1,0 +1,190 @@
+"""LiveOIBench: tasks of 14 informatics olympiads with subtasks; the tests of a task are one JSON text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
+from ioi_eval.benchmarks.checked import header_folders, header_stamp
+from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.model.nesting import Nesting
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    NamedBlob,
+    Problem,
+    Subtask,
+    TaskOptions,
+    Test,
+)
+from ioi_eval.problems import testlib
+from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
+
+TESTS = "LiveOIBench/LiveOIBench_tests"
+INTERACTIVE = "interactive: it is judged by scripts of the dataset's own, which are not run here"
+_STANDARD = "gnu++17"
+_MORE = 1.2  # its judge gives a fifth more time and memory than the contest
+_MB = 1 << 20
+_NEAR = 1e-6  # of single numbers, in its judge, too
+_REAL = re.compile(r"\s*[+-]?(?=[0-9.]*[.eE])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_PIECE = 1 << 20
+_GRADER = "grader.cpp"
+
+_T = TypeVar("_T")
+
+
+class _Case(msgspec.Struct):
+    input: str = ""
+    output: str = ""
+
+
+class _Part(msgspec.Struct):
+    score: float
+    testcases: list[str]
+
+
+class LiveOIBench(Benchmark):
+    name: ClassVar = "liveoibench"
+    about: ClassVar = "403 tasks of 14 informatics olympiads since 2023, with subtasks"
+    ids: ClassVar = r"[A-Za-z]+-20[0-9]{2}-[^-]+-.+"
+    dataset: ClassVar = "LiveOIBench/LiveOIBench"
+    split: ClassVar = "train"
+    columns: ClassVar = (
+        *("problem_id", "task_name", "task_type", "problem_statement", "time_limit", "memory_limit"),
+        *("grader_code", "starter_code"),
+    )
+    other_files: ClassVar = "*_testcases_*"
+
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        for row in main:
+            difficulty = row.number("difficulty", 0)
+            contest, year = _contest(row)
+            yield Candidate(
+                id=row.name("problem_id"),
+                rows=(row.index,),
+                year=year,
+                difficulty=f"{difficulty:g}" if difficulty else "",
+                tags=(contest,),
+                unusable="" if row.text("task_type") == "batch" else INTERACTIVE,
+            )
+
+    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+        return f"{tables.main.fingerprint} {_tests_of(candidate, tables).fingerprint}"
+
+    def matter(self, options: BenchmarkOptions) -> str:
+        return header_stamp(options)
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row, tests = tables.main[candidate.rows[0]], _tests_of(candidate, tables)
+        graders = tuple(_graders(row, header_folders(options)))
+        return of_row(
+            row,
+            candidate,
+            lambda problem: _with_tests(problem, tests, keep),
+            name=row.text("task_name", candidate.id),
+            options=TaskOptions(with_grader=bool(graders)),
+            grader_files=graders,
+            limits=Limits.contest(
+                round(_MORE * row.number("time_limit", above=0), 6),
+                int(_MORE * row.number("memory_limit", above=0) * _MB),
+            ),
+            cpp_standard=_STANDARD,
+            statement=statement_of(row.text("problem_statement", "")),
+            starter_code=_files(row, "starter_code").get(f"{row.text('task_name')}.cpp", ""),
+        )
+
+
+def _contest(row: Row) -> tuple[str, int]:
+    """IOI and 2024, of IOI-2024-contest-nile."""
+    found = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", row.name("problem_id"))
+    if found is None:
+        what = f"{row.name('problem_id')!r} is not contest, year, round and task"
+        raise row.wrong("problem_id", what, "The dataset's row is damaged")
+    return found[1], int(found[2])
+
+
+def _tests_of(candidate: Candidate, tables: Tables) -> Table:
+    path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
+    return tables.other(TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
+
+
+# --- graders -----------------------------------------------------------------------------------------
+
+
+def _graders(row: Row, folders: Sequence[Path]) -> Iterator[NamedBlob]:
+    """Its judge compiles a grader only where there is a header, too."""
+    given = {**_files(row, "starter_code"), **_files(row, "grader_code")}
+    headers = [name for name in given if name.endswith(".h")]
+    if _GRADER not in given or not headers:
+        return
+    program = testlib.program(_GRADER, given[_GRADER], *folders)
+    beside = (NamedBlob(name=name, content=Blob.of(given[name])) for name in headers if name != testlib.NAME)
+    for one in (*program, *beside):
+        yield replace(one, name=f"graders/{one.name}")
+
+
+def _files(row: Row, field: str) -> Mapping[str, str]:
+    """Contents by names, from JSON."""
+    found: Any = row.json(field) or {}
+    if isinstance(found, dict) and all(isinstance(content, str) for content in found.values()):
+        return found
+    raise row.wrong(field, "not an object of texts", "The dataset's row is damaged")
+
+
+# --- tests -------------------------------------------------------------------------------------------
+
+
+def _with_tests(problem: Problem, table: Table, keep: Keep) -> Problem:
+    places = table.groups("problem_id").get(problem.id, ())
+    if len(places) != 1:
+        raise CasesError(NO_CASES)
+    row = table[places[0]]
+    parts = _decoded(row.text("subtasks", "{}").encode(), dict[str, _Part])
+    named = {name for part in parts.values() for name in part.testcases}
+    text = row.content("tests")
+    cases = _decoded(text, dict[str, msgspec.Raw])
+    for name in sorted(named - cases.keys()):
+        raise broken(f"a subtask names the test {name!r}, which is not there")
+    if not all(part.testcases for part in parts.values()):
+        raise broken("a subtask without tests")
+    tests, reals = [], False
+    for name in sorted(named or cases):
+        case = _decoded(memoryview(cases[name]), _Case)
+        reals = reals or _REAL.fullmatch(case.output) is not None
+        tests.append(Test(name=name, input=keep.blob(case.input), answer=keep.blob(case.output)))
+    if not tests:
+        raise CasesError(NO_CASES)
+    return replace(
+        problem,
+        tests=tuple(tests),
+        subtasks=tuple(
+            Subtask(name=name, points=part.score, tests=tuple(part.testcases)) for name, part in parts.items()
+        ),
+        checker=_checker(reals),
+    )
+
+
+def _checker(reals: bool) -> Checker:
+    """As its judge, but that numbers may differ a little only where an answer is one with a point."""
+    if reals:
+        return Checker(kind=CheckerKind.TOKENS, absolute=_NEAR, relative=_NEAR)
+    return Checker(kind=CheckerKind.LINES)
+
+
+def _decoded(text: bytes | memoryview, kind: type[_T]) -> _T:
+    """What JSON says, where it lies: contents of tests are read one by one. CasesError."""
+    try:
+        nesting = Nesting()
+        for start in range(0, len(text), _PIECE):
+            nesting.feed(bytes(text[start : start + _PIECE]))
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise broken(str(error)) from error

@@ -1,0 +1,100 @@
+"""OJBench: problems of NOI and ICPC, each a package of DMOJ's judge in a copy of the authors' dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    Keep,
+    statement_of,
+    written,
+)
+from ioi_eval.benchmarks.checked import of_package
+from ioi_eval.benchmarks.row_files import read_columns
+from ioi_eval.benchmarks.tables import Table, Tables
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem
+from ioi_eval.problems import dmoj
+from ioi_eval.problems.package import is_plain
+
+LEFT_OUT = "its own judge leaves it out"
+_SKIPPED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})
+_TIME, _MEMORY = 10.0, 1 << 30  # seconds and bytes, of its judge: the same for all problems
+_STANDARD = "c++17"
+_ROWS, _FOLDER = "prompts/full.jsonl", "folder"
+_NOI = "NOI"
+_WHAT_TO_WRITE = "### Format: "  # of the prompt: what differs by language begins here
+
+
+class OJBench(Benchmark):
+    name: ClassVar = "ojbench"
+    about: ClassVar = "232 problems of NOI and ICPC, with checkers and interactors"
+    ids: ClassVar = r"loj-[0-9]+|[ns]werc20[0-9]{2}_[A-Z]"
+    dataset: ClassVar = "He-Ren/OJBench_testdata"
+    split: ClassVar = "train"
+    columns: ClassVar = ("id", "prompt", "dataset", "language", "difficulty", _FOLDER)
+
+    def rows(self, data_dir: str, cache: Path) -> Path:
+        """Its file has a row for each language; here is one for each problem, with where its package is."""
+        found = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
+        if not found:
+            remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with --data-dir"
+            raise InputError(f"there is no {_ROWS}", where=data_dir or self.name, remedy=remedy)
+        root = found[0].absolute().parents[1]
+        problems: dict[str, dict[str, Any]] = {}
+        for row in read_columns(found[0], self.columns):
+            name, part = _id(row.get("id")), str(row.get("dataset"))
+            if not (is_plain(name) and is_plain(part)):
+                what = f"{part!r} and {name!r} are no names of folders"
+                raise InputError(what, where=str(found[0]), remedy="Fetch it again")
+            problems.setdefault(name, {**row, "id": name, _FOLDER: str(root / part / name)})
+        return written(problems.values(), self.name, cache)
+
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        for row in main:
+            name, part = row.name("id"), row.text("dataset")
+            yield Candidate(
+                id=name,
+                rows=(row.index,),
+                alias=name.removeprefix("loj-") if part == _NOI else "",
+                difficulty=row.text("difficulty", ""),
+                tags=(part,),
+                unusable=LEFT_OUT if name in _SKIPPED else "",
+            )
+
+    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+        folder = Path(tables.main[candidate.rows[0]].text(_FOLDER))
+        files = ((path, path.stat()) for path in sorted(folder.rglob("*")))
+        return " ".join(
+            (tables.main.fingerprint, *(f"{path} {of.st_size} {of.st_mtime_ns}" for path, of in files))
+        )
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        """All cases must be right, whatever points the package gives them, as its judge has it."""
+        row = tables.main[candidate.rows[0]]
+        folder = row.text(_FOLDER)
+        problem = of_package(dmoj.read_package(Path(folder), folder), keep)
+        limits = problem.limits
+        wall = _TIME * (limits.wall_time or 0) / (limits.cpu_time or 1)  # DMOJ's multiple of the time
+        return replace(
+            problem,
+            id=candidate.id,
+            subtasks=(),
+            limits=replace(limits, cpu_time=_TIME, wall_time=wall, memory=_MEMORY),
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            cpp_standard=_STANDARD,
+            statement=statement_of(row.text("prompt").partition(_WHAT_TO_WRITE)[0]),
+        )
+
+
+def _id(said: Any) -> str:
+    """Numbers are those of LibreOJ."""
+    return f"loj-{said}" if isinstance(said, int) or str(said).isdecimal() else str(said)

@@ -1,0 +1,175 @@
+"""LiveOIBench: its three files as the hub has them, judged as its own judge does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_tables import write_table
+from hub_rows import contents
+from support.command_line import CommandLine, results
+from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from testlib_files import write_header
+
+from ioi_eval import Scorer
+from ioi_eval.errors import InputError
+from ioi_eval.models import CheckerKind, Submission
+from ioi_eval.models import Verdict as V
+from ioi_eval.problems import testlib
+
+pytestmark = pytest.mark.once
+
+NAME = "IOI-2024-contest-add-up"
+ADD = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+SMALL = ADD.replace("a + b", "(a < 10 ? a + b : 0)")
+TESTS = {"1-a": {"input": "1 2\n", "output": "3\n"}, "2-b": {"input": "30 4\n", "output": "34"}}
+SUBTASKS = {
+    "1": {"task": "Small", "score": 30, "testcases": ["1-a"]},
+    "2": {"task": "All", "score": 70, "testcases": ["1-a", "2-b"]},
+}
+
+
+def problem(name: str = NAME, **columns: Any) -> dict[str, Any]:
+    return {
+        "id": 0,
+        "problem_id": name,
+        "competition": name.partition("-")[0],
+        "contest": "contest",
+        "task_name": name.split("-", 3)[3],
+        "setup_script": "",
+        "evaluation_script": "",
+        "problem_statement": "# Add\nAdd two numbers.",
+        "time_limit": 1.5,
+        "memory_limit": 250.0,
+        "task_type": "batch",
+        "difficulty": 12,
+        "algorithms": '["greedy"]',
+        "grader_code": "",
+        "starter_code": "",
+        **columns,
+    }
+
+
+def rubric(name: str = NAME, tests: Any = None, subtasks: Any = None) -> dict[str, Any]:
+    written = {
+        "tests": TESTS if tests is None else tests,
+        "subtasks": SUBTASKS if subtasks is None else subtasks,
+    }
+    return {"id": 0, "problem_id": name, **{field: json.dumps(value) for field, value in written.items()}}
+
+
+def write(folder: Path, problems: list[dict[str, Any]], tests: list[dict[str, Any]]) -> Path:
+    write_table(folder / "LiveOIBench" / "data" / "liveoibench_v1.parquet", problems)
+    for year in {one["problem_id"].split("-")[1] for one in tests}:
+        rows = [one for one in tests if one["problem_id"].split("-")[1] == year]
+        write_table(folder / "LiveOIBench_tests" / f"liveoibench_testcases_v1_{year}.parquet", rows)
+    return folder
+
+
+def loaded(folder: Path, *, tests: dict[str, Any] | None = None, **columns: Any) -> Loaded:
+    copies = write(folder / "copies", [problem(**columns)], [tests or rubric()])
+    return load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=folder / "cache")
+
+
+async def points(scorer: Scorer, problems: Loaded, code: str) -> tuple[float, list[V]]:
+    result = await scorer.score(problems[NAME], Submission(key="1", problem_id=NAME, code=code))
+    return result.points, [test.status for test in result.tests]
+
+
+async def test_subtasks_are_worth_what_the_rubric_says(scorer: Scorer, tmp_path: Path) -> None:
+    problems = loaded(tmp_path)
+    one = problems[NAME]
+    assert (one.name, one.year, one.difficulty, one.tags) == ("add-up", 2024, "12", ("IOI",))
+    assert (one.limits.cpu_time, one.limits.memory) == (1.8, 300 << 20), "a fifth more, as its judge gives"
+    assert (one.checker.kind, one.cpp_standard) == (CheckerKind.LINES, "gnu++17")
+    assert contents(one) == [("1 2\n", "3\n"), ("30 4\n", "34")]
+    assert await points(scorer, problems, ADD) == (100, [V.AC, V.AC])
+    assert await points(scorer, problems, SMALL) == (30, [V.AC, V.WA])
+
+
+GRADER = '#include <iostream>\n#include "add-up.h"\n' + ADD.partition("\n")[2].replace("a + b", "add(a, b)")
+HEADER = "long long add(long long a, long long b);\n"
+FUNCTION = '#include "add-up.h"\nlong long add(long long a, long long b) { return a + b; }\n'
+
+
+async def test_a_grader_is_compiled_with_the_submission(
+    scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"add-up.h": HEADER, "add-up.cpp": "// yours\n"}
+    code = {"grader_code": json.dumps({"grader.cpp": GRADER}), "starter_code": json.dumps(given)}
+    problems = loaded(tmp_path, **code)
+    assert await points(scorer, problems, FUNCTION) == (100, [V.AC, V.AC])
+    assert problems[NAME].starter_code == "// yours\n"
+    alone = loaded(tmp_path / "alone", grader_code=json.dumps({"grader.cpp": GRADER}))
+    assert not alone[NAME].grader_files, "its judge compiles none without a header"
+
+    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    code["grader_code"] = json.dumps({"grader.cpp": '#include "testlib.h"\n' + GRADER})
+    with pytest.raises(InputError, match=r"includes testlib\.h, and there is none"):
+        loaded(tmp_path / "testlib", **code)
+    write_header(tmp_path / "testlib" / "copies")
+    names = [file.name for file in loaded(tmp_path / "testlib", **code)[NAME].grader_files]
+    assert names == ["graders/grader.cpp", "graders/testlib.h", "graders/add-up.h"]
+
+
+async def test_a_number_with_a_point_may_differ_a_little(scorer: Scorer, tmp_path: Path) -> None:
+    tests = {"1-a": {"input": "1 2\n", "output": "3.0\n"}, "2-b": {"input": "30 4\n", "output": "3.4e1"}}
+    problems = loaded(tmp_path, tests=rubric(tests=tests))
+    near = ADD.replace("a + b", "a + b + 1e-7")
+    assert await points(
+        scorer, problems, f"#include <iomanip>\n{near}".replace("<< a", "<< std::fixed << a")
+    ) == (
+        100,
+        [V.AC, V.AC],
+    )
+    assert (await points(scorer, problems, ADD.replace("a + b", "a + b + 0.01")))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [
+        (rubric(tests={"1-a": TESTS["1-a"]}), "a subtask names the test '2-b', which is not there"),
+        (rubric(subtasks={"1": {"score": 1, "testcases": []}}), "a subtask without tests"),
+        (rubric(tests=[]), "Expected `object`"),
+        (rubric(tests={"1-a": {"input": 5}, "2-b": {}}), "Expected `str`"),
+        (rubric(tests={"1-a": [[[]]] * 200, "2-b": {}}), "Expected `object`"),
+        ({**rubric(), "tests": "[" * 600}, "nested deeper"),
+        (rubric(tests={}, subtasks={}), "No test cases provided"),
+        (rubric("IOI-2024-contest-other"), "No test cases provided"),
+    ],
+)
+def test_broken_tests_are_said(tmp_path: Path, tests: dict[str, Any], words: str) -> None:
+    assert words in loaded(tmp_path, tests=tests)[NAME].unusable
+
+
+def test_without_subtasks_every_test_counts(tmp_path: Path) -> None:
+    one = loaded(tmp_path, tests=rubric(subtasks={}))[NAME]
+    assert (len(one.tests), one.subtasks, one.unusable) == (2, (), "")
+
+
+@pytest.mark.parametrize("columns", [{"grader_code": "[1]"}, {"starter_code": "{"}, {"name": "IOI-2024"}])
+def test_a_damaged_row_is_named(tmp_path: Path, columns: dict[str, str]) -> None:
+    rows = [problem(**columns)] if "name" not in columns else [{**problem(), "problem_id": columns["name"]}]
+    copies = write(tmp_path / "copies", rows, [rubric()])
+    with pytest.raises(InputError, match="line 1"):
+        load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=tmp_path / "cache")
+
+
+def test_a_dump_is_known_by_its_ids_and_interactive_tasks_are_left_out(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    asked = "CEOI-2023-day1-guess"
+    problems = [problem(), problem(asked, task_type="interactive")]
+    copies = write(tmp_path / "copies", problems, [rubric(), rubric(asked)])
+    listed = cli("problems", "liveoibench", "--data-dir", copies)
+    assert listed.returncode == 0 and "1 of 1 packages can be used" in listed.stdout, listed.stderr
+    assert "1 problem left out: interactive" in listed.stdout
+    rows = [{"uuid": "1", "problem_id": NAME, "code": ADD}, {"uuid": "2", "problem_id": asked, "code": ADD}]
+    dump = tmp_path / "d.jsonl"
+    dump.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = cli("score", dump, "--data-dir", copies, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "--problems liveoibench, as the dump's ids" in done.stderr
+    assert {key: row["points"] for key, row in results(tmp_path / "run").items()} == {"1": 100}

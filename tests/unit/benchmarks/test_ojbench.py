@@ -1,0 +1,152 @@
+"""OJBench: a copy of its dataset, packages of DMOJ's judge under two folders and a file of prompts."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import ADD, contents
+from support.command_line import CommandLine
+from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from testlib_files import HALVES, write_header
+
+from ioi_eval import Scorer
+from ioi_eval.errors import InputError
+from ioi_eval.models import CheckerKind, Problem, Submission, TaskType
+from ioi_eval.models import Verdict as V
+from ioi_eval.problems import testlib
+
+pytestmark = pytest.mark.once
+
+CASES = "test_cases:\n- {in: 1.in, out: 1.out, points: 10}\n- {in: 2.in, out: 2.out, points: 10}\n"
+SUMS = {"1.in": "1 2\n", "1.out": "3\n", "2.in": "30 4\n", "2.out": "34\n"}
+ABOVE = """#include <fstream>
+int main(int, char** file) {
+  std::ifstream input(file[1]), output(file[2]);
+  long long a, b, said;
+  input >> a >> b;
+  return output >> said && said > a + b ? 0 : 1;
+}
+"""
+# Says how many of its questions are above what it hides.
+ASKS = """#include <fstream>
+#include <iostream>
+int main(int, char** file) {
+  std::ifstream input(file[1]);
+  long long hidden, guess;
+  input >> hidden;
+  for (int asked = 0; asked < 8 && std::cin >> guess; ++asked) {
+    std::cout << (guess < hidden ? '<' : guess > hidden ? '>' : '=') << std::endl;
+    if (guess == hidden) return 0;
+  }
+  return 1;
+}
+"""
+
+
+def program(key: str, name: str) -> str:
+    files = f"{{files: [validators/{name}], lang: CPP17, type: default}}"
+    return f"checker: {{name: bridged, args: {files}}}\n" if key == "checker" else f"{key}: {files}\n"
+
+
+def prompt(number: Any, part: str, language: str = "cpp", difficulty: str = "easy") -> dict[str, Any]:
+    text = f"### Problem Description\nAdd two numbers.\n\n### Format: Write it in {language}.\n"
+    return {"id": number, "prompt": text, "dataset": part, "language": language, "difficulty": difficulty}
+
+
+def package(folder: Path, part: str, name: str, config: str = "", **programs: str) -> None:
+    place = folder / part / name
+    (place / "validators").mkdir(parents=True)
+    (place / "init.yml").write_text(f"archive: data.zip\n{config}{CASES}")
+    with zipfile.ZipFile(place / "data.zip", "w") as archive:
+        for file, content in SUMS.items():
+            archive.writestr(file, content)
+    for file, content in programs.items():
+        (place / "validators" / f"{file}.cpp").write_text(content)
+
+
+def write(folder: Path, *rows: dict[str, Any]) -> Path:
+    (folder / "prompts").mkdir(parents=True, exist_ok=True)
+    (folder / "prompts" / "full.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return folder
+
+
+def loaded(folder: Path, **options: Any) -> Loaded:
+    told = BenchmarkOptions(data_dir=str(folder / "copy"), **options)
+    return load(find_benchmark("ojbench"), told, cache=folder / "cache")
+
+
+async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
+    return [test.status for test in (await scorer.score(problem, submission)).tests]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    folder = tmp_path / "copy"
+    package(folder, "NOI", "loj-2083")
+    package(folder, "ICPC", "nwerc2022_E", program("checker", "check.cpp"), check=ABOVE)
+    package(folder, "ICPC", "swerc2022_E", program("interactive", "ask.cpp"), ask=ASKS)
+    rows = [prompt(2083, "NOI", "python", "hard"), prompt(2083, "NOI", "cpp", "hard")]
+    return write(folder, *rows, prompt("nwerc2022_E", "ICPC"), prompt("swerc2022_E", "ICPC"))
+
+
+async def test_a_package_of_each_kind(scorer: Scorer, copy: Path, tmp_path: Path) -> None:
+    problems = loaded(tmp_path)
+    plain, checked, interactive = (problems[name] for name in ("loj-2083", "nwerc2022_E", "swerc2022_E"))
+    assert (plain.difficulty, plain.tags, plain.checker.kind) == ("hard", ("NOI",), CheckerKind.WORD_LINES)
+    assert (plain.limits.cpu_time, plain.limits.wall_time, plain.limits.memory) == (10, 30, 1 << 30)
+    assert (plain.subtasks, plain.cpp_standard) == ((), "c++17")
+    assert contents(plain) == [("1 2\n", "3\n"), ("30 4\n", "34\n")]
+    assert plain.statement and plain.statement.read() == b"### Problem Description\nAdd two numbers.\n\n"
+    assert (checked.checker.kind, interactive.task_type) == (CheckerKind.EXIT_CODE, TaskType.INTERACTIVE)
+    assert await statuses(scorer, plain, ADD) == [V.AC, V.AC]
+    assert await statuses(scorer, plain, ADD.replace("+", "-")) == [V.WA, V.WA]
+    assert await statuses(scorer, checked, ADD.replace("a + b", "9 * b")) == [V.AC, V.AC]
+    assert await statuses(scorer, checked, ADD) == [V.WA, V.WA]
+    assert await statuses(scorer, interactive, HALVES) == [V.AC, V.AC]
+    assert await statuses(scorer, interactive, "print(99)\n") == [V.WA, V.WA]
+    assert problems.find("2083") is plain, "dumps say numbers"
+
+
+async def test_what_was_made_needs_the_packages_no_longer(scorer: Scorer, copy: Path, tmp_path: Path) -> None:
+    loaded(tmp_path)
+    problem = loaded(tmp_path)["nwerc2022_E"]
+    assert not [blob for file in problem.checker.sources if (blob := file.content).path]
+    (copy / "ICPC" / "nwerc2022_E" / "data.zip").unlink()
+    problems = loaded(tmp_path)
+    assert problems.left_out == {"its package is flawed: there is no file 'data.zip' in the package": 1}
+
+
+def test_what_is_left_out(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [prompt("nwerc2023_H", "ICPC"), prompt("nwerc2024_A", "ICPC"), prompt("swerc2023_A", "ICPC")]
+    package(
+        copy, "ICPC", "swerc2023_A", program("checker", "check.cpp"), check=f'#include "testlib.h"\n{ABOVE}'
+    )
+    write(copy, *rows)
+    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    with pytest.raises(InputError, match=r"testlib\.h.*Put testlib\.h"):
+        loaded(tmp_path)
+    write_header(copy / "ICPC")
+    assert dict(loaded(tmp_path).left_out) == {
+        "its own judge leaves it out": 1,
+        "its package is flawed: missing file": 1,
+    }
+
+
+def test_a_copy_that_is_none(copy: Path, tmp_path: Path) -> None:
+    for folder in ("", str(tmp_path / "nothing")):
+        with pytest.raises(InputError, match=r"no prompts/full\.jsonl.*Git LFS"):
+            load(find_benchmark("ojbench"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
+    write(copy, prompt("../..", "NOI"))
+    with pytest.raises(InputError, match="are no names of folders"):
+        loaded(tmp_path)
+
+
+def test_it_is_listed(cli: CommandLine, copy: Path) -> None:
+    done = cli("problems", "ojbench", "--data-dir", copy, "--difficulty", "hard", "--tag", "NOI")
+    assert done.returncode == 0 and "loj-2083" in done.stdout, done.stderr
+    assert "nwerc2022_E" not in done.stdout
