@@ -49,7 +49,7 @@ def commands_page() -> str:
 def _help(*command: str) -> str:
     return subprocess.run(
         [sys.executable, "-m", "ioi_eval.cli", *command, "--help"],
-        env={**os.environ, "COLUMNS": "100"},
+        env={**os.environ, "COLUMNS": "80"},
         capture_output=True,
         text=True,
         check=True,
@@ -97,11 +97,19 @@ def _with_links(text: str, source: str, page: str) -> str:
         if not (ROOT / place).exists() and place not in _made():
             return match[0]  # MkDocs complains
         inside = place.removeprefix("docs/") if place.startswith("docs/") else BORROWED.get(place)
+        if words.endswith(target) and place not in _made():
+            words = _title(place)
         if inside is None:
             return words
         return f"{image}[{words}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
 
     return "".join(part if fenced else _LINK.sub(linked, part) for fenced, part in _parts(text))
+
+
+def _title(place: str) -> str:
+    """How the site calls a page that the repository calls by its file's name."""
+    heading = re.search(r"^# (.+)$", (ROOT / place).read_text(), re.M) if place.endswith(".md") else None
+    return heading[1] if heading else place
 
 
 def _parts(text: str) -> Iterator[tuple[bool, str]]:

@@ -101,6 +101,7 @@ def test_a_wheel_brings_what_its_sources_give(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.once
 def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
+    """By the commands that README.md shows."""
     tools = empty_environment(tmp_path / "venv")
     outside = tmp_path / "outside"
     outside.mkdir()

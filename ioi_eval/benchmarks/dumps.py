@@ -95,7 +95,8 @@ class Dump(Collection[Submission]):
         reader = Reader(self._problems, self._options, self._selection)
         for file in self.info.files:
             if _stamp(Path(file.path)) != file.stamp:
-                raise InputError("changed while it was being scored", where=file.path, remedy="Start again")
+                remedy = "Run the same command again: it judges only what changed"
+                raise InputError("changed while it was being scored", where=file.path, remedy=remedy)
             place = Place(Path(file.path), file.label, file.model)
             for entry in reader.selected(place, file.sha256, file.id_column):
                 problem = entry.problem

@@ -26,6 +26,7 @@ _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+_OURS = "`ioi-eval init` writes a file to start from"
 
 
 class ModelConfig(Value):
@@ -136,7 +137,8 @@ def _check_flags(flags: Mapping[str, Any]) -> None:
     address = str(flags.get("model.base_url", ""))
     if "@" in address or any(map(_names_a_key, re.findall(r"[?&]([^=&]*)=", address))):
         remedy = "Put such an address into OPENAI_BASE_URL or into the file"
-        raise InputError("a list of processes would show what is secret", field="--base-url", remedy=remedy)
+        problem = "every user of this machine could read the secret in a command line"
+        raise InputError(problem, field="--base-url", remedy=remedy)
 
 
 def _names_a_key(name: str) -> bool:
@@ -156,7 +158,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        remedy = "`ioi-eval init` writes one" if isinstance(error, FileNotFoundError) else ""
+        remedy = _OURS if isinstance(error, FileNotFoundError) else ""
         raise InputError(
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
@@ -165,7 +167,7 @@ def _read(path: Path) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise InputError("expected keys and values", where=str(path), remedy="`ioi-eval init` writes one")
+        raise InputError("expected keys and values", where=str(path), remedy=_OURS)
     for above, keys, known in _keys(values):
         _check_known(above, keys, known, str(path))
     return _said(values)
@@ -175,8 +177,9 @@ def _no_yaml(error: Exception, path: Path) -> InputError:
     """Where it breaks, but not the line itself: it may hold what nobody shall read."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
-        return InputError(f"is no YAML ({type(error).__name__})", where=str(path))
-    return InputError(f"is no YAML: {error.problem}", where=str(path), row=mark.line + 1)
+        return InputError(f"is not YAML ({type(error).__name__})", where=str(path), remedy=_OURS)
+    problem = f"is not YAML: {error.problem}"
+    return InputError(problem, where=str(path), row=mark.line + 1, remedy=_OURS)
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,10 +232,10 @@ def _check(config: Config, where: str) -> None:
     prices = config.budget.input_price, config.budget.output_price
     if config.budget.money is not None and prices == (None, None):
         raise InputError(
-            "money cannot be counted without prices",
+            "a budget in money needs prices",
             where=where,
             field="budget.money",
-            remedy="Give budget.input_price and budget.output_price, for a million tokens",
+            remedy="Set budget.input_price and budget.output_price, each for a million tokens",
         )
 
 
@@ -243,14 +246,14 @@ def _check_secrets(config: Config, where: str) -> None:
             "is not the name of a variable",
             where=where,
             field="model.api_key_env",
-            remedy="The key itself belongs into the environment: export OPENAI_API_KEY=...",
+            remedy="Name a variable here, and put the key into it: export OPENAI_API_KEY=...",
         )
     if (name := _secret_in(config.command)) is not None:
         raise InputError(
-            f"a list of processes and the run's folder would show the value of {name}",
+            f"other users and the run's folder would show the value of {name}",
             where=where,
             field="command",
-            remedy="Set a variable before this command: an agent gets all of them, and may be given $NAME",
+            remedy="Export a variable first, and write $NAME here: an agent gets your environment",
         )
 
 

@@ -105,14 +105,17 @@ class EngineOptions:
             missing_modules=self.missing_modules,
         )
         if self.per_endpoint is not None and (text == EMBEDDED or choice.on_ray):
-            raise InputError("only servers can be given so many jobs each", field="--per-endpoint")
+            remedy = "Use --workers for this engine"
+            raise InputError("this option works with servers only", field="--per-endpoint", remedy=remedy)
         if self.cpus_per_slot is not None and not choice.on_ray:
-            raise InputError("only Ray gives out CPUs", field="--cpus-per-slot")
+            remedy = "Leave it out, or name a cluster: --engine ray"
+            raise InputError("this option works with Ray only", field="--cpus-per-slot", remedy=remedy)
         return choice
 
     def _python(self, engine: str) -> str:
         if self.python and engine != EMBEDDED:
-            raise InputError("servers judge with their own interpreter", field="--python")
+            remedy = "Leave it out, or judge here: --engine embedded"
+            raise InputError("servers judge with their own interpreter", field="--python", remedy=remedy)
         return python_of(os.environ, self.python) if engine == EMBEDDED else ""
 
 

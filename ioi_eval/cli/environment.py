@@ -37,5 +37,6 @@ def read_token(path: Path | str | None) -> Secret:
         return Secret(os.environ.get(TOKEN_VARIABLE, "").strip())
     token = Secret(Path(path).read_text(errors="replace").strip())
     if not token:
-        raise InputError("there is no token in it", where=str(path), field="--token-file")
+        remedy = "Write the token into it"
+        raise InputError("the file is empty", where=str(path), field="--token-file", remedy=remedy)
     return token

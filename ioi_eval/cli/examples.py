@@ -69,7 +69,9 @@ _SECTION = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
   ioi-eval new problems/lamps --type interactive && ioi-eval validate problems/lamps
 """)
 def new(
-    folder: Annotated[Path, typer.Argument(metavar="NAME", help="Its folder; the last part is the id.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="NAME", help="The package's folder; its last part is the id.")
+    ],
     kind: Annotated[
         PackageType,
         typer.Option(

@@ -35,7 +35,9 @@ class ExportOptions:
     public: Annotated[bool, typer.Option("--public", help="Create the dataset as public.")] = False
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Judge nothing, say what would be; with --push-to-hub, push nothing."),
+        typer.Option(
+            "--dry-run", help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."
+        ),
     ] = False
 
     def __post_init__(self) -> None:

@@ -87,9 +87,9 @@ def judge(
 ) -> None:
     """Judge one program, and show a table of its tests.
 
-    Behind it come the first test that is not right, with the beginning of its input, output and expected
-    answer, or the compiler's message. Nothing is written but the cache. A source of one problem needs no
-    --problem.
+    Below the table stands the first test that fails, with the beginning of its input, output and expected
+    answer, or the compiler's message. The command writes nothing but its cache. A source with one problem
+    needs no --problem.
 
     Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
     """
@@ -127,7 +127,7 @@ def _language(program: str, asked: str | None) -> str:
     known = None if program == _STDIN else of_suffix(Path(program).suffix)
     if known is None:
         where = "standard input" if program == _STDIN else program
-        remedy = "Say it: --language c++"
+        remedy = "Name it: --language c++"
         raise InputError("the language is not known", where=where, field="--language", remedy=remedy)
     return known.name
 
@@ -137,12 +137,13 @@ def _code(program: str) -> str:
     try:
         code = (sys.stdin.buffer.read() if program == _STDIN else Path(program).read_bytes()).decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"no UTF-8 at byte {error.start}", where=where, remedy="Convert it") from error
+        problem = f"the program is not text in UTF-8: see byte {error.start}"
+        raise InputError(problem, where=where, remedy="Convert it to UTF-8") from error
     except OSError as error:
         remedy = "Name a file with a program"
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
     if not code.strip():
-        raise InputError("there is no program in it", where=where)
+        raise InputError("there is no program in it", where=where, remedy="Name a file with a program")
     return code
 
 
@@ -154,13 +155,14 @@ def _only(found: Problems, asked: ProblemOptions, source: str) -> Problem:
         problem = found.find((asked.problem or [""])[0])  # says why it is left out
     else:
         raise InputError(
-            f"{len(found)} problems, and a program is judged for one",
+            f"a program is judged for one problem, and here are {len(found)} problems",
             where=source,
             field="--problem",
-            remedy=f"Name one, with its --year where several have that name. {nearest('', tuple(found))}",
+            remedy=f"Name one, with its --year if several have that name. {nearest('', tuple(found))}",
         )
     if problem.task_type is TaskType.OUTPUT_ONLY:
-        raise InputError(f"{problem.id} asks for files, not for a program", where=source, field="--problem")
+        what, remedy = f"{problem.id} asks for files, not for a program", "Use `ioi-eval score` or `validate`"
+        raise InputError(what, where=source, field="--problem", remedy=remedy)
     return problem
 
 

@@ -37,7 +37,7 @@ AllTests = Annotated[
     bool,
     typer.Option(
         "--all-tests",
-        help="Run also the tests that can no longer change a score.",
+        help="Also run tests that can no longer change a score.",
         rich_help_panel="Judging",
     ),
 ]
@@ -86,34 +86,40 @@ class ProblemOptions:
     title: ClassVar = "Problems"
     problem: Annotated[_Words, typer.Option(metavar="ID", help="Only this problem; may be repeated.")] = None
     year: Annotated[
-        list[int] | None, typer.Option(metavar="YEAR", help="Only of this year; may be repeated.")
+        list[int] | None, typer.Option(metavar="YEAR", help="Only problems of this year; may be repeated.")
     ] = None
     difficulty: Annotated[
         _Words, typer.Option(metavar="WORD", help="Only problems of this difficulty; may be repeated.")
     ] = None
-    tag: Annotated[_Words, typer.Option(metavar="WORD", help="Only of this tag; may be repeated.")] = None
+    tag: Annotated[
+        _Words, typer.Option(metavar="WORD", help="Only problems with this tag; may be repeated.")
+    ] = None
     date_from: Annotated[
         str, typer.Option(metavar="DAY", help="Only problems from this day on: 2024-05-31.")
     ] = ""
-    date_to: Annotated[str, typer.Option(metavar="DAY", help="Only up to this day.")] = ""
+    date_to: Annotated[str, typer.Option(metavar="DAY", help="Only problems up to this day.")] = ""
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="N problems of what the other options leave.")
+        int | None, typer.Option(min=1, metavar="N", help="Only N of the selected problems.")
     ] = None
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample.")] = 0
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Copies of a benchmark's datasets: nothing is fetched.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder with copies of the datasets: nothing is fetched."),
     ] = None
-    dataset: Annotated[str, typer.Option(metavar="ID", help="Another dataset of the benchmark's schema.")] = (
-        ""
-    )
+    dataset: Annotated[
+        str, typer.Option(metavar="ID", help="Another dataset with the benchmark's columns.")
+    ] = ""
     split: Annotated[str, typer.Option(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
     revision: Annotated[str, typer.Option(metavar="REV", help="The dataset's revision on the hub.")] = ""
     generated_tests: Annotated[
         bool,
-        typer.Option("--generated-tests/--no-generated-tests", help="Also tests not of the contest itself."),
+        typer.Option(
+            "--generated-tests/--no-generated-tests",
+            help="Include tests that the contest itself did not have.",
+        ),
     ] = True
     checker: Annotated[
-        str, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: apps.")
+        str, typer.Option(metavar="KIND", help="Compare outputs in another way than the benchmark: apps.")
     ] = ""
     time_limit: TimeLimit = None
     memory_limit: MemoryLimit = None
@@ -197,7 +203,7 @@ class RowOptions:
         typer.Option(
             metavar="NAME",
             callback=_known,
-            help="The language of rows that do not say.",
+            help="The language of rows that name none.",
             show_default="the benchmark's, else c++",
         ),
     ] = None
@@ -221,9 +227,9 @@ class RowOptions:
     language_column: Annotated[
         str | None, typer.Option(metavar="PATH", help="The column with the language.")
     ] = None
-    model_column: Annotated[
-        str | None, typer.Option(metavar="PATH", help="The column with who wrote it.")
-    ] = None
+    model_column: Annotated[str | None, typer.Option(metavar="PATH", help="The column with the model.")] = (
+        None
+    )
     year_column: Annotated[str | None, typer.Option(metavar="PATH", help="The column with the year.")] = None
     subtask_column: Annotated[
         str | None, typer.Option(metavar="PATH", help="The column with the subtask aimed at.")
@@ -331,7 +337,7 @@ class OutputOptions:
     fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results and start over.")] = False
     reuse: Annotated[
         list[str] | None,
-        typer.Option(metavar="DIR", help="Take over what another run has results of; may be repeated."),
+        typer.Option(metavar="DIR", help="Take over results of another run; may be repeated."),
     ] = None
     accept_compiler: Annotated[
         bool, typer.Option("--accept-compiler", help="Go on with another compiler than the run's.")

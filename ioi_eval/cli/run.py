@@ -35,12 +35,12 @@ _SHOWN = 5
 _Config = Annotated[
     Path | None, typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval init` writes one.")
 ]
-_Print = Annotated[bool, typer.Option("--print-prompt", help="Show the first prompt, and ask nobody.")]
+_Print = Annotated[bool, typer.Option("--print-prompt", help="Show the first prompt, and ask no model.")]
 _Rejudge = Annotated[
     bool,
     typer.Option(
         "--rejudge",
-        help="Judge all programs again, and ask for none that is there.",
+        help="Judge all programs again, without asking for them again.",
         rich_help_panel="Judging",
     ),
 ]
@@ -55,26 +55,29 @@ class _Problems:
         str | None, typer.Option("--benchmark", "-b", metavar="SOURCE", help=SOURCE_HELP)
     ] = None
     first: Annotated[
-        int | None, typer.Option("--first", "-n", min=1, metavar="N", help="The first N of them.")
+        int | None, typer.Option("--first", "-n", min=1, metavar="N", help="Only the first N problems.")
     ] = None
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="N of them, the same ones each time.")
+        int | None, typer.Option(min=1, metavar="N", help="Only N problems, the same ones each time.")
     ] = None
     task: Annotated[
-        list[str] | None, typer.Option("--task", "-t", metavar="ID", help="Only this one; may be repeated.")
+        list[str] | None,
+        typer.Option("--task", "-t", metavar="ID", help="Only this problem; may be repeated."),
     ] = None
     filter_difficulty: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Only of this difficulty; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = None
     data_dir: Annotated[
         str | None, typer.Option(metavar="DIR", help="Copies of the datasets: nothing is fetched.")
     ] = None
     dataset: Annotated[
-        str | None, typer.Option(metavar="ID", help="Another dataset of the benchmark's schema.")
+        str | None, typer.Option(metavar="ID", help="Another dataset with the benchmark's columns.")
     ] = None
     seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of the sample.")] = None
     checker: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Another comparison than the benchmark's: apps.")
+        str | None,
+        typer.Option(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
     ] = None
 
     time_limit: TimeLimit = None
@@ -94,15 +97,18 @@ class _Author:
     model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help="The model's name.")] = (
         None
     )
-    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where: without /chat/completions.")] = (
-        None
-    )
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="The model's server, without /chat/completions.")
+    ] = None
     agent: Annotated[
-        str | None, typer.Option("--command", metavar="TEXT", help="An agent instead of a model.")
+        str | None,
+        typer.Option("--command", metavar="TEXT", help="Start this agent instead of asking a model."),
     ] = None
     samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Programs for each problem.")] = None
-    temperature: Annotated[float | None, typer.Option(metavar="T", help="Of the model.")] = None
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Of one reply.")] = None
+    temperature: Annotated[float | None, typer.Option(metavar="T", help="The model's temperature.")] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The most tokens of one reply.")
+    ] = None
     timeout: Annotated[
         float | None, typer.Option(metavar="S", help="Seconds for a reply, or for the agent.")
     ] = None

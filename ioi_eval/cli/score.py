@@ -165,7 +165,7 @@ def _show_forecast(found: Forecast) -> None:
     if found.rejected:
         console.show(f"{counted(found.rejected, 'row')} cannot be used")
     if found.cpu_hours is None:
-        console.show("A time limit is not measured yet, so nobody knows how long it can take")
+        console.show("The CPU time is unknown: a time limit is not measured yet")
     elif found.judged:
         console.show(f"At most {_hours(found.cpu_hours)} of CPU, if each test uses its whole limit")
     if found.judged and found.expected_cpu_hours is not None:

@@ -119,8 +119,8 @@ def validate(
 ) -> None:
     """Judge solutions of known worth, and say where judge and authors differ.
 
-    A package brings its solutions and what is expected of them, and so do some benchmarks. A file of
-    solutions has a column for it, and needs --problems.
+    A package brings its solutions and their expected results; so do some benchmarks. A file of solutions has
+    a column with expected results, and needs --problems.
 
     Exit code 0: no difference; 1: a difference; 2: bad input; 3: no difference, but some solutions could not
     be judged, and a second call retries only them, or bad rows were skipped; 130: interrupted.

@@ -25,11 +25,13 @@ _EXAMPLES = """
 _NICE = 10  # the run goes first
 
 _Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
-_Port = Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")]
-_Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: everywhere.")]
+_Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")]
+_Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")]
 _Token = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Viewers must bring what is in it."),
+    typer.Option(
+        metavar="FILE", exists=True, dir_okay=False, help="File with the token that viewers must send."
+    ),
 ]
 _Names = Annotated[
     list[str] | None,

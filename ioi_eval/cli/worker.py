@@ -47,7 +47,7 @@ _Packages = Annotated[
 
 _LogFormat = Annotated[
     Literal["text", "json"],
-    typer.Option(help="Of the log on standard error: a sentence or an object for each event."),
+    typer.Option(help="Log each event as a sentence or as a JSON object."),
 ]
 
 
@@ -60,14 +60,14 @@ class _Limits:
 
     title: ClassVar = "Limits"
     queue: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Requests that may wait; past them: 503.")
+        int, typer.Option(min=0, metavar="N", help="Requests that may wait; further ones get 503.")
     ] = 64
-    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Of a request, inflated.")] = "512mb"
+    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Size of one request, inflated.")] = "512mb"
     max_bodies: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Of all requests that run or wait; past it: 503.",
+            help="Size of all requests that run or wait; beyond it: 503.",
             show_default="an eighth of the memory",
         ),
     ] = None
@@ -75,12 +75,12 @@ class _Limits:
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Of tests and programs that clients send once, on disk; 0: none.",
+            help="Room on disk for contents that clients send once; 0: none.",
             show_default="8gb, a quarter of what is free",
         ),
     ] = None
     max_output: Annotated[
-        str, typer.Option(metavar="SIZE", help="Of a job's standard output, or error output.")
+        str, typer.Option(metavar="SIZE", help="Size of a job's standard output, and of its error output.")
     ] = "64mb"
     run_timeout: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="The longest that a job may run.")
@@ -108,13 +108,17 @@ class _Access:
     """Where the worker listens, and to whom."""
 
     title: ClassVar = "Access"
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 2000
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: everywhere.")] = (
-        "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")] = (
+        2000
     )
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
+    ] = "127.0.0.1"
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Requests must bring what is in it."),
+        typer.Option(
+            metavar="FILE", exists=True, dir_okay=False, help="File with the token that requests must send."
+        ),
     ] = None
     open_to_all: Annotated[
         bool,

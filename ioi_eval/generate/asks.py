@@ -198,9 +198,9 @@ class Prompts:
     def __call__(self, problem: Problem) -> str:
         if problem.statement is None:
             raise InputError(
-                f"problem {problem.id!r} has no statement, so nobody can be asked to solve it",
+                f"problem {problem.id!r} has no statement, so it cannot be put into a prompt",
                 where=problem.source or problem.id,
-                remedy="Bring it as statement.md in the package (a PDF is not read), or choose others",
+                remedy="Add statement.md to the package (a PDF is not read), or choose other problems",
             )
         limits = problem.limits
         words = {
@@ -221,7 +221,10 @@ class Prompts:
         try:
             return self._template.render(words).strip() + "\n"
         except _UNFILLED as error:
-            raise InputError(f"the template cannot be filled: {error}", where=self._where) from error
+            remedy = "Mend it, and try it with --print-prompt"
+            raise InputError(
+                f"the template cannot be filled: {error}", where=self._where, remedy=remedy
+            ) from error
 
 
 def _headers(problem: Problem) -> Mapping[str, str]:
@@ -241,4 +244,5 @@ def _own(environment: jinja2.Environment, path: Path, ours: list[str]) -> jinja2
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
-        raise InputError(f"is no template: {error}", where=str(path)) from error
+        remedy = "Write it as Jinja and in UTF-8"
+        raise InputError(f"is not a template: {error}", where=str(path), remedy=remedy) from error

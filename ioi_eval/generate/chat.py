@@ -119,10 +119,10 @@ class ChatModel:
 
     def _refuse(self, reason: str) -> NoReturn:
         raise InputError(
-            f"no use asking: {reason}",
+            f"the model cannot be asked: {reason}",
             # Without what may be secret: a key behind the question mark.
             where=str(self._url.copy_with(query=None)),
-            remedy="Look at model.name, model.base_url and the key in the environment",
+            remedy="Check model.name, model.base_url and the key in the environment",
         )
 
     # --- one request ---
@@ -177,8 +177,8 @@ def check_model(options: ModelOptions, key: str) -> None:
     _completions(options.base_url)
     _headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
-        remedy = "Programs for each problem are `samples`" if name == "n" else "Leave it out"
-        raise InputError("is not for others to set", field=f"model.extra.{name}", remedy=remedy)
+        remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave it out"
+        raise InputError("ioi-eval sets this field itself", field=f"model.extra.{name}", remedy=remedy)
     for name in filter(names_a_secret, options.sampling.extra):
         remedy = "The key's place is the variable that model.api_key_env names"
         raise InputError("would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy)
@@ -189,15 +189,18 @@ def _completions(base_url: str) -> httpx.URL:
         base = httpx.URL(base_url.strip())
         url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions", userinfo=b"")
     except httpx.InvalidURL:  # whose words may repeat a password
-        raise InputError("is no URL", field="model.base_url", remedy=_LIKE_THIS) from None
+        raise InputError("is not a URL", field="model.base_url", remedy=_LIKE_THIS) from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise InputError("is no address of a server", field="model.base_url", remedy=_LIKE_THIS)
+        raise InputError("is not the address of a server", field="model.base_url", remedy=_LIKE_THIS)
     return url
 
 
 def _headers(key: Secret) -> dict[str, str]:
     if not (key.isascii() and key.isprintable()):
-        raise InputError("the key has characters that no key has", field="model.api_key_env")
+        remedy = "Does the variable hold the key alone?"
+        raise InputError(
+            "the key has control or non-ASCII characters", field="model.api_key_env", remedy=remedy
+        )
     return {"Authorization": key.bearer} if key else {}
 
 

@@ -12,13 +12,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from inspect_ai import Task, task
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
-from inspect_ai.solver import TaskState, generate
-from inspect_ai.util import concurrency
-
 from ioi_eval.benchmarks import Benchmark, benchmarks
 from ioi_eval.benchmarks.inspect_logs import reasoning_of
 from ioi_eval.integrations.inspect_scores import (
@@ -28,6 +21,7 @@ from ioi_eval.integrations.inspect_scores import (
     share,
     summary_of,
 )
+from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Submission
@@ -37,6 +31,14 @@ from ioi_eval.rules.selection import SUBMISSIONS, Budget
 if TYPE_CHECKING:
     from ioi_eval.integrations.runtime import Runtime
     from ioi_eval.problems import Problems
+
+with needs("inspect-ai"):
+    from inspect_ai import Task, task
+    from inspect_ai._util.error import PrerequisiteError
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
+    from inspect_ai.solver import TaskState, generate
+    from inspect_ai.util import concurrency
 
 __all__ = ["judged", "pass_at", "points", "problems"]
 

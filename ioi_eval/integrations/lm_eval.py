@@ -16,6 +16,7 @@ from typing import Any
 
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.modules import imports_in
@@ -128,7 +129,8 @@ code_eval = CodeEval()
 
 def install() -> None:
     """Let `evaluate.load("code_eval")` give ours, in this process; other metrics are loaded as ever."""
-    import evaluate
+    with needs("lm-eval"):
+        import evaluate
 
     load = evaluate.load
 
@@ -140,7 +142,8 @@ def install() -> None:
 
 def main() -> None:
     install()
-    from lm_eval.__main__ import cli_evaluate
+    with needs("lm-eval"):
+        from lm_eval.__main__ import cli_evaluate
 
     cli_evaluate()
 

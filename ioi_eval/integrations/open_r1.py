@@ -303,7 +303,7 @@ class PistonClient(ClusterClient):
     ) -> None:
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
-            raise InputError("no address of a server in it", where="base_endpoint")
+            raise InputError("it holds no address of a server", where="base_endpoint")
         token = Secret(os.environ.get(TOKEN, "").strip())
         servers = Servers(text=",".join(urls), per_endpoint=max_requests_per_endpoint, token=token)
         super().__init__(servers.engine)

@@ -61,7 +61,8 @@ class Asked(Value):
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
-            raise InputError("no problem is left by the filters", where=self.source)
+            remedy = "Give fewer filters"
+            raise InputError("the filters leave no problem", where=self.source, remedy=remedy)
         ask = Prompts(template, benchmark=self.name, language=self.language.name)
         return ((label, problem, ask(problem)) for label, problem in usable.items())
 

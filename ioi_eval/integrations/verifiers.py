@@ -15,14 +15,16 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import Field
-from verifiers import v1 as vf
-
 from ioi_eval.integrations.inspect_scores import metadata_of, share
 from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for
 from ioi_eval.model.values import Submission
 from ioi_eval.rules.extraction import extract
+
+with needs("verifiers"):
+    from pydantic import Field
+    from verifiers import v1 as vf
 
 __all__ = ["ProblemConfig", "ProblemData", "ProblemSet", "ProblemSetConfig", "ProblemTask"]
 

@@ -96,7 +96,7 @@ def rewards_of(options: Mapping[str, Any]) -> Rewards:
     unknown = sorted(own.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
         known = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
-        raise InputError("no such option of rewards", field=unknown[0], remedy=f"There are {known}")
+        raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {known}")
     try:
         return Rewards(options=msgspec.convert(own, RewardOptions), setup=setup)
     except msgspec.ValidationError as error:

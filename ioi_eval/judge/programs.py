@@ -193,7 +193,7 @@ class Artifacts:
 
 
 def made(found: T | BaseException) -> T:
-    """What is one of several that were made side by side; of their errors the first in order is raised."""
+    """Return one of several that were made concurrently; raise the first error in their order."""
     if isinstance(found, BaseException):
         raise found
     return found

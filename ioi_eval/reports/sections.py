@@ -119,9 +119,9 @@ def budgets(of: Sequence[Entry]) -> Section | None:
         text=[
             "All: every submission of the run counts. One: the first solution that aims at the whole "
             "problem, or else at its last subtask.",
-            f"{limits}: so many for each problem, handed in without knowing what they score. Round the "
-            "subtasks from the last to the first, leaving out those that are solved; of those that aim at a "
-            "subtask, the one with most on the samples first, then the longest.",
+            f"{limits}: this many for each problem, handed in without knowing their scores, in rounds over "
+            "the subtasks from the last to the first, without those that are solved; of each subtask first "
+            "the one with the best score on the samples, then the longest.",
         ],
         figures=figures.by_number(of),
         table=Table(heads=["Model", "All", limits, "One", "of"], rows=rows, align="lrrrr"),

@@ -61,7 +61,8 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
     estimates = list[PassAtK]()
     for k in sorted(set(ks)):
         if k < 1:
-            raise InputError(f"pass@{k} means nothing", field="k", remedy="Give whole numbers from 1 on")
+            remedy = "Give whole numbers from 1 on"
+            raise InputError(f"pass@{k} does not exist", field="k", remedy=remedy)
         shares = (
             [pass_at_k(one.scored, one.passed, k) for one in questions] for questions in of_problems.values()
         )

@@ -193,7 +193,8 @@ async def _judged(work: Work, setup: Setup, rejudge: bool) -> RunSummary:
 def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> Iterator[Problems]:
     with opened(source, choice, store) as problems:
         if not problems:
-            raise InputError("no problem is left by the filters", where=source_name(source), field="choice")
+            where, remedy = source_name(source), "Give fewer filters"
+            raise InputError("the filters leave no problem", where=where, field="choice", remedy=remedy)
         yield problems
 
 
@@ -201,7 +202,7 @@ def _asks(source: Source, problems: Problems, asking: Asking, *, agent: bool) ->
     language, benchmark = _language(source, asking), benchmark_of(source)
     if agent and language not in SOLUTIONS:
         remedy = f"Choose {' or '.join(SOLUTIONS)}"
-        raise InputError(f"an agent cannot be asked for {language}", field="language", remedy=remedy)
+        raise InputError(f"agents cannot write {language}", field="language", remedy=remedy)
     prompts = Prompts(
         asking.prompt,
         benchmark="" if benchmark is None else benchmark.name,

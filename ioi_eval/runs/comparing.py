@@ -35,7 +35,8 @@ async def compare_checkers(
     """
     choice = same.pop("choice", None) or BenchmarkOptions()
     if choice.checker:
-        raise InputError("all comparisons are tried", field="--checker", remedy="Leave it out")
+        problem = "this command tries every comparison"
+        raise InputError(problem, field="--checker", remedy="Leave it out")
     own = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **same)
     found: list[Decision] = []
     for kind in KINDS:

@@ -49,7 +49,7 @@ async def generate(source: str | Path, out: str | Path, *, store: Store) -> tupl
                 target = Path(out) / (found.package_id(folder, where) or folder.name)
                 if target.exists():
                     remedy = "Remove it, or name another folder"
-                    raise InputError("there is something of this name", where=str(target), remedy=remedy)
+                    raise InputError("exists already", where=str(target), remedy=remedy)
                 making = read_making(folder, where)
                 files = await _Producer(engine, folder, where).files(making)
                 shutil.copytree(folder, target)

@@ -208,7 +208,7 @@ class Journal:
                 self.supersede(key)
         elif self._done:
             raise InputError(
-                f"the run in this folder was made of something else. Changed: {'; '.join(found)}",
+                f"the folder holds another run. Changed: {'; '.join(found)}",
                 where=str(self._folder),
                 remedy="Give fresh=True to score everything again, or choose another out=FOLDER",
             )

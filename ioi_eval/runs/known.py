@@ -80,7 +80,7 @@ class Compilers:
         if not compiler or not before or compiler in before:
             return
         raise InputError(
-            f"programs are made by {compiler} now, and the results there by {', '.join(sorted(before))}",
+            f"programs are built by {compiler} now, but the run's results by {', '.join(sorted(before))}",
             field="compiler",
             remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",
         )

@@ -49,8 +49,8 @@ def opened(
     elif options is None or options == BenchmarkOptions():
         yield source
     else:
-        remedy = "Choose among them, or name where they come from"
-        raise InputError("problems that are loaded are chosen already", field="choice", remedy=remedy)
+        remedy = "Choose problems when you load them, or name their source"
+        raise InputError("loaded problems take no further choice", field="choice", remedy=remedy)
 
 
 def source_name(source: Source) -> str:
@@ -86,7 +86,9 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
         left_out = problems.left_out if isinstance(problems, Loaded) else {}
     broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
-    notes += tuple(f"{counted(number, 'problem')} nobody can judge: {why}" for why, number in broken.items())
+    notes += tuple(
+        f"{counted(number, 'problem')} that cannot be judged: {why}" for why, number in broken.items()
+    )
     return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 

@@ -48,7 +48,7 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise InputError("it is no folder", where=str(folder), remedy="Remove it or set TMPDIR")
+        raise InputError("it is not a folder", where=str(folder), remedy="Remove it or set TMPDIR")
     _check_ours(folder, found, others=0o077, remedy="Remove it or set TMPDIR")
     return folder
 

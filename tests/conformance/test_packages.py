@@ -71,7 +71,7 @@ async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: P
     assert texts == ["6\n", "5\n1 3 5 7 9\n", "25\n", "7\n7 7 7 7 7 7 7\n", "49\n"]
     found = (await validated(made, tmp_path / "run", shared_cache)).validation
     assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
-    with pytest.raises(InputError, match="there is something of this name"):
+    with pytest.raises(InputError, match="exists already"):
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
 
 

@@ -208,7 +208,7 @@ async def test_another_compiler_is_named_and_not_mixed_in(
     rows.write_text(rows.read_text().replace(compiler, f"{compiler}.9"))
     before = rows.read_bytes()
     session.rows += programs(range(2, 4))
-    with pytest.raises(InputError, match="programs are made by") as caught:
+    with pytest.raises(InputError, match="programs are built by") as caught:
         await session.score()
     assert f"{compiler}.9" in caught.value.problem and "accept_compiler=True" in caught.value.remedy
     assert rows.read_bytes() == before

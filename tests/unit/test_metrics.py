@@ -105,7 +105,7 @@ def test_questions_of_one_problem_are_one_problem() -> None:
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_k_is_a_number_of_submissions(k: int) -> None:
-    with pytest.raises(InputError, match="means nothing"):
+    with pytest.raises(InputError, match="does not exist"):
         pass_at(trials((1, 1)), [k])
 
 

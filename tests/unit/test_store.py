@@ -399,13 +399,13 @@ def test_a_private_folder_is_made_once(tmp_path: Path) -> None:
 def test_a_link_is_not_a_private_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "mine").symlink_to("elsewhere")
-    with pytest.raises(InputError, match=r"mine: it is no folder\. .* set TMPDIR"):
+    with pytest.raises(InputError, match=r"mine: it is not a folder\. .* set TMPDIR"):
         private_folder(tmp_path, "mine")
 
 
 def test_a_file_is_not_a_private_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
-    with pytest.raises(InputError, match="it is no folder"):
+    with pytest.raises(InputError, match="it is not a folder"):
         private_folder(tmp_path, "mine")
 
 

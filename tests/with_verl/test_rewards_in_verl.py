@@ -144,7 +144,7 @@ def test_our_manager_is_loaded_and_raises_for_no_row(words: tuple[Any, Path]) ->
 def test_an_option_that_does_not_exist_is_refused_before_the_first_row(words: tuple[Any, Path]) -> None:
     tokenizer, folder = words
     config = configured(folder, *MANAGER, "+reward.reward_kwargs.mod=partial")
-    with pytest.raises(Exception, match="no such option of rewards"):
+    with pytest.raises(Exception, match="rewards have no such option"):
         load_reward_manager(config, tokenizer)
 
 

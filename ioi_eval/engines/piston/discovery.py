@@ -205,7 +205,7 @@ def discovery(text: str) -> Discovery:
         return Listed(Path(text.removeprefix(_FILE)).expanduser())
     urls = endpoint_urls(text)
     if not urls:
-        raise InputError("no address of a server in it", remedy=_URLS)
+        raise InputError("it holds no address of a server", remedy=_URLS)
     return Fixed(urls)
 
 

@@ -171,7 +171,7 @@ def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine,
     assert "2 of 2 packages can be used" in listed.stdout
     tested = write_jsonl(tmp_path / "lcb.jsonl", [livecodebench("a"), livecodebench("b", private="?")])
     listed = cli("problems", tested)
-    assert "note: 1 problem nobody can judge: Could not parse test cases" in listed.stdout
+    assert "note: 1 problem that cannot be judged: Could not parse test cases" in listed.stdout
     assert "1 of 2 packages can be used" in listed.stdout
     described = json.loads(cli("problems", source, "--difficulty", "1900", "--json").stdout)
     assert [one["id"] for one in described if "id" in one] == ["1/B"]

@@ -87,7 +87,7 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("command: MODEL_KEY=sk-secret agent", ["'command'", "MODEL_KEY", "$NAME"]),
         ("command: agent --api-key sk-secret", ["'command'", "--api-key"]),
         ("command: agent --token=sk-secret 'a", ["'command'", "--token"]),
-        ("model: {name: sk-secret: 1}", ["is no YAML", "line 1"]),
+        ("model: {name: sk-secret: 1}", ["is not YAML", "line 1"]),
         ("1: 2", ["unknown key '1'"]),
         ("sample_size: many", ["'sample_size'", "expected `int | null`"]),
         ("sample_size: 0", ["'sample_size'", ">= 1"]),
@@ -106,9 +106,9 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("budget: {money: 3}", ["'budget.money'", "input_price"]),
         ("- benchmark: apps", ["expected keys and values", "ioi-eval init"]),
         ("just words", ["expected keys and values"]),
-        ("model: {name: [}", ["is no YAML"]),
-        ("a: \x00", ["is no YAML"]),
-        ("x: !!python/object/apply:os.getcwd []", ["is no YAML"]),
+        ("model: {name: [}", ["is not YAML"]),
+        ("a: \x00", ["is not YAML"]),
+        ("x: !!python/object/apply:os.getcwd []", ["is not YAML"]),
     ],
 )
 def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> None:
@@ -140,7 +140,7 @@ def test_an_address_with_a_secret_is_not_for_a_list_of_processes(tmp_path: Path,
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"out: \xe9")
     for name in ("none", "latin", "."):
-        with pytest.raises(InputError, match=r"cannot be read|is no YAML"):
+        with pytest.raises(InputError, match=r"cannot be read|is not YAML"):
             read_config(tmp_path / name, {})
     with pytest.raises(InputError, match="ioi-eval init"):
         read_config(tmp_path / "none", {})
@@ -185,7 +185,7 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
     [
         ("{}", [], ["no name of a model", "--model or OPENAI_MODEL", "--command"]),
         ("model: {name: m}", [], ["model.base_url in the file, --base-url or OPENAI_BASE_URL"]),
-        ("model: {name: m}", ["--base-url", "localhost:80"], ["--base-url: is no address", "http://"]),
+        ("model: {name: m}", ["--base-url", "localhost:80"], ["--base-url: is not the address", "http://"]),
         ("model: {name: m, base_url: 'localhost:80'}", [], ["'model.base_url'", "http://"]),
         ("model: {name: m, base_url: 'http://a', extra: {n: 2}}", [], ["'model.extra.n'", "samples"]),
         ("{command: my-agent, language: rust}", [], ["language", "python or c++"]),

@@ -148,7 +148,7 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
     [
         (("--host", "0.0.0.0"), "everybody who reaches this machine could run programs on it"),
         (("--max-body", "much"), "'much' is not a size"),
-        (("--token-file", "empty"), "there is no token in it"),
+        (("--token-file", "empty"), "the file is empty"),
         (("--packages", "broken"), "broken/x/1.0.0 is no package"),
     ],
 )

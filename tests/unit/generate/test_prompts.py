@@ -77,7 +77,7 @@ def test_a_template_of_one_s_own(tmp_path: Path) -> None:
         ("{{ 1 / 0 }}", "division"),
         ("{{ '%d'|format(statement) }}", "filled"),
         ("{% include 'nothing' %}", "nothing"),
-        ("{% if %}", "is no template"),
+        ("{% if %}", "is not a template"),
     ],
 )
 def test_a_template_that_is_wrong(tmp_path: Path, text: str, word: str) -> None:
