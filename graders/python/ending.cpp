@@ -1,9 +1,11 @@
 #include "ending.hpp"
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <malloc.h>
+#include <unistd.h>
 #include <vector>
 
 #include "sys.hpp"
@@ -35,6 +37,7 @@ PyObject* PyDict_GetItemString(PyObject*, const char*);
 PyObject* PyDict_New();
 PyObject* PyDict_Copy(PyObject*);
 int PyDict_SetItem(PyObject*, PyObject*, PyObject*);
+ssize_t PyDict_Size(PyObject*);
 int PyDict_SetItemString(PyObject*, const char*, PyObject*);
 PyObject* PyImport_GetModuleDict();
 PyInterpreterState* PyInterpreterState_Get();
@@ -73,6 +76,8 @@ PyObject *known_of_system, *known_of_builtins;  // and held before a program ran
 PyObject* streams[2];
 PyObject* script_names;      // of the main module
 bool code_known, may_leave;  // without the rest of the interpreter's end, which nothing of a program sees
+bool loaded_nothing;         // no module but those that were there
+ssize_t modules_there;
 int code;
 
 bool is_ending() { return Py_IsFinalizing ? Py_IsFinalizing() : _Py_IsFinalizing && _Py_IsFinalizing(); }
@@ -160,6 +165,7 @@ bool are_untouched() {
 // The interpreter takes apart what it finds among the modules.
 PyObject* take_modules_away(PyObject*, PyObject*) {
   if (is_ending() && are_untouched()) {
+    loaded_nothing = PyDict_Size(modules) == modules_there;
     may_leave = code_known && is_written("stdout", streams[0]) && is_written("stderr", streams[1]);
     for (const Kept& each : kept) PyDict_SetItem(modules, each.name, &_Py_NoneStruct);
   }
@@ -168,9 +174,12 @@ PyObject* take_modules_away(PyObject*, PyObject*) {
   return &_Py_NoneStruct;
 }
 
-// Called when all of the program's objects have gone.
+// Called when all of the program's objects have gone. What the libraries of the modules that were there do at their end, nobody sees.
 void leave(PyObject*) {
-  if (may_leave) std::exit(code);
+  if (!may_leave) return;
+  if (!loaded_nothing) std::exit(code);
+  std::fflush(nullptr);
+  _exit(code);
 }
 
 void keep(PyObject* name, PyObject* module) {
@@ -211,6 +220,7 @@ void prepare() {
   modules = PyImport_GetModuleDict();
   Py_IncRef(modules);
   for (ssize_t at = 0; PyDict_Next(modules, &at, &name, &module);) keep(name, module);
+  modules_there = PyDict_Size(modules);
   streams[0] = PySys_GetObject("stdout");
   streams[1] = PySys_GetObject("stderr");
   script_names = names_of("__main__"), of_system = names_of("sys"), of_builtins = names_of("builtins");

@@ -264,6 +264,11 @@ PROGRAMS = {
     "submodule by accident": "import concurrent\nprint(concurrent.futures)",
     "submodule of xml by accident": "import xml\nprint(xml.etree)",
     "ctypes callback": "import ctypes\nprint(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x + 1)(3))",
+    "function of C at the end": """import ctypes
+libc = ctypes.CDLL(None)
+text = ctypes.c_char_p(b"bye")
+getattr(libc, "__cxa_atexit")(libc.puts, text, None)
+print("hello")""",
     "inspect": "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f), [f.function for f in inspect.stack()])",
     "traceback": "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    print(traceback.format_exc())\ntraceback.print_stack()",
     "trace": "n = 0\ndef t(frame, event, arg):\n    global n\n    n += 1\n    return t\nsys.settrace(t)\ndef f(): return 1\nf()\nsys.settrace(None)\nprint(n)",

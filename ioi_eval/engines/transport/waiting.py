@@ -29,7 +29,7 @@ _HARMLESS = frozenset(
     re.findall(
         r"\w+",
         """__future__ abc array ast asyncio base64 bisect builtins calendar cmath codecs collections
-        concurrent contextlib copy csv ctypes dataclasses datetime decimal difflib enum errno fractions
+        concurrent contextlib copy csv dataclasses datetime decimal difflib enum errno fractions
         functools gc hashlib heapq inspect io itertools json keyword logging math numbers numpy
         operator os pickle platform pprint queue random re resource secrets select shutil signal
         sortedcontainers statistics string struct subprocess sys tempfile textwrap threading time
