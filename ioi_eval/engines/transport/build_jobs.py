@@ -2,10 +2,10 @@
 
 Nothing that a source prints is trusted. A compiler exits with 1 for an error in the source, and also when it
 cannot start a part of itself or write to the disk. So when a build fails, the script at once builds a control
-program with the same command: only where that works is the source at fault. Endings that a healthy compiler
-seldom has (a crash, words about one) buy a second build, and if that ends badly too, the source is what does
-it. What the compiler printed can never do more than buy that second build, because a source can make it print
-anything.
+program with the same command: only where that works, and the disk has room, is the source at fault. Endings
+that a healthy compiler seldom has (a crash, words about one) buy a second build, and if that ends badly too,
+the source is what does it. What the compiler printed can never do more than buy that second build, because a
+source can make it print anything.
 
 A server's own box shows a compiler more than it should see, and what a source includes ends up in its
 program. Where the engine does not confine its stages as we do, a submission's build brings the proctor along:
@@ -37,6 +37,7 @@ from ioi_eval.rules.limits import hard_stop, milliseconds
 
 MACHINE_AT_FAULT = 90  # no compiler exits with it
 KILLED = 137  # what a shell calls a program that was killed: by the server or the machine, not by our limits
+_ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
 _OWN_LIMITS = frozenset({"Memory limit exceeded", "Too many processes", "Too many or too large files"})
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
 _SIGNS_OF_A_CRASH = re.compile(
@@ -74,6 +75,14 @@ if [ "$code" = 0 ]; then
     [ -f {shlex.quote(recipe.output)} ] && exit 0
     echo "nothing came of it" && code=1
 fi
+for place in . "${{TMPDIR:-/tmp}}"; do
+    [ -w "$place" ] || continue
+    room=$(mktemp "$place/.ioi-eval-XXXXXX") || exit {MACHINE_AT_FAULT}
+    head -c {min(_ROOM, recipe.limits.file_size // 2)} /dev/zero | cat > "$room"
+    left=$?
+    rm "$room"
+    [ "$left" = 0 ] || exit {MACHINE_AT_FAULT}
+done
 {control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
 exit "$code"
 """

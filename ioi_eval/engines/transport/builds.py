@@ -299,8 +299,8 @@ class Builds:
             if end is Ending.MACHINE:
                 words = " ".join((made.stage.stderr or made.stage.stdout).split())[:1000]
                 raise JudgeFailure(
-                    f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind}:"
-                    f" {words}",
+                    f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind},"
+                    f" or has no room to: {words}",
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )

@@ -124,6 +124,23 @@ def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
 WORKS_FOR_CONTROL = "for name; do case $name in *control.*) exit 0;; esac; done"
 
 
+def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> None:
+    """The program finds no room there, and an empty one does."""
+    failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
+    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
+    assert ending(build(tmp_path, recipe_of(), tool)) is Ending.BUILT
+    mount = 'mount -t tmpfs -o size=4m disk "$0" && cp "$1" "$0" && cd "$0" && exec sh compile'
+    small, script = tmp_path / "small", tmp_path / "box" / "compile"
+    small.mkdir()
+    words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, str(small), str(script))
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip("this user may not make namespaces")
+    stage = Stage(stderr=done.stderr, code=done.returncode, status=StageStatus.RE)
+    assert ending(stage) is Ending.MACHINE
+    assert "No space left on device" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "end"),
     [
