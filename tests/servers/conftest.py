@@ -7,14 +7,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.command_line import CommandLine
+from support.command_line import CommandLine, row, write_dump, write_package
 
 _SECONDS = 120.0
+_BOXES = "/var/local/lib/isolate"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,9 +40,29 @@ def real(request: pytest.FixtureRequest) -> dict[str, str]:
     return dict(each.split("=", 1) for each in request.config.getoption("--real"))
 
 
+@dataclass(frozen=True)
+class Desk:
+    """A problem, and programs that are to be scored somewhere."""
+
+    cli: CommandLine
+
+    @property
+    def folder(self) -> Path:
+        return self.cli.folder
+
+    def words(self, programs: Mapping[str, str], *urls: str, out: str = "there") -> list[str]:
+        """The command that scores them. One that is called `python` is in Python."""
+        languages = {"python": "python"}
+        rows = [row(name, code, language=languages.get(name, "cpp")) for name, code in programs.items()]
+        dump = write_dump(self.folder / "dump.jsonl", rows)
+        where = ("--engine", ",".join(urls), "--out", out)
+        return ["score", str(dump), "--problems", "problems", *where, "--quiet"]
+
+
 @pytest.fixture
-def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
-    return CommandLine(folder=tmp_path, cache=shared_cache)
+def desk(shared_cache: Path, tmp_path: Path) -> Desk:
+    write_package(tmp_path / "problems" / "add", time_limit=0.5)
+    return Desk(CommandLine(folder=tmp_path, cache=shared_cache))
 
 
 @dataclass
@@ -56,12 +77,24 @@ class Spare:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, room: str = "") -> None:
+        """`room`: of a disk that it has alone, for its boxes."""
         command = [self.program, "start", str(self.folder), "raised", str(self.port)]
+        if room:
+            mount = f'mount -t tmpfs -o mode=755,size={room} boxes {_BOXES} && exec "$@"'
+            command = ["unshare", "--mount", "sh", "-c", mount, "sh", *command]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=_SECONDS)
 
+    def enlarge(self, room: str) -> None:
+        into = ["nsenter", "--mount", f"--target={self.pid}"]
+        subprocess.run([*into, "mount", "-o", f"remount,size={room}", _BOXES], check=True, timeout=_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / f"pid-{self.port}").read_text())
+
     def signal(self, number: int) -> None:
-        os.kill(int((self.folder / f"pid-{self.port}").read_text()), number)
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """And wait until its port is free for the next."""

@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
 import pytest
-from support.command_line import (
-    BROKEN,
-    RIGHT,
-    WRONG,
-    CommandLine,
-    results,
-    row,
-    write_dump,
-    write_package,
-)
+from support.command_line import BROKEN, RIGHT, WRONG, results
 
 _LONGEST = 900.0  # seconds that a run takes on a busy machine
 NUMBER = 12
 
 
 @pytest.fixture
-def dump(cli: CommandLine) -> Path:
+def programs() -> Mapping[str, str]:
     """Sources that nobody has built yet."""
-    write_package(cli.folder / "problems" / "add")
     mark = f"// {time.time_ns()}\n"
-    programs = {f"{n}": mark + f"int one{n};\n" + (WRONG if n % 3 else RIGHT) for n in range(NUMBER)}
-    rows = [row(name, code) for name, code in programs.items()]
-    return write_dump(cli.folder / "dump.jsonl", [*rows, row("broken", mark + BROKEN)])
-
-
-def scoring(cli: CommandLine, dump: Path, *urls: str) -> Popen[str]:
-    words = ("--problems", "problems", "--engine", ",".join(urls), "--out", "there", "--quiet")
-    return cli.start("score", dump, *words)
+    found = {f"{n}": mark + f"int one{n};\n" + (WRONG if n % 3 else RIGHT) for n in range(NUMBER)}
+    return {**found, "broken": mark + BROKEN}
 
 
 def finish(run: Popen[str]) -> tuple[int, str]:
@@ -73,26 +58,40 @@ def check_points(run: Path) -> None:
 
 
 def test_a_server_that_is_killed_and_started_again_loses_nothing(
-    cli: CommandLine, dump: Path, real: dict[str, str], spare: Any
+    desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
     """It starts with the boxes of the jobs that it had: it answers HTTP 500 once for each."""
     spare.start()
-    run = scoring(cli, dump, spare.url, real["raised"])
-    until(lambda: has_rows(cli.folder, 1), run)
+    run = desk.cli.start(*desk.words(programs, spare.url, real["raised"]))
+    until(lambda: has_rows(desk.folder, 1), run)
     spare.kill()
     spare.start()
     assert finish(run)[0] == 0
-    check_points(cli.folder / "there")
+    check_points(desk.folder / "there")
 
 
 def test_a_server_that_stands_still_for_a_while_loses_nothing(
-    cli: CommandLine, dump: Path, real: dict[str, str], spare: Any
+    desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
     spare.start()
-    run = scoring(cli, dump, spare.url, real["raised"])
-    until(lambda: has_rows(cli.folder, 1), run)
+    run = desk.cli.start(*desk.words(programs, spare.url, real["raised"]))
+    until(lambda: has_rows(desk.folder, 1), run)
     spare.signal(signal.SIGSTOP)
-    until(lambda: has_rows(cli.folder, NUMBER - 2), run)  # the other one goes on
+    until(lambda: has_rows(desk.folder, NUMBER - 2), run)  # the other one goes on
     spare.signal(signal.SIGCONT)
     assert finish(run)[0] == 0
-    check_points(cli.folder / "there")
+    check_points(desk.folder / "there")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
+@pytest.mark.parametrize("room", ["1m", "2500k", "3m"], ids=["unpacked", "compiled", "delivered"])
+def test_a_full_disk_is_nobodys_score(desk: Any, programs: Mapping[str, str], spare: Any, room: str) -> None:
+    spare.start(room)
+    words = desk.words(programs, spare.url)
+    code, said = finish(desk.cli.start(*words))
+    assert code in (2, 3), said
+    assert not has_rows(desk.folder, 1), said
+    spare.enlarge("1g")
+    code, said = finish(desk.cli.start(*words))
+    assert code == 0, said
+    check_points(desk.folder / "there")
