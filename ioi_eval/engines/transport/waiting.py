@@ -48,7 +48,8 @@ def waiting(program: Program, profile: Profile) -> Program:
     submission = program.submission
     if profile.waiting is None or not submission.argv or submission.argv[0] != _COMMAND:
         return program
-    named = _named(file.content for file in program.files if file.name in submission.files)
+    own = {*submission.files} - {_HARNESS}  # which imports some only when it needs them
+    named = _named(file.content for file in program.files if file.name in own)
     modules = _OF_HARNESS + named if _HARNESS in submission.files else named
     warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
     script = Blob.of_file(graders() / "python" / _SCRIPT)
