@@ -182,7 +182,8 @@ class EmbeddedEngine:
             return None
         library = folder / WAITING
         try:
-            library.write_bytes(await waiting_library(tools.get("g++"), graders(), self._store, folder))
+            found = await waiting_library(tools.get("g++"), tools["python3"], graders(), self._store, folder)
+            library.write_bytes(found)
         except EngineUnavailable:
             return None
         return Blob.of_file(library)

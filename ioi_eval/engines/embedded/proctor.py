@@ -64,9 +64,15 @@ def _shipped(name: str, sources: Path) -> Path | None:
     return shipped(name, platform.machine(), sources_digest(sources))
 
 
-async def waiting_library(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> bytes:
-    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`."""
-    if (found := _shipped(WAITING, sources)) is not None:
+async def waiting_library(
+    compiler: Toolchain | None, python: Toolchain, sources: Path, store: Store, folder: Path
+) -> bytes:
+    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`.
+
+    The one that came with the package may ask for a younger C library than this machine's.
+    """
+    found = _shipped(WAITING, sources)
+    if found is not None and (compiler is None or await _loads(python, found)):
         return await asyncio.to_thread(found.read_bytes)
     if compiler is None:
         raise EngineUnavailable("there is no C++ compiler")
@@ -75,6 +81,14 @@ async def waiting_library(compiler: Toolchain | None, sources: Path, store: Stor
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
     output = folder / WAITING
     return await _built_once(key, compiler, waiting_arguments(str(output)), output, sources, store)
+
+
+async def _loads(python: Toolchain, library: Path) -> bool:
+    command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library))
+    try:
+        return (await run_command(command, seconds=_TRIED, env={})).returncode == 0
+    except (OSError, TimeoutError):
+        return False
 
 
 async def _built_once(

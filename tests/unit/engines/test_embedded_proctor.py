@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import _ctypes
 import asyncio
 import logging
 import platform
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,9 @@ from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
 from ioi_eval.store import resources
 from ioi_eval.store.compiling import BINARIES, PROCTOR, SOURCES, WAITING, sources_digest
+
+LOADABLE = Path(_ctypes.__file__).read_bytes()
+PYTHON = Toolchain(command="python3", path=sys.executable, version="3", identity="python 3")
 
 
 @pytest.fixture
@@ -98,8 +103,20 @@ async def test_what_came_with_the_package_needs_no_compiler(
 ) -> None:
     graders = tmp_path / "graders"
     assert b"echo" in await proctor_binary(None, graders / "proctor", own_store, tmp_path)
-    assert await waiting_library(None, graders, own_store, tmp_path) == b"library"
+    assert await waiting_library(None, PYTHON, graders, own_store, tmp_path) == b"library"
     assert own_store.size() == 0
+
+
+async def test_a_library_that_python_does_not_load_is_built(
+    brought: Path, own_store: Store, tmp_path: Path
+) -> None:
+    """One that came with the package was linked to the C library of another machine."""
+    graders = tmp_path / "graders"
+    (graders / "python").mkdir()
+    quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')
+    assert await waiting_library(quick, PYTHON, graders, own_store, tmp_path) == b"built\n"
+    (brought / WAITING).write_bytes(LOADABLE)
+    assert await waiting_library(quick, PYTHON, graders, own_store, tmp_path) == LOADABLE
 
 
 def damaged(place: Path, fault: str) -> None:
