@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 from attack import SECRET
-from building import build_proctor, build_program, built_once
+from building import build_proctor, build_program, built_once, waiting_library
 from campaign import ENGINES, MIXTURES, Half, Table, column, is_server, put_into, table_of
 from catalogue import ATTACKS
 from ground import prepared
@@ -117,7 +117,15 @@ def _mutate(names: list[str]) -> int:
         def compiled(code: str) -> Path:
             return built_once(cache / f"{abs(hash(code))}.bin", partial(build_program, code))
 
-        bench = Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=EVERYTHING, store=cache)
+        library = waiting_library(cache, "waiting", TEST_BUILD)
+        bench = Bench(
+            workshop=workshop,
+            proctor=proctor,
+            compiled=compiled,
+            layers=EVERYTHING,
+            store=cache,
+            waiting=library,
+        )
         for trial in trials(names):
             done += 1
             why = trial.fault(bench)
@@ -130,7 +138,9 @@ def _mutate(names: list[str]) -> int:
 def _told(trial: Trial, why: str) -> str:
     away = f"without {', '.join(trial.away)}" if trial.away else "with everything"
     wanted = "succeeds" if trial.succeeds else "fails"
-    return f"{trial.attack.name} {wanted} {away}" + (f": NOT SO. {why[:600]}" if why else "")
+    return f"{trial.attack.name}, {trial.way.value}, {wanted} {away}" + (
+        f": NOT SO. {why[:600]}" if why else ""
+    )
 
 
 if __name__ == "__main__":

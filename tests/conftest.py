@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
-from fixtures import bench, binaries, compiled, kept, proctor, workshop
+from fixtures import bench, binaries, compiled, kept, library, proctor, workshop
 from support.engines import toolchains
 from support.warm_command import end_warm_command
 
 from ioi_eval import private_folder
 
-__all__ = ["bench", "binaries", "compiled", "kept", "proctor", "workshop"]
+__all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "workshop"]
 
 # A busy machine is slow, and a slow test is not a failed one. No change is stopped by chance: properties are
 # tried on the same examples each time, and at random by scripts/test --long (--hypothesis-profile=random).

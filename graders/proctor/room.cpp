@@ -267,17 +267,9 @@ std::string quoted_list(const std::vector<std::string>& items) {
   return "[" + all + "]";
 }
 
-}  // namespace
-
-namespace {
-
 bool has(const std::vector<std::string>& names, const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 }  // namespace
-
-#ifdef IOI_EVAL_TEST_LAYERS
-bool Layers::on(const char* name) const { return !has(without, name); }
-#endif
 
 Layers Layers::of(const json::Value& document) {
   Layers layers;

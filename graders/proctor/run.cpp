@@ -146,9 +146,6 @@ class Waiting {
 
  private:
   static std::string reason_against(const plan::Plan& plan) {
-#ifdef IOI_EVAL_TEST_LAYERS
-    if (!plan.layers.without.empty()) return "a layer was taken away";  // of which the library knows nothing
-#endif
     for (const char* alone : {"Batch", "BatchAndOutput", "Function"})
       if (plan.task_type == alone) return "";
     return "programs that run together are started";

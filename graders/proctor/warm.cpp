@@ -79,7 +79,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     unlimit_stack();
     keep_capabilities();
     const std::vector<char*> argv = pointers(plan.submission.argv), env = pointers(plan.submission.env);
-    execve(argv[0], argv.data(), env.data());
+    execve(argv[0], argv.data(), room.layers.on("environment") ? env.data() : environ);
     sys::fail_errno("cannot start " + plan.submission.argv[0]);
   } catch (const sys::Failure& failure) {
     wire::send(socket_there, {failure.text, {}});

@@ -97,6 +97,9 @@ Message of_room(const room::Room& room) {
   Message message = {bytes_of(words), {}};
   for (const room::Grant& grant : room.system) message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
   message.bytes += room.job + '\0';
+#ifdef IOI_EVAL_TEST_LAYERS
+  for (const std::string& layer : room.layers.without) message.bytes += layer + '\0';
+#endif
   return message;
 }
 
@@ -114,7 +117,11 @@ room::Room room_of(const Message& message) {
     room.system.push_back({sys::Fd(fd), access});
     at += sizeof access;
   }
-  room.job = texts_behind(message, at).at(0);
+  const std::vector<std::string> texts = texts_behind(message, at);
+  room.job = texts.at(0);
+#ifdef IOI_EVAL_TEST_LAYERS
+  room.layers.without.assign(texts.begin() + 1, texts.end());
+#endif
   room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   return room;
 }

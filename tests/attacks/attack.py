@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,6 +44,13 @@ class Win(Enum):
     VERDICT = "it chooses its verdict"
 
 
+class Way(Enum):
+    """How a program came to run."""
+
+    STARTED = "started"
+    FORKED = "forked"  # by an interpreter that waits, docs/protocol.md
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attack:
     name: str  # one word: it is the program's input
@@ -63,6 +70,7 @@ class Attack:
     fragile: bool = False  # judged by a checker that was never tried on nonsense
     needs: str = ""  # root, own-user: where it can succeed at all
     not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only
+    only: Way | None = None  # where it can succeed; None: both ways
 
 
 @dataclass(frozen=True)
@@ -169,10 +177,29 @@ _PYTHON_PRELUDE = """import sys
 name, wild, home, neighbour, answer, mark, port = sys.stdin.readline().split()
 def won(what):
     print(chr(67) + "ANARY-" + what)  # the word is not to be found in the program's own memory
+def library():
+    # Where the interpreter's code lies: its head has bytes that nobody reads.
+    import ctypes
+    found = (ctypes.c_void_p * 4)()
+    ctypes.CDLL(None).dladdr(ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p), found)
+    return found[1]
 def behave():
     import os
-    won("planted") if os.path.exists("ioi-eval-planted") else print("fine")
-"""
+    if os.path.exists("PLANTED"):  # so may be what is imported next
+        return won("planted a file")
+    import builtins, ctypes, gc, json, math, resource, signal
+    gc.unfreeze()
+    signs = {
+        "objects": any(type(it) is list and len(it) == 1 and type(it[0]) is str and it[0] == "PLANTED" for it in gc.get_objects()),
+        "names": "PLANTED" in sys.modules or hasattr(builtins, "planted"),
+        "modules": math.pi == 3 or json.loads is None,
+        "hooks": signal.getsignal(signal.SIGUSR1) != signal.SIG_DFL or sys.excepthook is not sys.__excepthook__ or sys.getrecursionlimit() == 4321,
+        "surroundings": "PLANTED" in os.environ or os.umask(0o22) == 0o123 or os.getcwd() == "/usr" or resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 33,
+        "bytes": ctypes.string_at(library() + 9, 7) == b"Z" * 7,
+    }
+    found = [sign for sign in signs if signs[sign]]
+    won("planted " + ", ".join(found)) if found else print("fine")
+""".replace("PLANTED", PLANTED)
 
 
 def cpp_program(attacks: Iterable[Attack]) -> str:
@@ -195,6 +222,15 @@ def python_program(attacks: Iterable[Attack]) -> str:
     chosen = [attack for attack in attacks if attack.language == "python"]
     texts = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in chosen)
     return _PYTHON_PRELUDE + f"exec({{{texts}}}.get(name, 'behave()'))\n"
+
+
+def in_one_process(program: str, orders: Sequence[str]) -> str:
+    """As a judge has it that runs all tests in its own process."""
+    return f"""import io, sys
+for order in {list(orders)!r}:
+    sys.stdin = io.StringIO(order)
+    exec({program!r}, {{"__name__": "__main__"}})
+"""
 
 
 _JAVA_PRELUDE = """import java.io.*;

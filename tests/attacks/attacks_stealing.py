@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attack import ANY, RE, WA, Attack
+from attack import ANY, RE, WA, Attack, Way
 
 
 def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
@@ -148,6 +148,7 @@ for fd in range(3, 300):
         sys.stdout.buffer.write(os.pread(fd, 4096, 0))
     except OSError:
         pass""",
+        only=Way.STARTED,  # an interpreter that waits has no secret open
     ),
     _python(
         "environment-in-python",

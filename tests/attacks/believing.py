@@ -19,7 +19,7 @@ from attacks_files import HandedIn
 from attacks_functions import Call, functions_program
 from catalogue import PROGRAMS
 from ground import lost
-from harness import Bench, Judged
+from harness import PYTHON, Bench, Judged
 from support.plans import PlanChecker, PlanLimits, PlanSubmission
 
 ECHO = 1000
@@ -28,9 +28,8 @@ _OF_CHECKERS = PlanLimits(cpu_ms=5000, wall_ms=20000)
 QUOTING = PlanChecker(kind="cms", argv=("checker",), limits=_OF_CHECKERS)
 OURS = (Path(__file__).parents[2] / "graders" / "python" / "harness.py").read_text()
 _LINES = re.compile(r"[\n\t]")  # an output has several
-_PYTHON = "/usr/bin/python3"
 _THROUGH_HARNESS = PlanSubmission(
-    argv=(_PYTHON, "-I", "harness.py", "submission.py", "solve"),
+    argv=(PYTHON, "-I", "harness.py", "submission.py", "solve"),
     files=("harness.py", "submission.py"),
     threads=4,
 )
@@ -196,7 +195,7 @@ def is_unclean(judged: Judged, test: int) -> bool:
 
 def with_belief() -> dict[str, Any]:
     return {
-        "checker": PlanChecker(kind="cms", argv=(_PYTHON, "checking.py"), limits=_OF_CHECKERS),
+        "checker": PlanChecker(kind="cms", argv=(PYTHON, "checking.py"), limits=_OF_CHECKERS),
         "extra": {"checking.py": CHECKING.encode()},
     }
 

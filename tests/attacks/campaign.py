@@ -11,9 +11,9 @@ from itertools import product
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from attack import SECRET
+from attack import SECRET, Way
 from attacks_java import HERE
-from catalogue import ATTACKS, COMPILING, PAIRS, PROGRAMS, SCRIPTS, WORKER
+from catalogue import ATTACKS, COMPILING, FUNCTIONS, PAIRS, PROGRAMS, SCRIPTS, WORKER
 from ground import Ground
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from rounds import Found, files, functions, pairs, programs, scripts, sources
@@ -90,6 +90,11 @@ async def column(
     def among(attacks: Iterable[T]) -> list[T]:
         return [attack for attack in attacks if not names or attack.name in names]
 
+    def way(language: str) -> Way | None:
+        if language != "python" or is_server(kind):
+            return None
+        return Way.FORKED if kind == "embedded" and "namespaces" in layers else Way.STARTED
+
     alone = bool(names)
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
@@ -101,7 +106,7 @@ async def column(
         ):
             found = [
                 *[
-                    await programs(scorer, ground, own, alone=alone)
+                    await programs(scorer, ground, own, alone=alone, way=way(own[0].language))
                     for each in TOGETHER
                     if (own := among(each))
                 ],
@@ -112,8 +117,9 @@ async def column(
                 ],
                 await sources(scorer, ground, among(COMPILING)),
             ]
+            if own := among(FUNCTIONS):
+                found.append(await functions(scorer, ground, own, way=way("python")))
             if not names:
-                found.append(await functions(scorer, ground))
                 found += [await files(scorer, ground, task_type) for task_type in FILED]
             if not is_server(kind):  # whose clients' scripts have nothing but its own boxes
                 found.append(await scripts(engine, ground, among(SCRIPTS), boxes))

@@ -7,6 +7,7 @@ from attacks_counts import COUNTING_PAIRS, COUNTS
 from attacks_faults import FAULTS
 from attacks_files import FILES
 from attacks_forging import FORGING
+from attacks_forked import FORKED
 from attacks_functions import FUNCTIONS
 from attacks_java import JAVAS
 from attacks_kernel import KERNEL, KERNEL_PAIRS
@@ -24,7 +25,7 @@ from attacks_worker import WORKER
 # By programs on a Batch task; by the others' names: on all tasks with two processes, on a Function task, and so on.
 PROGRAMS = (
     *(*STEALING, *FORGING, *STOPPING, *TIME, *PYTHONS, *TALKING, *CONFUSING),
-    *(*MORE, *COUNTS, *MACHINE, *MEMORY, *KERNEL, *FAULTS, *NEXT, *JAVAS),
+    *(*MORE, *COUNTS, *MACHINE, *MEMORY, *KERNEL, *FAULTS, *NEXT, *JAVAS, *FORKED),
 )
 PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS, *KERNEL_PAIRS)
 ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS, *WORKER)

@@ -6,13 +6,25 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from attack import CHECKER, FORGED, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Outcome, Win
+from attack import (
+    CHECKER,
+    FORGED,
+    FRAGILE,
+    OUT_FILE,
+    PROGRAM_IN,
+    SECRET,
+    Attack,
+    Outcome,
+    Way,
+    Win,
+    in_one_process,
+)
 from attacks_compiling import EMBEDS, SourceAttack
 from attacks_files import HandedIn
 from attacks_functions import Call
@@ -46,6 +58,7 @@ OF_JUDGE = {
     "apart",
     "build",
     "keeping",
+    "process",
     "removal",
     "status",
     *REPLACED,
@@ -66,8 +79,11 @@ class Trial:
     attack: AnyAttack
     away: tuple[str, ...]
     succeeds: bool
+    way: Way = Way.STARTED
 
     def fault(self, bench: Bench) -> str:
+        if self.way is Way.STARTED:
+            bench = replace(bench, waiting=None)
         for _ in range(_CHANCES if self.succeeds else 1):
             outcome = try_it(bench, self.attack, self.away)
             if outcome.succeeded == self.succeeds:
@@ -80,11 +96,18 @@ def trials(names: Collection[str] = ()) -> Iterator[Trial]:
     for attack in ATTACKS:
         if not attack.layers or (names and attack.name not in names) or not _can_succeed(attack):
             continue
-        yield Trial(attack, attack.layers, True)
-        for layer in attack.layers:
-            alone = layer not in getattr(attack, "not_alone", ()) and (layer != "uid" or os.geteuid() == 0)
-            if alone:
-                yield Trial(attack, tuple(other for other in attack.layers if other != layer), False)
+        for way in _ways(attack):
+            tried = [Trial(attack, attack.layers, getattr(attack, "only", None) in (None, way), way)]
+            for layer in attack.layers:
+                if layer not in getattr(attack, "not_alone", ()) and (layer != "uid" or os.geteuid() == 0):
+                    away = tuple(other for other in attack.layers if other != layer)
+                    tried.append(Trial(attack, away, False, way))
+            # An interpreter waits in namespaces only.
+            yield from (trial for trial in tried if way is Way.STARTED or "namespaces" not in trial.away)
+
+
+def _ways(attack: AnyAttack) -> tuple[Way, ...]:
+    return tuple(Way) if isinstance(attack, Attack) and attack.language == "python" else (Way.STARTED,)
 
 
 def _of_proctor(layers: tuple[str, ...]) -> list[str]:
@@ -130,12 +153,13 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         if attack.win is Win.HANGS:
             spec["leash_fd"] = held.enter_context(_leash(_patience(attack, layers_away, _HANGING)))
         limits = _SHORT if attack.sleeps else _LIMITS
+        orders = [ground.order(name, wild=wild) for name in (attack.name, "behave")]
         judged = own.judge(
-            tests=[(ground.order(name, wild=wild), SECRET) for name in (attack.name, "behave")],
+            tests=[(order, SECRET) for order in orders],
             checker=_FRAGILE if attack.fragile else QUOTING,
             checker_source=FRAGILE if attack.fragile else CHECKER,
             limits=limits if attack.language != "java" else _IN_JAVA,
-            **_program(attack.language),
+            **_program(attack.language, orders if "process" in layers_away else ()),
             output_file=OUT_FILE if attack.writes_file else "",
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
@@ -148,10 +172,11 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         return _outcome(attack, judged, survivors)
 
 
-def _program(language: str) -> dict[str, Any]:
+def _program(language: str, together: Sequence[str]) -> dict[str, Any]:
     if language == "java":
         return started(PROGRAMS)
-    return {"source": PROGRAM_IN[language](PROGRAMS), "language": language}
+    code = PROGRAM_IN[language](PROGRAMS)
+    return {"source": in_one_process(code, together) if together else code, "language": language}
 
 
 def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, ...]) -> Outcome:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, is_clean
+from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Way, is_clean
 from attacks_compiling import SourceAttack
-from attacks_functions import functions_program
+from attacks_functions import Call, functions_program
 from attacks_java import CPU_TIME
 from attacks_scripts import Script
 from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
@@ -48,7 +48,7 @@ LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
 
 @dataclass(frozen=True)
 class Found:
-    """What an attack came to: a verdict, and what is wrong with that."""
+    """What an attack came to: a verdict, and what is wrong with that. Behind a verdict stands how Python ran."""
 
     verdict: str
     fault: str = ""
@@ -61,11 +61,16 @@ Round = Mapping[str, Found]
 
 
 async def programs(
-    scorer: Scorer, ground: Ground, attacks: Sequence[Attack], *, alone: bool = False
+    scorer: Scorer,
+    ground: Ground,
+    attacks: Sequence[Attack],
+    *,
+    alone: bool = False,
+    way: Way | None = None,
 ) -> Round:
     """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once.
 
-    `alone`: the program has no others in it.
+    `alone`: the program has no others in it. `way`: how Python must run; None: it is not asked.
     """
     language = attacks[0].language
     code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
@@ -76,7 +81,7 @@ async def programs(
     problem = Problem(
         id="attacked", tests=_tests(ground, orders), limits=limits, checker=checker, options=options
     )
-    return _round(attacks, await _score(scorer, problem, code, language), ground)
+    return _round(attacks, await _score(scorer, problem, code, language), ground, way)
 
 
 # --- tasks of other types ---
@@ -107,8 +112,10 @@ async def pairs(
     return _round(attacks, await _score(scorer, problem, code), ground)
 
 
-async def functions(scorer: Scorer, ground: Ground) -> Round:
-    orders = [(name, f'["{order}", true]') for name, order in _in_turn(FUNCTIONS)]
+async def functions(
+    scorer: Scorer, ground: Ground, attacks: Sequence[Call] = FUNCTIONS, *, way: Way | None = None
+) -> Round:
+    orders = [(name, f'["{order}", true]') for name, order in _in_turn(attacks)]
     right = {call.name: call.right for call in FUNCTIONS}
     problem = Problem(
         id="called",
@@ -118,7 +125,7 @@ async def functions(scorer: Scorer, ground: Ground) -> Round:
         limits=LIMITS,
         checker=Checker(kind=CheckerKind.JSON),
     )
-    return _round(FUNCTIONS, await _score(scorer, problem, functions_program(), "python"), ground)
+    return _round(attacks, await _score(scorer, problem, functions_program(), "python"), ground, way)
 
 
 async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
@@ -225,10 +232,16 @@ async def _score(scorer: Scorer, problem: Problem, code: str, language: str = "c
     return await scorer.score(problem, submission)
 
 
-def _round(attacks: Iterable[Attack] | Iterable[Pair], result: SubmissionResult, ground: Ground) -> Round:
+def _round(
+    attacks: Iterable[Attack] | Iterable[Pair],
+    result: SubmissionResult,
+    ground: Ground,
+    way: Way | None = None,
+) -> Round:
     found = {test.test_name: test for test in result.tests}
     assert found, result.compile_output
     judged = {}
+    ran = str(result.confinement.get("interpreter", Way.STARTED.value)).partition(":")[0]
     for attack in attacks:
         hostile, behaving = found[attack.name], found[f"after {attack.name}"]
         fault = _fault(attack.verdicts, hostile.status.value, result)
@@ -238,7 +251,10 @@ def _round(attacks: Iterable[Attack] | Iterable[Pair], result: SubmissionResult,
             fault += f" its feedback is not to be shown: {hostile.feedback[:300]!r}"
         if behaving.status != "AC":
             fault += f" what came after it got {behaving}"
-        judged[attack.name] = Found(hostile.status.value, fault)
+        if way is not None and ran != way.value:
+            fault += f" it was not {way.value}: {result.confinement}"
+        verdict = hostile.status.value
+        judged[attack.name] = Found(f"{verdict} ({ran})" if way is not None else verdict, fault)
     for pid in called(ground.mark):
         judged[f"process {pid}"] = Found("", "it is still there")
     return judged

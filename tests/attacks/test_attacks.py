@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from attack import HEADINGS, SECRET
+from attack import HEADINGS, SECRET, Way
 from attacks_java import HERE
 from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS, WORKER
@@ -26,12 +26,12 @@ SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 CPP = [
     attack for attack in PROGRAMS if attack.language == "c++" and not (attack.writes_file or attack.fragile)
 ]
+PYTHON = [attack for attack in PROGRAMS if attack.language == "python"]
 PARTS = {
     "c++ one": CPP[::2],
     "c++ two": CPP[1::2],
     "c++ into a file": [attack for attack in PROGRAMS if attack.writes_file],
     "c++ and a fragile checker": [attack for attack in PROGRAMS if attack.fragile],
-    "python": [attack for attack in PROGRAMS if attack.language == "python"],
     "java": [attack for attack in PROGRAMS if attack.language == "java"],
 }
 
@@ -45,12 +45,18 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 @pytest.fixture
-async def scorer(layers: tuple[str, ...], shared_cache: Path) -> AsyncIterator[Scorer]:
+async def scorer(layers: tuple[str, ...], shared_cache: Path, way: Way | None) -> AsyncIterator[Scorer]:
     store = Store(shared_cache)
-    engine = EmbeddedEngine(store=store, slots=1, layers=layers)
+    engine = EmbeddedEngine(store=store, slots=1, layers=layers, waiting=way is not Way.STARTED)
     options = JudgeOptions(all_tests=True, layers=layers, checker=CHECKING)
     async with Scorer(engine, store=store, options=options) as opened:
         yield opened
+
+
+@pytest.fixture
+def way() -> Way | None:
+    """How Python must run."""
+    return None
 
 
 @pytest.fixture
@@ -73,6 +79,15 @@ async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) ->
     assert not faults(await programs(scorer, ground, PARTS[part]))
 
 
+@pytest.mark.sample("everything-forked")
+@pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
+async def test_no_python_succeeds(scorer: Scorer, ground: Ground, layers: tuple[str, ...], way: Way) -> None:
+    """By a process that an interpreter has forked, which takes namespaces, and by one of its own."""
+    expected = way if "namespaces" in layers else Way.STARTED
+    assert not faults(await programs(scorer, ground, PYTHON, way=expected))
+    assert not faults(await functions(scorer, ground, way=expected))
+
+
 @pytest.mark.sample("everything")
 @pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
 async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
@@ -80,8 +95,7 @@ async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskT
 
 
 @pytest.mark.sample("everything")
-async def test_no_function_and_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
-    assert not faults(await functions(scorer, ground))
+async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
     for task_type in FILED:
         assert not faults(await files(scorer, ground, task_type))
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import SOURCES, build_proctor, built_once, of_these_sources
+from building import SOURCES, build_proctor, built_once, of_these_sources, waiting_library
 from catalogue import ATTACKS
 from harness import EVERYTHING, Bench
 from mutation import OF_JUDGE, TEST_BUILD, Trial, trials
@@ -40,6 +40,9 @@ SAMPLE = (
     "exits-with-0",
     "traces-the-harness",
     "frames-and-gc",
+    "memory-of-the-one-that-forked",
+    "words-to-the-one-that-waits-for-it",
+    "objects-for-the-next",
     "closed-ears",
     "an-empty-source",
     "include-standard-input",
@@ -52,8 +55,14 @@ SAMPLE = (
 def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path], shared_cache: Path) -> Bench:
     """Drives a proctor that can be told to do without layers."""
     proctor = built_once(binaries / of_these_sources("proctor-of-tests"), partial(build_proctor, TEST_BUILD))
-    layers = EVERYTHING
-    return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=layers, store=shared_cache)
+    return Bench(
+        workshop=workshop,
+        proctor=proctor,
+        compiled=compiled,
+        layers=EVERYTHING,
+        store=shared_cache,
+        waiting=waiting_library(binaries, "waiting-of-tests", TEST_BUILD),
+    )
 
 
 @pytest.mark.sample(f"^({'|'.join(SAMPLE)})$")
@@ -66,7 +75,9 @@ def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) 
 
 def _told(trial: Trial, bench: Bench) -> str:
     fault = trial.fault(bench)
-    return f"without {trial.away}, success being {trial.succeeds}: {fault}" if fault else ""
+    return (
+        f"{trial.way.value}, without {trial.away}, success being {trial.succeeds}: {fault}" if fault else ""
+    )
 
 
 @pytest.mark.parametrize("layer", REPLACED)

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ioi_eval.store.compiling import proctor_arguments
+from ioi_eval.store.compiling import proctor_arguments, sources_digest, waiting_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 SANITIZERS = (
@@ -56,3 +56,15 @@ def build_program(code: str, output: Path) -> None:
     source = output.with_suffix(".cpp")
     source.write_text(code)
     subprocess.run(["g++", "-O1", "-w", "-static", "-o", str(output), str(source)], check=True)
+
+
+def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:
+    """What an interpreter waits with, of these sources."""
+
+    def build(output: Path) -> None:
+        warnings = ("-Wall", "-Wextra", "-Werror")
+        subprocess.run(
+            ["g++", *waiting_arguments(str(output)), *warnings, *flags], check=True, cwd=SOURCES.parent
+        )
+
+    return built_once(binaries / f"{name}-{sources_digest(SOURCES.parent)[:16]}", build).read_bytes()

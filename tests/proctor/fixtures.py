@@ -11,7 +11,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import build_proctor, build_program, build_sanitized, built_once, of_these_sources
+from building import (
+    build_proctor,
+    build_program,
+    build_sanitized,
+    built_once,
+    of_these_sources,
+    waiting_library,
+)
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
 
@@ -48,6 +55,13 @@ def proctor(workshop: Path, binaries: Path, request: pytest.FixtureRequest) -> P
         binaries / of_these_sources(build.__name__), partial(build, ["-Wall", "-Wextra", "-Werror"])
     )
     return Path(shutil.copy(built, workshop / "proctor"))
+
+
+@pytest.fixture(scope="session")
+def library(request: pytest.FixtureRequest, binaries: Path) -> bytes:
+    if request.config.getoption("--sanitize"):  # a proctor with them limits no address space: so must this
+        return waiting_library(binaries, "waiting-sanitized", ["-D__SANITIZE_ADDRESS__"])
+    return waiting_library(binaries, "waiting", [])
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from support.plans import (
     Line,
     Plan,
@@ -25,6 +26,11 @@ from support.plans import (
     encode_plan,
 )
 
+from ioi_eval.engines.transport.waiting import waiting
+from ioi_eval.engines.values import Profile, Program
+from ioi_eval.model.job import JobFile
+from ioi_eval.model.values import Blob
+
 EVERYTHING = ("namespaces", "landlock", "seccomp")
 LANDLOCK_ALONE = ("landlock", "seccomp")
 NAMESPACES_ALONE = ("namespaces", "seccomp")
@@ -35,6 +41,8 @@ SPINNER = PlanLimits(cpu_ms=300, wall_ms=60_000, hard_ms=600_000)
 SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500, hard_ms=5000)
 DIFF = PlanChecker(kind="white-diff")
 BOX_UID = 60007
+# Another one must lie below /usr, where boxes see it.
+PYTHON = os.environ.get("IOI_EVAL_TEST_PYTHON", "/usr/bin/python3")
 _numbers = itertools.count()
 
 
@@ -88,6 +96,7 @@ class Bench:
     uid: int = BOX_UID
     environment: Mapping[str, str] | None = None  # of the proctor itself
     store: Path | None = None  # where whole engines keep what they build
+    waiting: bytes | None = None  # the library of an interpreter that must wait and fork, for what is Python
 
     def box(
         self,
@@ -169,9 +178,7 @@ class Bench:
         files: dict[str, Path] = {"proctor": self.proctor}
         contents: dict[str, bytes] = dict(extra or {})
         if language == "python":
-            submission = PlanSubmission(
-                argv=("/usr/bin/python3", "submission.py"), files=("submission.py",), threads=4
-            )
+            submission = PlanSubmission(argv=(PYTHON, "submission.py"), files=("submission.py",), threads=4)
             contents["submission.py"] = source.encode()
         else:
             submission = PlanSubmission(argv=("submission",), address_space=True)
@@ -202,10 +209,14 @@ class Bench:
             for name in [name for name in contents if name[0].isdigit()]:
                 (by_path / name).write_bytes(contents.pop(name))
                 files[name] = by_path / name
+        submission = plan.pop("submission", submission)
+        forked = self.waiting is not None and submission.argv[:1] == (PYTHON,)
+        if forked:
+            submission = waited_for(submission, contents, self.waiting)
         whole = Plan(
             nonce="n0nce",
             task_type=task_type,
-            submission=plan.pop("submission", submission),
+            submission=submission,
             limits=limits,
             checker=checker,
             groups=tuple(groups),
@@ -215,7 +226,9 @@ class Bench:
         )
         contents["plan.json"] = self._taken_away(encode_plan(whole))
         boxed = self.box(script, files=files, contents=contents, profile="stage", **(spec or {}))
-        return Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
+        judged = Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
+        assert not forked or judged.interpreter == "forked", judged
+        return judged
 
     def _taken_away(self, plan: bytes) -> bytes:
         """The plan, with a field that only a test build knows."""
@@ -230,10 +243,26 @@ class Bench:
         return judged.tests[0]
 
 
+def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: bytes) -> PlanSubmission:
+    """The submission as the engine has it where an interpreter waits, whose files come to the others."""
+    files = tuple(JobFile(name=name, content=Blob.of(contents[name])) for name in submission.files)
+    named = msgspec.structs.replace(submission, argv=("python3", *submission.argv[1:]))
+    program = Program(proctor=Blob.of(""), submission=named, checker=PlanChecker(kind="exact"), files=files)
+    planned = waiting(program, Profile(name="", architecture="", waiting=Blob.of(library)))
+    contents |= {file.name: file.content.read() for file in planned.files if file.name not in contents}
+    return msgspec.structs.replace(submission, warm=planned.submission.warm)
+
+
 @dataclass(frozen=True)
 class Judged:
     boxed: Boxed
     lines: list[Line] = field(default_factory=list)
+
+    @property
+    def interpreter(self) -> str:
+        """Whether one that waited has forked the programs, or why they were started."""
+        start = self.lines[0].start if self.lines else None
+        return str(start.confinement.get("interpreter", "")) if start is not None else ""
 
     @property
     def tests(self) -> dict[int, Line]:

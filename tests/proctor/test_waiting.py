@@ -5,51 +5,30 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
+import secrets
+import signal
+import threading
+import time
 import zipfile
 from collections.abc import Sequence
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from building import built_once, of_these_sources
-from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench, Judged
-from waiting_attacks import ATTACKS
+from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, PYTHON, Bench, Judged, waited_for
 from waiting_functions import FUNCTIONS
 from waiting_functions import GIVEN as ARGUMENTS
 from waiting_functions import whole as whole_function
 from waiting_programs import BATCH, GIVEN
 
-from ioi_eval.engines.transport.waiting import waiting
-from ioi_eval.engines.values import Profile, Program
-from ioi_eval.model.job import JobFile
-from ioi_eval.model.protocol import Line, PlanChecker, PlanLimits, PlanSubmission, PlanWarm
-from ioi_eval.model.values import Blob
-from ioi_eval.store.compiling import sources_digest, waiting_arguments
+from ioi_eval.model.protocol import Line, PlanLimits, PlanSubmission, PlanWarm
 from ioi_eval.store.resources import graders
 
 LIMITS = PlanLimits(cpu_ms=1000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
-ATTACKED = PlanLimits(cpu_ms=1000, wall_ms=2_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"
-# Another one must lie below /usr, where boxes see it.
-PYTHON = os.environ.get("IOI_EVAL_TEST_PYTHON", "/usr/bin/python3")
-
-
-def build_library(flags: Sequence[str], output: Path) -> None:
-    warnings = ("-Wall", "-Wextra", "-Werror")
-    subprocess.run(["g++", *waiting_arguments(str(output)), *warnings, *flags], check=True, cwd=graders())
-
-
-@pytest.fixture(scope="session")
-def library(request: pytest.FixtureRequest, binaries: Path) -> bytes:
-    name = of_these_sources(f"waiting-{sources_digest(graders())[:16]}")
-    flags: tuple[str, ...] = ()
-    if request.config.getoption("--sanitize"):  # a proctor with them limits no address space: so must this
-        flags, name = ("-D__SANITIZE_ADDRESS__",), f"{name}-sanitized"
-    return built_once(binaries / name, partial(build_library, flags)).read_bytes()
 
 
 @pytest.fixture(params=[EVERYTHING, NAMESPACES_ALONE], ids=["everything", "namespaces"])
@@ -77,33 +56,11 @@ def judged(
     submission = PlanSubmission(argv=argv, files=files, env=ENVIRONMENT, threads=4, address_space=True)
     extra = {name: given_files[name] for name in files}
     if library is not None:
-        planned = waiting(
-            _program(submission, source), Profile(name="", architecture="", waiting=Blob.of(library))
-        )
-        assert planned.submission.warm is not None
-        submission = PlanSubmission(**{**_fields(submission), "warm": planned.submission.warm})
-        extra |= {file.name: file.content.read() for file in planned.files if file.name not in extra}
+        submission = waited_for(submission, extra, library)
     answers = more.pop("answers", [more.pop("answer", NEVER)] * len(given))
     tests = list(zip(given, answers, strict=True))
     more = {"limits": LIMITS, "echo": 1 << 16, "task_type": "Function" if function else "Batch"} | more
     return bench.judge("", tests, submission=submission, extra=extra, **more)
-
-
-def _program(submission: PlanSubmission, source: bytes) -> Program:
-    named = PlanSubmission(**{**_fields(submission), "argv": ("python3", *submission.argv[1:])})
-    files = (JobFile(name="submission", content=Blob.of(source)),)
-    return Program(proctor=Blob.of(""), submission=named, checker=PlanChecker(kind="exact"), files=files)
-
-
-def _fields(message: PlanSubmission) -> dict[str, Any]:
-    return {name: getattr(message, name) for name in message.__struct_fields__}
-
-
-def interpreter(judged: Judged) -> str:
-    assert judged.lines, judged.boxed
-    start = judged.lines[0].start
-    assert start is not None
-    return str(start.confinement.get("interpreter", ""))
 
 
 def ended(line: Line) -> tuple[object, ...]:
@@ -118,7 +75,7 @@ def compare(bench: Bench, library: bytes, source: str | bytes, given: str, **mor
     content = source if isinstance(source, bytes) else source.encode()
     started = judged(bench, None, content, [given], **more)
     forked = judged(bench, library, content, [given, given], **more)
-    assert interpreter(forked) == FORKED
+    assert forked.interpreter == FORKED
     expected = ended(started.tests[0])
     assert expected[2] is None
     assert ended(forked.tests[0]) == expected
@@ -177,27 +134,10 @@ def test_files_are_read_and_written(room: Bench, library: bytes) -> None:
     compare(room, library, source, GIVEN, input_file="in.txt", output_file="out.txt")
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_nobody_reaches_the_interpreter(room: Bench, library: bytes, name: str) -> None:
-    found = judged(
-        room,
-        library,
-        ATTACKS[name].encode(),
-        ["first", "then", "honest"],
-        answers=[NEVER, NEVER, "fine"],
-        limits=ATTACKED,
-    )
-    assert interpreter(found) == FORKED
-    assert found.lines[-1].done
-    assert [line.failure for line in found.tests.values()] == [None, None, None]
-    assert "won" not in found.tests[0].output + found.tests[1].output
-    assert (found.tests[2].end, found.tests[2].score) == ("ok", 1)
-
-
 def test_random_numbers_differ_between_tests(room: Bench, library: bytes) -> None:
     source = b"import random, os\nprint(random.random(), os.urandom(4), random.SystemRandom().random())"
     found = judged(room, library, source, ["", "", ""])
-    assert interpreter(found) == FORKED
+    assert found.interpreter == FORKED
     assert len({line.output for line in found.tests.values()}) == 3
 
 
@@ -215,19 +155,122 @@ def test_memory_counts_from_the_same_level(room: Bench, library: bytes) -> None:
     assert abs(started - forked) < 4 << 20
 
 
+# --- what others see of it ---------------------------------------------------------------------------
+
+SHOWN = b"""import ctypes, os
+ctypes.CDLL(None).prctl(15, input().encode())
+os.read(os.pipe()[0], 1)
+"""
+PATIENT = PlanLimits(cpu_ms=20_000, wall_ms=120_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
+OF_STATUS = [
+    "Umask",
+    "State",
+    "Uid",
+    "Gid",
+    "Groups",
+    "CapInh",
+    "CapPrm",
+    "CapEff",
+    "CapBnd",
+    "CapAmb",
+    "NoNewPrivs",
+    "Seccomp",
+    "Seccomp_filters",
+    "Cpus_allowed",
+    "SigPnd",
+    "ShdPnd",
+    "SigBlk",
+    "SigIgn",
+    "SigCgt",
+    "Threads",
+    "CoreDumping",
+]
+
+
+def named(mark: str) -> list[Path]:
+    """Folders of processes that have given themselves that name."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (folder / "comm").read_text().strip() == mark:
+                found.append(folder)
+    return found
+
+
+def seen(folder: Path) -> dict[str, object]:
+    """What the kernel tells others of a process."""
+    pid = int(folder.name)
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    mounts = [line.split() for line in (folder / "mountinfo").read_text().splitlines()]
+    maps = [line.split() for line in (folder / "maps").read_text().splitlines()]
+    return {
+        **{name: status.get(name, "").split() for name in OF_STATUS},
+        "its number": status["NSpid"].split()[-1],
+        "its session": (status["NSsid"].split()[-1], status["NSpgid"].split()[-1]),
+        "limits": (folder / "limits").read_text(),
+        "descriptors": {
+            fd.name: re.sub("[0-9]+", "0", str(fd.readlink())) for fd in (folder / "fd").iterdir()
+        },
+        "own namespaces": [
+            ns.name
+            for ns in sorted((folder / "ns").iterdir())
+            if ns.readlink() != Path(f"/proc/self/ns/{ns.name}").readlink()
+        ],
+        "mounts": sorted({fields[4]: fields[5] for fields in mounts}.items()),
+        "memory that others see": [fields[1:] for fields in maps if fields[1][1::2] == "ws"],
+        "environment": (folder / "environ").read_bytes(),
+        "command": (folder / "cmdline").read_bytes(),
+        "program": (folder / "exe").readlink(),
+        "groups of control": (folder / "cgroup").read_text(),
+        "for the killer": (folder / "oom_score_adj").read_text(),
+        "priority": (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)),
+    }
+
+
+def looked_at(bench: Bench, library: bytes | None) -> dict[str, object]:
+    """A process of a second test, while it runs."""
+    mark, found = f"seen-{secrets.token_hex(4)}", list[Judged]()
+    running = threading.Thread(
+        target=lambda: found.append(judged(bench, library, SHOWN, [mark[:-1], mark], limits=PATIENT))
+    )
+    running.start()
+    looks = []
+    for each in (mark[:-1], mark):
+        while running.is_alive() and not (folders := named(each)):
+            time.sleep(0.01)
+        # It waits for its pipe when it has a name. Until then it may be anywhere.
+        while running.is_alive() and (folders[0] / "status").read_text().split("State:")[1].split()[0] != "S":
+            time.sleep(0.01)
+        looks.append(seen(folders[0]))
+        os.kill(int(folders[0].name), signal.SIGKILL)
+    running.join()
+    assert [line.signal for line in found[0].tests.values()] == [signal.SIGKILL] * 2
+    assert found[0].interpreter == (FORKED if library else "")
+    return looks[1]
+
+
+def test_the_kernel_tells_the_same_of_a_process(room: Bench, library: bytes) -> None:
+    started, forked = looked_at(room, None), looked_at(room, library)
+    assert forked == started
+    assert (forked["NoNewPrivs"], forked["Seccomp"]) == (["1"], ["2"])
+    assert {tuple(forked[name]) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {("0" * 16,)}
+    assert len(forked["descriptors"]) == 5  # the three, and both ends of its own pipe
+    assert forked["memory that others see"] == []
+
+
 # --- where it cannot be had --------------------------------------------------------------------------
 
 
 def test_without_namespaces_every_test_starts(workshop: Path, proctor: Path, library: bytes) -> None:
     bench = Bench(workshop=workshop, proctor=proctor, compiled=lambda _: Path(), layers=LANDLOCK_ALONE)
     found = judged(bench, library, b"print(5)", ["", ""], answer="5")
-    assert interpreter(found) == "started: it takes namespaces"
+    assert found.interpreter == "started: it takes namespaces"
     assert [line.score for line in found.tests.values()] == [1, 1]
 
 
 def test_a_library_that_cannot_be_loaded(room: Bench) -> None:
     found = judged(room, b"no library", b"print(5)", ["", ""], answer="5")
-    assert interpreter(found).startswith("started: ImportError")
+    assert found.interpreter.startswith("started: ImportError")
     assert [line.score for line in found.tests.values()] == [1, 1]
 
 
@@ -239,9 +282,9 @@ def test_an_interpreter_that_does_not_wait(room: Bench, library: bytes, tool: st
     script = (graders() / "python" / "waiting.py").read_bytes()
     extra = {"submission": b"5", "waiting.so": library, "waiting.py": script}
     found = room.judge("", [("", "5")], submission=submission, extra=extra)
-    assert interpreter(found).startswith("started: ")
+    assert found.interpreter.startswith("started: ")
 
 
 def test_programs_that_run_together_start(room: Bench, library: bytes) -> None:
     found = judged(room, library, b"print(5)", [""], task_type="TwoSteps")
-    assert interpreter(found) == "started: programs that run together are started"
+    assert found.interpreter == "started: programs that run together are started"

@@ -178,6 +178,7 @@ PROGRAMS = {
     "del with imports": "class D:\n    def __del__(self):\n        import json\n        print(json)\nd = D()",
     "del of a module": "class D:\n    def __del__(self): os.write(1, b'late')\nsys.d = D()",
     "del in a module": "import math\nclass D:\n    def __del__(self): os.write(1, b'late')\nmath.d = D()",
+    "del in a module in Python, and in a cycle": "import bisect, random\nclass D:\n    def __del__(self): os.write(1, b'late')\nd = D()\nd.me = d\nrandom.d, bisect.d = [d], [d]\ndel d",
     "del in builtins": "import builtins\nclass D:\n    def __del__(self): os.write(1, b'late')\nbuiltins.d = D()",
     "del in the place of another": "import math\nclass D:\n    def __del__(self): os.write(1, b'late')\nmath.pi = D()",
     "del of two": "class D:\n    def __init__(self, n): self.n = n\n    def __del__(self): print('gone', self.n)\n_a = D(1); b = D(2); c = [D(3)]; c.append(c)",
@@ -288,6 +289,9 @@ print("hello")""",
     "license": "license",
     "copyright": "print(copyright)",
     "sitecustomize": "print('sitecustomize' in sys.modules, 'usercustomize' in sys.modules)",
+    # Both have the same filter, and may open the same files.
+    "every call": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n# On one machine or the other these wait, return from a signal, make a process or end this one.\nfor number in sorted(set(range(470)) - {15, 23, 34, 56, 57, 58, 60, 72, 73, 93, 94, 128, 130, 133, 139, 219, 220, 231, 270, 271}):\n    for argument in (-1, 0):\n        sys.stdout.flush()\n        ctypes.set_errno(0)\n        got = libc.syscall(number, *[ctypes.c_long(argument)] * 6)\n        print(number, argument, got < 0 and ctypes.get_errno())",
+    "every path": "for path in [*'. .. / /box /job /job/plan.json /job/waiting /box/waiting.py /etc /etc/passwd /etc/ld.so.cache /root /home /proc /proc/self/mem /proc/1/mem /sys /dev /dev/shm /dev/mem /dev/null /dev/full /dev/zero /tmp /var /run /usr /usr/bin/python3 /lib'.split(), __file__]:\n    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_PATH, os.O_CREAT | os.O_RDWR, os.O_DIRECTORY | os.O_TMPFILE | os.O_RDWR):\n        try: print(path, flags, os.close(os.open(path, flags)))\n        except OSError as e: print(path, flags, e.errno)\n    for call in (os.listdir, os.readlink, os.rmdir, os.unlink, lambda path: os.mkdir(path + '/x'), lambda path: os.symlink('x', path + '/x'), lambda path: os.chmod(path, 0)):\n        try: print(path, call(path))\n        except OSError as e: print(path, e.errno)",
     "star imports": "from math import *\nfrom itertools import *\nprint(pi, list(islice(count(), 3)))",
 }  # fmt: skip
 
