@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDictProxy
@@ -15,9 +13,9 @@ from ioi_eval.engines.piston.sending import is_loopback
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
+from ioi_eval.store.resources import machine_memory
 
 _SHARE = 8  # of the memory: a body that is being decoded takes three times its size, and its box once more
-_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class ServerOptions(Value):
@@ -67,13 +65,6 @@ def check_address(host: str, *, token: str, open_to_all: bool) -> None:
         field="--host",
         remedy="Give --token-file or IOI_EVAL_TOKEN; --open-to-all if the network is closed",
     )
-
-
-def machine_memory() -> int:
-    """Bytes that this machine has, or that a container gives us of them."""
-    texts = (Path(group).read_text() for group in _GROUPS if Path(group).is_file())
-    limits = (int(text) for text in texts if text.strip().isdecimal())
-    return min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *limits)
 
 
 # --- by which names a worker without a token may be addressed ----------------------------------------

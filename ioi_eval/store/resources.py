@@ -1,10 +1,11 @@
 """What comes with the package: files, inside it when it is installed, beside it in a checkout.
 
-And what other installed packages add to it, by entry points.
+And what other installed packages add to it, by entry points, and the memory of the machine.
 """
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.store.compiling import BINARIES, SOURCES
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def graders() -> Path:
@@ -64,3 +66,10 @@ def installed(group: str) -> dict[str, Any]:
                 remedy="Mend that package or uninstall it",
             ) from error
     return found
+
+
+def machine_memory() -> int:
+    """Bytes that this machine has, or that a container gives us of them."""
+    texts = (Path(group).read_text() for group in _GROUPS if Path(group).is_file())
+    limits = (int(text) for text in texts if text.strip().isdecimal())
+    return min([os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *limits])
