@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
-from ioi_eval.benchmarks import inspect_logs
+from ioi_eval.benchmarks import inspect_logs, parquet
 from ioi_eval.benchmarks.json_list import elements
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
@@ -24,7 +24,6 @@ _CHUNK = 1 << 20
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
 _NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH = 64  # rows of an Arrow file in memory
-_MOST_ROWS, _PIECE = 1 << 12, 16 << 20  # of parquet in memory: rows, and their bytes, but at least one row
 _field_limit = threading.Lock()
 
 
@@ -310,21 +309,6 @@ def _not_parquet(path: Path, error: Exception) -> InputError:
     )
 
 
-def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[Any]:
-    """A few rows at a time, with long ones only one: a page of the file and a copy of them are in memory."""
-    import pyarrow
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_CHUNK) as file:
-        for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            rows = max(1, min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size)))
-            for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
-                yield batch
-                del batch  # the next must not come on top of it
-            pyarrow.default_memory_pool().release_unused()
-
-
 def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
     import pyarrow
     import pyarrow.parquet
@@ -332,7 +316,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]
     number = 0
     try:
         _distinct(pyarrow.parquet.read_schema(path).names, path)
-        for batch in parquet_batches(path, columns):
+        for batch in parquet.batches(path, columns):
             for values in batch.to_pylist():
                 number += 1
                 yield Row(number, values)

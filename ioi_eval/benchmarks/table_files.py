@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.benchmarks import parquet
 from ioi_eval.benchmarks.hub import asking, network_errors
-from ioi_eval.benchmarks.row_files import parquet_batches
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -211,7 +211,7 @@ def _write_arrow(files: Sequence[Path], place: Path) -> None:
     schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
     with pyarrow.OSFile(str(place), "wb") as sink, pyarrow.ipc.new_stream(sink, schema) as writer:
         for file in files:
-            for batch in parquet_batches(file):
+            for batch in parquet.batches(file):
                 table = pyarrow.Table.from_batches([batch])
                 missing = [name for name in schema.names if name not in table.schema.names]
                 for name in missing:

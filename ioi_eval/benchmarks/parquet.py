@@ -1,0 +1,117 @@
+"""Parquet a few rows at a time. A page is unpacked as a whole: where that cannot fit, the file is refused.
+
+The packed bytes stay in the mapped file, and so do pages that are not packed. Of other columns a page and the
+dictionary lie in memory, whose sizes the headers of pages say: Thrift's compact protocol, of which no more is
+read than leads to them.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.store.resources import machine_memory
+
+_MOST_ROWS, _PIECE = 1 << 12, 16 << 20  # in memory: rows, and their bytes, but at least one row
+_SMALL = 128 << 20  # bytes of a column's part that fit anywhere, whatever its pages are
+_GIB = 1 << 30
+_DICTIONARY = 2  # a type of pages
+_TYPE, _UNPACKED, _PACKED = 1, 2, 3  # fields of a page's header
+
+
+def batches(path: Path, columns: list[str] | None = None, *, memory: int | None = None) -> Iterator[Any]:
+    """A few rows at a time, with long ones only one. InputError: a page would not fit into `memory`."""
+    import pyarrow
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True) as file:
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            rows = max(1, min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size)))
+            _check(path, number, _parts(group, columns), machine_memory() if memory is None else memory)
+            for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
+                yield batch
+                del batch  # the next must not come on top of it
+            pyarrow.default_memory_pool().release_unused()
+
+
+def _parts(group: Any, columns: list[str] | None) -> list[Any]:
+    every = (group.column(index) for index in range(group.num_columns))
+    return [part for part in every if columns is None or part.path_in_schema.partition(".")[0] in columns]
+
+
+def _check(path: Path, number: int, parts: list[Any], memory: int) -> None:
+    large = [part for part in parts if part.total_uncompressed_size > _SMALL]
+    if not large:
+        return
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        sizes = {part.path_in_schema: _unpacked(part, data) for part in large}
+    total = sum(sizes.values())
+    if total <= memory:
+        return
+    name = max(sizes, key=lambda name: sizes[name])
+    raise InputError(
+        f"row group {number + 1} has pages of {sizes[name] / _GIB:.1f} GiB in its column {name}: they take "
+        f"{total / _GIB:.1f} GiB of memory, and there are {memory / _GIB:.1f}",
+        where=str(path),
+        remedy="Read it where there is more memory, or write it again there, in smaller groups: "
+        f"pyarrow.parquet.write_table(pyarrow.parquet.read_table({path.name!r}), 'small.parquet', "
+        "row_group_size=5)",
+    )
+
+
+def _unpacked(part: Any, data: mmap.mmap) -> int:
+    """Bytes of a column's largest page, if it is packed, and of its dictionary, which is copied once."""
+    place = min(filter(None, (part.dictionary_page_offset, part.data_page_offset)))
+    end, dictionary, largest = place + part.total_compressed_size, 0, 0
+    while place < end:
+        try:
+            header, place = _numbers(data, place)
+            size, place = header[_UNPACKED], place + header[_PACKED]
+            is_dictionary = header[_TYPE] == _DICTIONARY
+        except (IndexError, KeyError, ValueError):
+            break  # pyarrow says what is wrong with it
+        dictionary, largest = (2 * size, largest) if is_dictionary else (dictionary, max(largest, size))
+    return dictionary + (0 if part.compression == "UNCOMPRESSED" else largest)
+
+
+# --- Thrift ------------------------------------------------------------------------------------------
+
+
+def _numbers(data: mmap.mmap, place: int) -> tuple[dict[int, int], int]:
+    """The whole numbers in a struct by their fields, and where it ends."""
+    found, field = dict[int, int](), 0
+    while head := data[place]:
+        place += 1
+        if head >> 4:
+            field += head >> 4
+        else:
+            field, place = _signed(data, place)
+        match head & 15:
+            case 1 | 2:  # true, false
+                pass
+            case 4 | 5 | 6:
+                found[field], place = _signed(data, place)
+            case 8:  # bytes
+                length, place = _varint(data, place)
+                place += length
+            case 12:
+                _, place = _numbers(data, place)
+            case kind:
+                raise ValueError(f"type {kind} is in no page's header")
+    return found, place + 1
+
+
+def _signed(data: mmap.mmap, place: int) -> tuple[int, int]:
+    number, place = _varint(data, place)
+    return (number >> 1) ^ -(number & 1), place
+
+
+def _varint(data: mmap.mmap, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while (byte := data[place]) > 127:
+        number, shift, place = number | (byte & 127) << shift, shift + 7, place + 1
+    return number | byte << shift, place + 1

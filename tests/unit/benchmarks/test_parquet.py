@@ -1,0 +1,101 @@
+"""Pages of parquet: what is read of them, what memory that takes, and what does not fit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ioi_eval.benchmarks.parquet import batches
+from ioi_eval.errors import InputError
+
+pytestmark = pytest.mark.once
+
+MB = 1 << 20
+ROWS = 10
+ONE_PAGE: dict[str, Any] = {"use_dictionary": False}
+A_PAGE_FOR_EACH: dict[str, Any] = {"use_dictionary": False, "write_batch_size": 1, "data_page_size": 1}
+
+
+def write(path: Path, size: int, **options: Any) -> Path:
+    """Rows of that many bytes together, in one group."""
+    line = "0123456789 " * (size // ROWS // 11)
+    rows = [f"{number}\n{line}" for number in range(ROWS)]
+    table = pa.table({"name": [str(number) for number in range(ROWS)], "text": rows})
+    pq.write_table(table, path, **{"compression": "zstd", **options})
+    return path
+
+
+def names(path: Path, **options: Any) -> list[str]:
+    return [name for batch in batches(path, **options) for name in batch.column("name").to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (ONE_PAGE, "0.1 GiB in its column text"),
+        ({**ONE_PAGE, "data_page_version": "2.0"}, "0.1 GiB in its column text"),
+        ({"use_dictionary": True}, "0.3 GiB in its column text"),
+        (A_PAGE_FOR_EACH, ""),
+        ({**ONE_PAGE, "compression": "none"}, ""),
+    ],
+    ids=["page", "second version", "dictionary", "pages", "not packed"],
+)
+def test_a_page_that_does_not_fit_is_refused(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+    path = write(tmp_path / "rows.parquet", 140 * MB, **options)
+    every = [str(number) for number in range(ROWS)]
+    assert names(path, memory=400 * MB) == every
+    assert names(path, memory=MB, columns=["name"]) == every, "the other column is not read"
+    if not said:
+        assert names(path, memory=100 * MB) == every
+        return
+    with pytest.raises(InputError, match="row group 1 has pages of ") as caught:
+        names(path, memory=100 * MB)
+    assert said in str(caught.value) and "there are 0.1" in str(caught.value)
+    assert str(path) == caught.value.where and "row_group_size=5" in caught.value.remedy
+
+
+READS = """
+import sys, threading, time
+from pathlib import Path
+from ioi_eval.benchmarks.parquet import batches
+
+def own():
+    return int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0]) >> 10
+
+def watch():
+    while True:
+        seen.append(own())
+        time.sleep(0.002)
+
+path = Path(sys.argv[1])
+assert sum(batch.num_rows for batch in batches(path, columns=["name"])) == 10
+seen = [own()]
+threading.Thread(target=watch, daemon=True).start()
+assert sum(batch.num_rows for batch in batches(path)) == 10
+print(max(seen) - seen[0])
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        (A_PAGE_FOR_EACH, 210),
+        ({**ONE_PAGE, "compression": "none"}, 210),
+        (ONE_PAGE, 510),
+    ],
+    ids=["pages", "not packed", "page"],
+)
+def test_memory_is_that_of_a_page_and_some_rows(tmp_path: Path, options: dict[str, Any], most: int) -> None:
+    """Of 300 MB: the process's own, in MiB, without the mapped file."""
+    path = write(tmp_path / "rows.parquet", 300 * MB, **options)
+    done = subprocess.run(
+        [sys.executable, "-c", READS, str(path)], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < most
