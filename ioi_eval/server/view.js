@@ -1,5 +1,5 @@
 "use strict";
-// Shows each state that the server sends. All text goes in as text.
+// Shows the state that the server sends, and each change of it. All text goes in as text.
 
 const ORDER = ["AC", "PA", "WA", "OLE", "TLE", "MLE", "RE", "CE"];
 const place = (id) => document.getElementById(id);
@@ -31,7 +31,7 @@ function facts(run) {
     ["Could not be judged", number(run.unscored)],
     ["Rate", `${number(run.rate * 60)} a minute`],
     ["Time left", run.left === null ? "–" : `about ${span(run.left)}`],
-    ["Last row", run.idle === null ? "before this page looked" : `${span(run.idle)} ago`],
+    ["Last row", run.last === null ? "–" : new Date(run.last * 1000).toLocaleString("en-GB")],
     ["Engine", run.engine || "–"],
   ];
   if (run.servers) pairs.push(["Servers when it began", `${number(run.servers)}, ${number(run.slots)} slots`]);
@@ -61,7 +61,7 @@ function servers(run) {
   });
 }
 
-function show(run) {
+function show(run, news) {
   document.title = `${run.name}: ${number(run.judged + run.unscored)} done`;
   place("name").textContent = run.name;
   place("state").textContent = run.ended ? "The run has ended." : "The run goes on, as far as its rows tell.";
@@ -76,6 +76,7 @@ function show(run) {
   place("servers").replaceChildren(...servers(run));
   place("failing").hidden = !run.failures.length;
   place("command").textContent = run.command || "the command that began the run";
+  if (!news.failures) return; // so that whoever reads them or copies from them is left alone
   place("failures").replaceChildren(...run.failures.map((one) => line([
     { text: one.key }, { text: one.problem }, { text: one.phase }, { text: one.reason, style: "text" }, { text: one.remedy, style: "text" },
   ])));
@@ -85,5 +86,9 @@ place("copy").hidden = !navigator.clipboard; // browsers have one on this machin
 place("copy").addEventListener("click", () => navigator.clipboard.writeText(place("command").textContent));
 
 const source = new EventSource("events");
-source.addEventListener("message", (event) => show(JSON.parse(event.data)));
+const state = {}; // what comes first is whole
+source.addEventListener("message", (event) => {
+  const news = JSON.parse(event.data);
+  show(Object.assign(state, news), news);
+});
 source.addEventListener("error", () => { place("state").textContent = "The server is gone; trying again."; });

@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-import msgspec
 from aiohttp import web
 
 from ioi_eval.engines.transport import Refused
@@ -24,11 +23,14 @@ from ioi_eval.reports.addresses import FOLDER
 from ioi_eval.reports.document import STYLE, asset
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listening
-from ioi_eval.server.watching import State, Watch, prometheus
+from ioi_eval.server.watching import State, Watch, news, prometheus
 
 _EVERY = 1.0  # seconds between two looks at the folder
 _ALIVE = 15.0  # seconds after which a viewer hears something, whatever happens
-_FRESH = 30.0  # seconds that a report is good for
+_FRESH, _REST = (
+    30.0,
+    20,
+)  # seconds that a report is good for; at least so many times the CPU time that it took
 _COOKIE = "ioi_eval_view"
 _PAGE = re.compile(r"[a-z]+(-[0-9a-f]{16})?\.(html|css|js)", re.ASCII)
 _POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'"
@@ -46,13 +48,14 @@ class _Pages:
 
     def __init__(self, run: Path, place: Path) -> None:
         self._run, self._place = run, place
-        self._making, self._made = asyncio.Lock(), -_FRESH
+        self._making, self._stale = asyncio.Lock(), 0.0
 
     async def find(self, name: str) -> Path:
         async with self._making:
-            if time.monotonic() >= self._made + _FRESH:
+            if time.monotonic() >= self._stale:
+                begun = time.process_time()
                 await asyncio.to_thread(write_reports, self._run, into=self._place)
-                self._made = time.monotonic()
+                self._stale = time.monotonic() + max(_FRESH, _REST * (time.process_time() - begun))
         return self._place / name
 
 
@@ -84,9 +87,10 @@ class View:
         while True:
             with contextlib.suppress(OSError):  # a file that is being replaced is there again in a moment
                 state = await asyncio.to_thread(self._watch.poll)
-                async with self._news:
-                    self._state = state
-                    self._news.notify_all()
+                if state is not self._state:
+                    async with self._news:
+                        self._state = state
+                        self._news.notify_all()
             await asyncio.sleep(_EVERY)
 
     # --- who may see it ---
@@ -129,18 +133,18 @@ class View:
         return web.Response(text=asset(STYLE), content_type="text/css")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """The state, and each one that differs from the last, as server-sent events."""
+        """The state, and of each later one what differs from it, as server-sent events."""
         headers = {"Content-Type": "text/event-stream", **_HEADERS}
         answer = web.StreamResponse(headers=headers)
         await answer.prepare(request)
-        last: bytes | None = None
+        last: State | None = None
         with contextlib.suppress(ConnectionError):
             while True:
-                if self._state is None or last is not None:
+                if self._state is last:
                     await self._another()
-                now = None if self._state is None else msgspec.json.encode(self._state)
-                news = b":" if now is None or now == last else b"data: " + now
-                await answer.write(news + b"\n\n")
+                now = self._state
+                told = b":" if now is None or now is last else b"data: " + news(now, last)
+                await answer.write(told + b"\n\n")
                 last = now
         return answer
 

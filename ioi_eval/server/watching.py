@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,11 +15,12 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.reports.summary import check_run
 from ioi_eval.store.folder import FAILURES, RESULTS
-from ioi_eval.store.progress import Progress, Standing, read_progress
+from ioi_eval.store.progress import PROGRESS, Progress, Standing, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _PIECE = 1 << 22  # bytes of a file that are read at a time
 _WINDOW = 60.0  # seconds that a rate is taken over
+_SLIDE = 5.0  # seconds after which a rate is taken anew where no row came
 _SHOWN = 50  # failures
 _MAX_TEXT = 500  # characters
 _WELL = "healthy"
@@ -66,7 +68,7 @@ class State(Value, kw_only=True):
     ended: bool
     rate: float  # rows a second, lately
     left: float | None  # seconds
-    idle: float | None  # seconds since the last row
+    last: float | None  # when the last row was written: seconds since 1970
     models: tuple[Model, ...]
     failures: tuple[Unscored, ...]  # the latest first
     engine: str
@@ -76,12 +78,31 @@ class State(Value, kw_only=True):
     standings: tuple[Standing, ...]  # those that are not well first
 
 
+def news(now: State, before: State | None) -> bytes:
+    """The fields that a viewer does not know yet, as JSON."""
+    every = msgspec.structs.asdict(now)
+    return msgspec.json.encode(
+        every
+        if before is None
+        else {name: value for name, value in every.items() if value != getattr(before, name)}
+    )
+
+
 class _Tail:
     """The lines that a file gets. `begin` is told where it is another file than before."""
 
     def __init__(self, path: Path, begin: Callable[[], None]) -> None:
         self._path, self._begin = path, begin
         self._file, self._offset, self._rest = 0, 0, b""
+        self.written: float | None = None  # when that was which has been read
+
+    def grown(self) -> bool:
+        """Whether there is anything to read. A file that stays as it is must cost next to nothing."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return (found.st_ino, found.st_size) != (self._file, self._offset)
 
     def lines(self) -> Iterator[bytes]:
         try:
@@ -89,7 +110,8 @@ class _Tail:
         except FileNotFoundError:
             return
         with stream:
-            found = self._path.stat()
+            found = os.fstat(stream.fileno())
+            self.written = found.st_mtime
             if found.st_ino != self._file or found.st_size < self._offset:
                 self._file, self._offset, self._rest = found.st_ino, 0, b""
                 self._begin()
@@ -111,8 +133,10 @@ class Watch:
         self._results = _Tail(folder / RESULTS, self._begin)
         self._failed = _Tail(folder / FAILURES, lambda: None)
         self._times: deque[tuple[float, int]] = deque()
-        self._last: float | None = None
         self._failures: dict[str, _Failure] = {}
+        self._progress, self._noted = Progress(), 0
+        self._state: State | None = None
+        self._made = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -121,8 +145,22 @@ class Watch:
         self._times.clear()
 
     def poll(self) -> State:
-        """Read what is new. A line that is no row is left out: the report says where it is."""
-        before = len(self._keys)
+        """Read what is new. Where nothing is, the state is the same object as before."""
+        now = self._clock()
+        grown = self._read()
+        self._times.append((now, len(self._keys)))
+        while self._times[0][0] < now - _WINDOW:
+            self._times.popleft()
+        slid = self._state is not None and self._state.rate and now >= self._made + _SLIDE
+        if self._state is None or grown or slid:
+            self._state, self._made = self._counted(), now
+        return self._state
+
+    def _read(self) -> bool:
+        """Whether anything is new. A line that is no row is left out: the report says where it is."""
+        noted = self._note()
+        if not (self._results.grown() or self._failed.grown()):
+            return noted
         for row in _rows(self._results, _Result):
             if row.key not in self._keys:
                 self._keys.add(row.key)
@@ -130,16 +168,22 @@ class Watch:
         for failure in _rows(self._failed, _Failure):
             self._failures.pop(failure.key, None)  # the latest one last
             self._failures[failure.key] = failure
-        now = self._clock()
-        if len(self._keys) > before and self._times:  # what was there before is of no known time
-            self._last = now
-        self._times.append((now, len(self._keys)))
-        while self._times[0][0] < now - _WINDOW:
-            self._times.popleft()
-        return self._state(now, read_progress(self._folder) or Progress())
+        return True
 
-    def _state(self, now: float, progress: Progress) -> State:
+    def _note(self) -> bool:
+        """Read how far the run is, if it has said so since; each time it writes another file."""
+        try:
+            file = (self._folder / PROGRESS).stat().st_mtime_ns
+        except FileNotFoundError:
+            return False
+        changed = file != self._noted
+        if changed:
+            self._progress, self._noted = read_progress(self._folder) or Progress(), file
+        return changed
+
+    def _counted(self) -> State:
         failing = [one for key, one in self._failures.items() if key not in self._keys]
+        progress = self._progress
         judged, total, rate = len(self._keys), progress.total, self._rate()
         waiting = None if total is None else max(0, total - judged - len(failing))
         unscored = Counter(_model(one) for one in failing)
@@ -152,9 +196,9 @@ class Watch:
             ended=progress.ended,
             rate=rate,
             left=waiting / rate if waiting is not None and rate and not progress.ended else None,
-            idle=None if self._last is None else now - self._last,
+            last=self._results.written if judged else None,
             models=tuple(
-                Model(model=name, verdicts=self._verdicts.get(name, {}), unscored=unscored[name])
+                Model(model=name, verdicts=dict(self._verdicts.get(name, {})), unscored=unscored[name])
                 for name in sorted(self._verdicts.keys() | unscored.keys())
             ),
             failures=tuple(_shown(one) for one in failing[: -_SHOWN - 1 : -1]),
@@ -207,7 +251,7 @@ def prometheus(state: State) -> str:
         "expected": state.total,
         "rate": state.rate,
         "seconds_left": state.left,
-        "seconds_since_row": state.idle,
+        "seconds_since_row": None if state.last is None else max(0.0, time.time() - state.last),
         "ended": int(state.ended),
         "servers": state.servers,
         "slots": state.slots,

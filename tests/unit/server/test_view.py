@@ -19,7 +19,7 @@ from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow
 from ioi_eval.runs.noting import Noting
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
-from ioi_eval.server.watching import Watch, prometheus
+from ioi_eval.server.watching import Watch, news, prometheus
 from ioi_eval.store.progress import PROGRESS, Progress, Standing, read_progress, write_progress
 
 pytestmark = pytest.mark.once
@@ -67,7 +67,63 @@ def test_rows_are_counted_as_they_come(folder: Path) -> None:
     write_run(folder, [row("c"), row("d")])
     then = watch.poll()
     assert (then.judged, then.unscored, then.failures) == (4, 0, ()), "c has a result by now"
-    assert (then.rate, then.left, then.idle) == (0.2, 30.0, 0.0)
+    assert (then.rate, then.left) == (0.2, 30.0)
+    assert then.last == (folder / "results.jsonl").stat().st_mtime
+
+
+def test_a_run_that_rests_costs_three_looks_at_its_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_progress(folder, Progress(total=10))
+    opened = list[str]()
+    truly = Path.open
+
+    def noted(path: Path, *how: Any, **more: Any) -> Any:
+        opened.append(path.name)
+        return truly(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", noted)
+    watch = Watch(folder, clock := Clock())
+    state = watch.poll()
+    assert set(opened) == {"run.json", "results.jsonl", "failures.jsonl", "progress.json"}
+    opened.clear()
+    for clock.now in range(1, 1000):
+        assert watch.poll() is state
+    assert opened == []
+    write_progress(folder, Progress(total=11))
+    opened.clear()
+    assert watch.poll().total == 11 and opened == ["progress.json"]
+
+
+def test_a_rate_falls_where_no_row_comes(folder: Path) -> None:
+    watch = Watch(folder, clock := Clock())
+    watch.poll()
+    write_run(folder, [row("d")])
+    states = []
+    for clock.now in range(1, 200):
+        states.append(watch.poll())
+    different = [one for place, one in enumerate(states) if not place or one is not states[place - 1]]
+    assert [one.rate for one in different] == sorted((one.rate for one in different), reverse=True)
+    assert different[0].rate == 1.0 and different[-1].rate == 0.0 and len(different) < 20
+
+
+def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
+    watch, path = Watch(folder), folder / "results.jsonl"
+    watch.poll()
+    size = path.stat().st_size
+    write_run(folder, [row("d")])
+    with path.open("r+b") as stream:
+        stream.write(b"\n" * size)
+    assert watch.poll().judged == 3
+
+
+def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
+    watch = Watch(folder)
+    before = watch.poll()
+    assert json.loads(news(before, None)).keys() == set(before.__struct_fields__)
+    write_run(folder, [row("d")])
+    sent = json.loads(news(watch.poll(), before))
+    assert sent.keys() <= {"judged", "models", "rate", "last"} and sent["judged"] == 3
 
 
 def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
@@ -149,24 +205,27 @@ async def address(folder: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def event(stream: aiohttp.ClientResponse) -> dict[str, Any]:
+async def told(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
+    """All that a viewer was sent by the time when so many are judged."""
+    known: dict[str, Any] = {}
     async for line in stream.content:
         if line.startswith(b"data: "):
-            found: dict[str, Any] = json.loads(line[6:])
-            return found
+            known |= json.loads(line[6:])
+            if known.get("judged", -1) >= judged:
+                return known
     raise AssertionError("the stream has ended")
 
 
 async def test_viewers_are_told_of_each_new_row(folder: Path, address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         assert stream.content_type == "text/event-stream"
-        assert (await event(stream))["judged"] == 2
+        assert (await told(stream, 0))["judged"] == 2
         async with client.get(f"{address}/events") as other:
+            assert (await told(other, 0))["judged"] == 2
             write_run(folder, [row("d")])
             for one in (stream, other):
-                while (now := await event(one))["judged"] < 3:
-                    pass
-                assert now["models"][0]["verdicts"] == {"AC": 2, "WA": 1}
+                now = await told(one, 3)
+                assert now["models"][0]["verdicts"] == {"AC": 2, "WA": 1} and "command" not in now
 
 
 def times(folder: Path) -> dict[Path, int]:
