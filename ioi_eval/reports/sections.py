@@ -173,11 +173,27 @@ def medals(of: Sequence[Entry]) -> Section | None:
         return None
     title = "Medals"
     if all(award.medal is None for award in every):
-        return Section(title=title, notes=list(dict.fromkeys(f"{one.year}: {one.reason}." for one in every)))
+        return Section(title=title, notes=list(_no_medals(of)))
     rows = [row for one in of for row in _awards(one)]
     heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
     text = "What the points would have won. A medal needs all problems of that year's contest."
     return Section(title=title, text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
+
+
+def _no_medals(of: Sequence[Entry]) -> Iterator[str]:
+    """Why, in a sentence for each year; runs of different problems each have their own reason."""
+    years: dict[int, dict[str, list[str]]] = {}
+    for one in of:
+        for year, reason in dict.fromkeys(
+            (given.award.year, given.award.reason) for given in one.model.awards
+        ):
+            years.setdefault(year, {}).setdefault(reason, []).append(one.name)
+    for year, reasons in years.items():
+        parts = [
+            reason if len(reasons) == 1 else f"{reason} ({', '.join(names)})"
+            for reason, names in reasons.items()
+        ]
+        yield f"{year}: {'; '.join(parts)}."
 
 
 def _awards(one: Entry) -> Iterator[list[str]]:

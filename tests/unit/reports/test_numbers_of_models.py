@@ -18,6 +18,7 @@ from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import Meter
 from ioi_eval.reports.medals import Contest
 from ioi_eval.reports.sections import entries, models
+from ioi_eval.reports.sections import medals as sections_medals
 from ioi_eval.reports.tally import Traits, candidate_of, traits_of
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.selection import Budget
@@ -286,6 +287,20 @@ def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
     assert {given.award.reason for given in model.awards} == {
         "the contest had 6 problems, the run has 5 of that year"
     }
+
+
+def test_why_there_is_no_medal_is_said_once_for_each_year(tmp_path: Path) -> None:
+    found = {name: write_run(tmp_path / name, contest(2024, number)) for name, number in (("a", 5), ("b", 4))}
+    of = {name: entries(summary(folder), prefix=f"{name}: ") for name, folder in found.items()}
+    same = sections_medals([*of["a"], *of["a"]])
+    assert same is not None and same.notes == [
+        "2024: the contest had 6 problems, the run has 5 of that year."
+    ]
+    other = sections_medals([*of["a"], *of["b"]])
+    assert other is not None and other.notes == [
+        "2024: the contest had 6 problems, the run has 5 of that year (a: (no name)); "
+        "the contest had 6 problems, the run has 4 of that year (b: (no name))."
+    ]
 
 
 def test_a_year_that_no_table_has_is_left_out(tmp_path: Path) -> None:
