@@ -251,6 +251,7 @@ _METER = (
 _FOLDER = Path(__file__).parent
 MAX_TEXT = 2000  # characters of one piece
 _SHORT = 34  # characters that are not worth a line break
+_PAGE = 200  # rows of a table that are there from the beginning
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
 _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad"}
@@ -330,7 +331,11 @@ def rows_of(table: Table) -> Any:
     from markupsafe import Markup
 
     lines = []
-    for row in table.rows:
+    for place, row in enumerate(table.rows):
+        if (
+            place == _PAGE
+        ):  # a browser needs seconds to lay out ten thousand rows, so a script brings the rest
+            lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
             _text_cell(cell, side) if isinstance(cell, str) else _cell(cell, side)
             for cell, side in zip(row, table.align, strict=True)

@@ -25,7 +25,7 @@ from ioi_eval.reports.document import (
     share,
 )
 from ioi_eval.reports.made import Made
-from ioi_eval.reports.pages import write_pages
+from ioi_eval.reports.pages import Lists, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
@@ -36,7 +36,7 @@ from ioi_eval.reports.records import (
     read_validation,
 )
 from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
-from ioi_eval.reports.tests_table import TESTS, write_tests
+from ioi_eval.reports.tests_table import TESTS, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import replace
@@ -312,19 +312,23 @@ def write_reports(folder: Path, options: ReportOptions | None = None, *, into: P
     if known is None:
         return _written(folder, made, options, place)
     if into is None and not (folder / TESTS).is_file():
-        write_tests(folder)
+        with writing_tests(folder) as add:
+            summary(folder, options, add)
     return known
 
 
 def _written(folder: Path, made: Made, options: ReportOptions | None, place: Path) -> Summary:
     """made.json is last: what a kill leaves is made again."""
-    run = summary(folder, options)
+    lists = Lists()
     if place == folder:
-        write_tests(folder)
+        with writing_tests(folder) as add:
+            run = summary(folder, options, lists.add, add)
+    else:
+        run = summary(folder, options, lists.add)
     write_summary(place, run)
     validation, more = read_validation(folder), _of_models(run)
     write_document(document(run, validation), place, shown=document(run, validation, apart=bool(more)))
-    write_pages(folder, made, more, place)
+    write_pages(folder, made, lists, more, place)
     return run
 
 

@@ -5,11 +5,11 @@ They are plain files that link to each other, so that they open from a folder as
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +59,54 @@ _LEXERS = {
 }
 
 
-def write_pages(folder: Path, made: Made, more: Mapping[str, Document], into: Path) -> None:
+class Lists:
+    """What all pages but those of submissions are made of, gathered row by row."""
+
+    def __init__(self) -> None:
+        self._every = list[Judged]()
+        self._tests = defaultdict[str, Tests](Tests)
+
+    def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
+        self._every.append(Judged.of(result, model_of(row)))
+        self._tests[result.problem_id].add(result)
+
+    def coloured(self) -> set[str] | None:
+        """The submissions whose code has colours; None: all."""
+        if len(self._every) <= _COLOURED:
+            return None
+        upwards = sorted(self._every, key=lambda one: (-one.points, one.key), reverse=True)
+        best = {(one.problem, one.model): one.key for one in upwards}
+        if len(best) > _BESTS:
+            best = {(one.problem, ""): one.key for one in upwards}
+        return set(best.values())
+
+    def write(self, draft: Path, tasks: Mapping[str, Task], page_of: HtmlPages) -> None:
+        every = sorted(self._every, key=lambda one: (one.problem, one.model, -one.points, one.key))
+        (draft / ALL).write_text(page_of(all_submissions(every)), "utf-8")
+        for problem, own in groupby(every, lambda one: one.problem):
+            page = problem_document(problem, list(own), self._tests[problem], tasks.get(problem))
+            (draft / problem_page(problem)).write_text(page_of(page), "utf-8")
+
+
+def write_pages(folder: Path, made: Made, lists: Lists, more: Mapping[str, Document], into: Path) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
     draft = into / f".{FOLDER}.{os.getpid()}.tmp"
     sweep_drafts(into / FOLDER, idle=_GIVEN_UP)
+    page_of, tasks = HtmlPages(beside=True), read_tasks(folder)
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        coloured, kept = _write_lists(folder, draft, more), _kept(folder, into, draft, made)
-        _write_submissions(folder, draft, kept, coloured)
+        for name in (STYLE, SCRIPT):
+            (draft / name).write_text(asset(name), "utf-8")
+        for name, page in more.items():
+            (draft / name).write_text(page_of(page), "utf-8")
+        lists.write(draft, tasks, page_of)
+        coloured = lists.coloured()
+        for row in read_rows(folder, _link_known(folder, into, draft, made)):
+            if not (place := draft / submission_page(row["key"])).exists():
+                bright = coloured is None or row["key"] in coloured
+                page = _submission(row, result_of_row(row), tasks.get(row["problem_id"]), coloured=bright)
+                place.write_text(page_of(page), "utf-8")
         made.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
@@ -77,59 +116,19 @@ def write_pages(folder: Path, made: Made, more: Mapping[str, Document], into: Pa
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write_lists(folder: Path, draft: Path, more: Mapping[str, Document]) -> set[str] | None:
-    """Write all pages but those of submissions; return which of these have colours, None for all.
-
-    It is a pass of its own, because it says which submissions are the best. It holds no more than lists.
-    """
-    every, tests, tasks = list[Judged](), defaultdict[str, Tests](Tests), read_tasks(folder)
-    for row in read_rows(folder):
-        result = result_of_row(row)
-        every.append(Judged.of(result, model_of(row)))
-        tests[result.problem_id].add(result)
-    every.sort(key=lambda one: (one.problem, one.model, -one.points, one.key))
-    best = {(one.problem, one.model): one.key for one in reversed(every)}
-    if len(best) > _BESTS:
-        best = {(one.problem, ""): one.key for one in sorted(every, key=lambda one: one.points)}
-    coloured = None if len(every) <= _COLOURED else set(best.values())
-    page_of = HtmlPages(beside=True)
-    for name in (STYLE, SCRIPT):
-        (draft / name).write_text(asset(name), "utf-8")
-    for name, page in more.items():
-        (draft / name).write_text(page_of(page), "utf-8")
-    (draft / ALL).write_text(page_of(all_submissions(every)), "utf-8")
-    of_problems = defaultdict[str, list[Judged]](list)
-    for one in every:
-        of_problems[one.problem].append(one)
-    for problem, own in of_problems.items():
-        page = problem_document(problem, own, tests[problem], tasks.get(problem))
-        (draft / problem_page(problem)).write_text(page_of(page), "utf-8")
-    return coloured
-
-
-def _write_submissions(folder: Path, draft: Path, kept: set[str], coloured: set[str] | None) -> None:
-    page_of, tasks = HtmlPages(beside=True), read_tasks(folder)
-    for row in read_rows(folder):
-        name = submission_page(row["key"])
-        if name not in kept:
-            bright = coloured is None or row["key"] in coloured
-            page = _submission(row, result_of_row(row), tasks.get(row["problem_id"]), coloured=bright)
-            (draft / name).write_text(page_of(page), "utf-8")
-
-
-def _kept(folder: Path, into: Path, draft: Path, made: Made) -> set[str]:
-    """The pages of rows that the last report had already; they are the same files in both folders."""
+def _link_known(folder: Path, into: Path, draft: Path, made: Made) -> int:
+    """Link the pages that the last report had already; return the offset of the first row without one."""
     before = Made.read(into / FOLDER)
-    size = 0 if before is None else before.covers(folder / RESULTS, made.program)
-    kept = set[str]()
+    size = first = 0 if before is None else before.covers(folder / RESULTS, made.program)
     for offset, row in decoded(folder / RESULTS, ResultHead) if size else ():
-        name = submission_page(row.key)
         if offset >= size:
             break
-        with contextlib.suppress(OSError):  # gone, or on a disk without links: it is made again
+        name = submission_page(row.key)
+        try:
             os.link(into / FOLDER / name, draft / name)
-            kept.add(name)
-    return kept
+        except OSError:  # gone, or on a disk without links
+            first = min(first, offset)
+    return first
 
 
 # --- a submission ------------------------------------------------------------------------------------

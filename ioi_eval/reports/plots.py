@@ -102,7 +102,7 @@ class _Drawing:
         self.height += 14
         for name, style in entries:
             shown = bounded(visible(name), _NAME)
-            width = 26 + _LETTER * len(shown)
+            width = 30 + _LETTER * len(shown)
             if x and x + width > self.width:
                 x, self.height = 0.0, self.height + 18
             self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
@@ -266,7 +266,8 @@ def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Seque
     longest = max((len(bounded(visible(name), _NAME)) for name in columns), default=0) if named else 0
     space = _MOST_WIDE - left - _SLANTED * longest
     cell = _NARROW if not named else max(_CELL, min(_WIDE, space / max(1, len(columns))))
-    block = max(1, int(space / cell))
+    most = max(1, int(space / cell))
+    block = math.ceil(len(columns) / max(1, math.ceil(len(columns) / most))) or 1  # all about equally long
     drawing = _Drawing(left + cell * min(block, len(columns)) + _SLANTED * longest)
     drawing.height = 0.0
     for start in range(0, len(columns), block):

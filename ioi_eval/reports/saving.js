@@ -29,7 +29,7 @@ function alone(drawing) {
 
 function cells(table) {
   const text = (cell) => cell.textContent.trim().replace(/\s+/g, " ");
-  return [table.tHead.rows[0], ...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(text));
+  return [table.tHead.rows[0], ...listings.get(table).found].map((row) => [...row.cells].map(text));
 }
 
 function csv(table) {

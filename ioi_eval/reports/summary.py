@@ -42,6 +42,7 @@ from ioi_eval.store.tasks import Task, read_tasks
 # How many submissions curves are drawn at, and k of pass@k.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
 _Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in
+Each = Callable[[Mapping[str, Any], SubmissionResult], object]  # is told of a row and its result
 
 
 class Account:
@@ -231,12 +232,14 @@ def write_summary(folder: Path, of: Summary) -> Path:
     return folder / SUMMARY
 
 
-def summary(folder: Path, options: ReportOptions | None = None) -> Summary:
-    """Reads a run's folder, also one that a process still writes."""
+def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> Summary:
+    """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
     reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
     info = check_run(folder)
     for row in read_rows(folder):
-        reading.add(row)
+        result = result_of_row(row)
+        for add in (reading.add, *more):
+            add(row, result)
     return reading.summary(info)
 
 
@@ -265,9 +268,8 @@ class _Reading:
         self._facts = Facts()
         self._repeated = self._again = self._saved = 0
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        result = result_of_row(row)
         self._know(result.problem_id, row)
         tally = self._tally(model_of(row), result.problem_id)
         tally.add(candidate_of(row, result))

@@ -4,6 +4,45 @@
 const LONG = 15; // rows
 const CHOSEN = ["Model", "Problem", "Verdict"]; // columns that have a list to choose from
 const MOST = 400; // entries of such a list
+const listings = new Map(); // by table
+
+// The rows of a table in their order, those of them that were asked for, and as many of these as the page shows.
+class Listing {
+  constructor(table) {
+    this.body = table.tBodies[0];
+    this.step = table.tBodies.length > 1 ? this.body.rows.length : Infinity;
+    this.every = [...table.tBodies].flatMap((body) => [...body.rows]);
+    for (const rest of [...table.tBodies].slice(1)) rest.remove();
+    this.fits = () => true;
+    this.found = this.every;
+    this.whole = this.every.every((row) => row.cells[0].textContent);
+    if (this.every.length > this.step) this.more = this.moreBelow(table);
+  }
+
+  show(number = this.step) {
+    this.found = this.every.filter(this.fits);
+    const shown = this.found.slice(0, number);
+    this.body.replaceChildren(...shown);
+    if (!this.more) return;
+    this.more.hidden = shown.length === this.found.length;
+    this.more.textContent = `Show more: ${count(shown)} of ${count(this.found)} rows are here`;
+  }
+
+  moreBelow(table) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "save more";
+    button.addEventListener("click", () => {
+      const next = this.body.rows.length;
+      this.show(next + this.step);
+      if (button.hidden) this.body.rows[next].querySelector("a")?.focus(); // the keyboard goes on from there
+    });
+    table.after(button);
+    return button;
+  }
+}
+
+const count = (rows) => rows.length.toLocaleString("en");
 
 function value(row, place) {
   const text = row.cells[place].textContent.trim();
@@ -11,9 +50,9 @@ function value(row, place) {
   return Number.isNaN(number) ? -Infinity : number;
 }
 
-function sortable(table) {
-  const body = table.tBodies[0];
-  for (const [place, head] of [...table.tHead.rows[0].cells].entries()) {
+function sortable(table, listing) {
+  const heads = [...table.tHead.rows[0].cells];
+  for (const [place, head] of heads.entries()) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = head.textContent;
@@ -24,50 +63,51 @@ function sortable(table) {
       const other = numeric ? "ascending" : "descending";
       const order = head.ariaSort === first ? other : first;
       const sign = order === "ascending" ? 1 : -1;
-      const rows = [...body.rows].sort((a, b) => sign * (numeric
+      listing.every.sort((a, b) => sign * (numeric
         ? value(a, place) - value(b, place) || 0
-        : a.cells[place].textContent.localeCompare(b.cells[place].textContent, "en", { numeric: true })));
-      for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
+        : WORDS.compare(a.cells[place].textContent, b.cells[place].textContent)));
+      for (const cell of heads) cell.removeAttribute("aria-sort");
       head.ariaSort = order;
-      body.append(...rows);
+      listing.show();
     });
   }
 }
 
-function choice(table, place, name, changed) {
-  const values = [...new Set([...table.tBodies[0].rows].map((row) => row.cells[place].textContent))];
+const WORDS = new Intl.Collator("en", { numeric: true });
+
+function choice(listing, place, name, changed) {
+  const values = [...new Set(listing.every.map((row) => row.cells[place].textContent))];
   if (values.length < 2 || values.length > MOST) return [];
   const list = document.createElement("select");
   list.ariaLabel = `Only of this ${name.toLowerCase()}`;
   list.add(new Option(`${name}: all`, ""));
-  values.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  for (const text of values) list.add(new Option(text, text));
+  for (const text of values.sort(WORDS.compare)) list.add(new Option(text, text));
   list.addEventListener("change", changed);
   return [{ list, place }];
 }
 
-function filterable(table) {
-  const rows = [...table.tBodies[0].rows];
+function filterable(table, listing) {
   const tools = document.createElement("div");
   const field = document.createElement("input");
   const shown = document.createElement("span");
   const changed = () => {
     const words = field.value.toLowerCase().split(/\s+/);
-    let left = 0;
-    for (const row of rows) {
-      const fits = lists.every(({ list, place }) => !list.value || row.cells[place].textContent === list.value);
-      const text = fits ? row.textContent.toLowerCase() : "";
-      row.hidden = !(fits && words.every((word) => text.includes(word)));
-      left += !row.hidden;
-    }
-    shown.textContent = left < rows.length ? `${left.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
+    const chosen = lists.filter(({ list }) => list.value);
+    listing.fits = (row) => {
+      if (!chosen.every(({ list, place }) => row.cells[place].textContent === list.value)) return false;
+      const text = row.textContent.toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
+    listing.show();
+    const all = listing.found.length === listing.every.length;
+    shown.textContent = all ? "" : `${count(listing.found)} of ${count(listing.every)}`;
   };
   const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
-  const lists = heads.flatMap((name, place) => (CHOSEN.includes(name) ? choice(table, place, name, changed) : []));
+  const lists = heads.flatMap((name, place) => (CHOSEN.includes(name) ? choice(listing, place, name, changed) : []));
   tools.className = "tools";
   field.type = "search";
   field.className = "filter";
-  field.placeholder = `Filter ${rows.length.toLocaleString("en")} rows`;
+  field.placeholder = `Filter ${count(listing.every)} rows`;
   field.ariaLabel = "Filter rows: all of these words";
   field.addEventListener("input", changed);
   shown.role = "status";
@@ -84,13 +124,14 @@ function asked() {
 
 const filters = [];
 for (const table of document.querySelectorAll("table")) {
-  const rows = [...table.tBodies[0].rows];
+  const listing = new Listing(table);
+  listings.set(table, listing);
   // A row that goes on from the one above it, without a first cell, is nothing without that one.
-  const whole = rows.every((row) => row.cells[0].textContent);
-  const filter = rows.length > LONG && whole ? filterable(table) : null;
-  if (rows.length > 1 && whole) sortable(table);
+  const filter = listing.every.length > LONG && listing.whole ? filterable(table, listing) : null;
+  if (listing.every.length > 1 && listing.whole) sortable(table, listing);
   if (filter) filters.push(filter);
 }
+for (const listing of listings.values()) if (listing.more) listing.show();
 if (asked() && filters.length) filters[0](asked());
 
 for (const box of document.querySelectorAll("form.search")) {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.reports.summary import Each
 from ioi_eval.store.files import refused, sweep_drafts
-from ioi_eval.store.folder import read_rows
 from ioi_eval.store.rows import model_of
 
 TESTS = "tests.parquet"
@@ -31,8 +32,9 @@ _HELD = 20_000  # tests in memory, and in a row group
 _GIVEN_UP = 3600  # seconds without a write, after which whoever began a table was killed
 
 
-def write_tests(folder: Path) -> None:
-    """Make it anew of results.jsonl; the old one stays until the new one is whole.
+@contextlib.contextmanager
+def writing_tests(folder: Path) -> Iterator[Each]:
+    """Yield what adds the tests of a row. The old table stays until the new one is whole.
 
     A core that was installed without pyarrow has no such table.
     """
@@ -40,6 +42,7 @@ def write_tests(folder: Path) -> None:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
+        yield lambda row, result: None
         return
 
     lists = {"strings": pyarrow.list_(pyarrow.string()), "numbers": pyarrow.list_(pyarrow.float64())}
@@ -48,10 +51,22 @@ def write_tests(folder: Path) -> None:
     )
     sweep_drafts(folder / TESTS, idle=_GIVEN_UP)
     draft = folder / f".{TESTS}.{os.getpid()}.tmp"
+    held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     try:
         with pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as writer:
-            for held in _held(folder):
+
+            def add(row: Mapping[str, Any], result: object) -> None:
+                _hold(row, held)
+                if len(held["key"]) > _HELD:
+                    write()
+
+            def write() -> None:
                 writer.write_table(pyarrow.Table.from_pydict(held, schema))
+                for column in held.values():
+                    column.clear()
+
+            yield add
+            write()  # also where there are no tests: such a run has a file too
         draft.replace(folder / TESTS)
     except OSError as error:
         raise refused(folder / TESTS, error) from error
@@ -59,19 +74,16 @@ def write_tests(folder: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _held(folder: Path) -> Iterator[dict[str, list[Any]]]:
-    """The columns of some tests at a time; at least once, so that a run without tests has a file too."""
-    held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for row in read_rows(folder):
-        if len(held["key"]) > _HELD:
-            yield held
-            held = {name: [] for name in COLUMNS}
-        whose = {"key": row["key"], "problem_id": row["problem_id"], "model": model_of(row)}
-        for test, subtasks in tests_of(row):
-            found = {**test, **whose, "subtasks": subtasks}
-            for name, column in held.items():
-                column.append(found.get(name))
-    yield held
+def _hold(row: Mapping[str, Any], held: Mapping[str, list[Any]]) -> None:
+    found = tests_of(row)
+    whose = {"key": row["key"], "problem_id": row["problem_id"], "model": model_of(row)}
+    for name, column in held.items():
+        if name in whose:
+            column.extend([whose[name]] * len(found))
+        elif name == "subtasks":
+            column.extend(subtasks for _, subtasks in found)
+        else:
+            column.extend(test.get(name) for test, _ in found)
 
 
 def tests_of(row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], list[str]]]:

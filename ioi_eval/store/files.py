@@ -59,10 +59,12 @@ def sweep_drafts(path: Path, *, idle: float = 0) -> None:
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Offset and content of every whole line. A last line without its newline was not written to its end."""
+def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Offset and content of every whole line from `start` on. A last line without its newline is left out:
+    it was not written to its end.
+    """
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
-        offset = 0
+        offset = stream.seek(start)
         for line in stream:
             if line.endswith(b"\n"):
                 yield offset, line[:-1]

@@ -115,10 +115,13 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
     return path
 
 
-def read_rows(folder: Path) -> Iterator[dict[str, Any]]:
-    """The rows of results.jsonl in order of completion, one at a time, with their tests written out."""
+def read_rows(folder: Path, start: int = 0) -> Iterator[dict[str, Any]]:
+    """The rows of results.jsonl in order of completion, one at a time, with their tests written out.
+
+    `start`: the offset of the first of them.
+    """
     known = confinements(folder)
-    for _, row in decoded(folder / RESULTS, dict[str, Any]):
+    for _, row in decoded(folder / RESULTS, dict[str, Any], start):
         named = row.get("confinement")
         if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
             known = confinements(folder)
@@ -135,17 +138,17 @@ def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any])}
 
 
-def decoded(path: Path, kind: type[_Head]) -> Iterator[tuple[int, _Head]]:
-    """Offset and value of every line; a line that is not JSON is an error that names it."""
+def decoded(path: Path, kind: type[_Head], start: int = 0) -> Iterator[tuple[int, _Head]]:
+    """Offset and value of every line from `start` on; a line that is not JSON is an error that names it."""
     decoder = msgspec.json.Decoder(kind)
-    for number, (offset, line) in enumerate(lines(path), start=1):
+    for offset, line in lines(path, start):
         try:
             yield offset, decoder.decode(shallow(line))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
                 f"broken line: {error}",
                 where=str(path),
-                row=number,
+                row=sum(before <= offset for before, _ in lines(path)),
                 remedy="Delete that line and run again: its submission is judged again",
             ) from error
 

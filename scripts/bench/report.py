@@ -1,10 +1,14 @@
-"""Writes the report of a synthetic run, and measures time and memory: 10,000 rows, 8 models, 300 problems."""
+"""Writes the report of a synthetic run, and measures time and memory: 10,000 rows, 8 models, 300 problems.
+
+Where there is Chromium, and selenium to drive it, also how long two pages take until they are drawn.
+"""
 
 from __future__ import annotations
 
 import argparse
 import random
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +17,7 @@ from typing import Any
 
 from ioi_eval.models import Blob, Problem, Submission, Subtask, Test, TestResult, Verdict
 from ioi_eval.reports import write_reports
+from ioi_eval.reports.addresses import ALL, FOLDER
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import of_score
 from ioi_eval.runs.journal import Journal
@@ -73,6 +78,34 @@ def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[s
         yield result_row(submission, of, submission_result(of, submission, found, compiler="g++ 12.2.0"))
 
 
+# Two frames later what has been laid out is drawn.
+DRAWN = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
+
+
+def open_pages(folder: Path) -> None:
+    """Each page three times, the first of them with nothing in any cache of the browser."""
+    try:
+        from selenium import webdriver
+    except ImportError:
+        print("no selenium: nothing was opened")
+        return
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(argument)
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    for page in (folder / "report.html", folder / FOLDER / ALL):
+        with webdriver.Chrome(options, service) as browser:
+            times = list[float]()
+            for _ in range(3):
+                begun = time.perf_counter()
+                browser.get(page.as_uri())
+                browser.execute_async_script(DRAWN)
+                times.append(time.perf_counter() - begun)
+        shown = ", ".join(f"{seconds:.2f}" for seconds in times)
+        print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn after {shown} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
@@ -90,10 +123,9 @@ def main() -> None:
         wall, cpu = time.perf_counter(), time.process_time()
         write_reports(folder)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        size = (folder / "report.html").stat().st_size
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{given.rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {most:.0f} MiB at most")
-    print(f"report.html has {size / 1e6:.2f} MB")
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{given.rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {most:.0f} MiB at most")
+        open_pages(folder)
 
 
 if __name__ == "__main__":

@@ -6,91 +6,26 @@ import csv
 import io
 import json
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import golden_images
 import pytest
-from missing import lacks
-from run_samples import write_run
-from support.runs import read_rows
+from browsing import column, find, media, pages, violations
 from test_html_page import HOSTILE
-from test_pages import run
 
 from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
 
-pytestmark = [pytest.mark.once, pytest.mark.long]
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
-AXE = Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 # What a page is saved as, instead of a download.
 SAVING = """
     window.saved = null;
     URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return "#"; };
     HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; };
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        lacks("selenium")
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        lacks("chromium and chromedriver (apt-get install chromium-driver)")
-    with golden_images.opened() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(tmp_path_factory.mktemp("browser") / "run", text=HOSTILE[0])
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return golden_images.recorded(tmp_path_factory.mktemp("recorded"))
-
-
-@pytest.fixture(autouse=True)
-def nothing_went_wrong(browser: Any) -> Iterator[None]:
-    """No page says an error, and none asks anything but the disk."""
-    yield
-    media(browser)
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-    asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)(//[^/]*)', str(browser.get_log("performance"))))
-    beyond = {host for kind, host in asked if kind == "http:" and not host.startswith("//127.0.0.1:")}
-    kinds = {kind for kind, _ in asked}
-    assert not beyond and kinds <= {"file:", "data:", "about:", "blob:", "chrome:", "http:"}
-
-
-def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": features})
-
-
-def pages(folder: Path) -> list[Path]:
-    """One of each kind."""
-    beside = folder / "report"
-    kinds = (sorted(beside.glob(f"{kind}-*.html"))[0] for kind in ("problem", "submission"))
-    return [folder / "report.html", beside / ALL, *kinds]
-
-
-def find(browser: Any, selector: str) -> Any:
-    return browser.find_element("css selector", selector)
-
-
-def column(browser: Any, place: int) -> list[str]:
-    return browser.execute_script(
-        "return [...document.querySelectorAll('tbody tr')].filter((row) => !row.hidden)"
-        f".map((row) => row.cells[{place}].textContent)"
-    )
 
 
 def test_a_cell_opens_a_problem_and_that_a_submission(folder: Path, browser: Any) -> None:
@@ -175,60 +110,13 @@ def test_no_page_scrolls_sideways(folder: Path, recorded: Path, browser: Any, wi
         assert wide <= 0, f"{page.name} at {width} pixels"
 
 
-def violations(browser: Any) -> list[tuple[str, str, int]]:
-    """What axe finds: which rule, where first, how often."""
-    if not AXE.is_file():
-        lacks(f"axe (npm install --prefix {AXE.parents[2]} axe-core)")
-    browser.execute_script(AXE.read_text())
-    found, passed = browser.execute_async_script(
-        "const done = arguments[0];"
-        "axe.run(document, { preload: false }).then((all) => done([all.violations, all.passes]));"
-    )
-    assert {"color-contrast", "html-has-lang"} <= {one["id"] for one in passed}
-    return [(one["id"], one["nodes"][0]["html"][:200], len(one["nodes"])) for one in found]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(folder: Path, recorded: Path, browser: Any, scheme: str) -> None:
-    browser.set_window_size(1400, 900)
-    for page in [*pages(folder), recorded / "report.html"]:
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 400)])
+def test_axe_finds_nothing(folder: Path, recorded: Path, browser: Any, scheme: str, width: int) -> None:
+    browser.set_window_size(width, 900)
+    for page in [*pages(folder), *pages(recorded)]:
         browser.get(page.as_uri())
         media(browser, scheme=scheme)
-        assert violations(browser) == [], f"{page.name}, {scheme}"
-
-
-@pytest.fixture
-def served(folder: Path) -> Iterator[str]:
-    """The address of `ioi-eval view`."""
-    command = [sys.executable, "-m", "ioi_eval.cli", "view", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as viewing:
-        try:
-            assert viewing.stdout is not None
-            yield viewing.stdout.readline().rpartition(" ")[2].strip()
-            viewing.terminate()
-            assert viewing.wait(60) == 0
-        finally:
-            viewing.kill()
-
-
-def test_the_live_page_shows_each_new_row(folder: Path, served: str, browser: Any) -> None:
-    def wait_for(rows: int) -> None:
-        browser.execute_async_script(
-            "const [wanted, done] = arguments;"
-            "const wait = () => (document.title.endsWith(wanted) ? done() : setTimeout(wait, 50)); wait();",
-            f": {rows} done",
-        )
-
-    browser.set_window_size(400, 900)
-    browser.get(served)
-    wait_for(18)
-    assert HOSTILE[0] in find(browser, "#verdicts").text
-    write_run(folder, [next(read_rows(folder)) | {"key": "new"}])
-    wait_for(19)
-    assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
-    assert violations(browser) == []
-    browser.get(f"{served}/report/submissions.html")
-    assert "new" in column(browser, 0)
+        assert violations(browser) == [], f"{page.name}, {scheme}, {width} pixels"
 
 
 def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, browser: Any) -> None:
@@ -240,12 +128,25 @@ def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, bro
         assert not find(browser, selector).is_displayed()
 
 
+def test_a_long_list_comes_in_pieces(recorded: Path, browser: Any) -> None:
+    browser.get((recorded / "report" / ALL).as_uri())
+    assert len(column(browser, 0)) == 200
+    assert find(browser, "button.more").text == "Show more: 200 of 2,000 rows are here"
+    find(browser, "th.number button").click()
+    points = [float(text) for text in column(browser, 4)]
+    assert points == sorted(points, reverse=True) and points[0] == 100, "the best of all"
+    find(browser, "button.more").send_keys("\n")
+    assert len(column(browser, 0)) == 400
+    assert saved(browser, ".tools .save").count("\n") == 2001, "a file has all of them"
+
+
 def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded: Path, browser: Any) -> None:
     browser.get((recorded / "report.html").as_uri())
     find(browser, ".search input").send_keys("lanterns huge memory limit\n")
     found = column(browser, 3)
     assert 0 < len(found) < 50 and set(found) == {"MLE"}
     assert find(browser, ".tools span").text == f"{len(found)} of 2,000"
+    assert not find(browser, "button.more").is_displayed()
 
 
 @pytest.mark.parametrize("name", golden_images.PICTURES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -16,9 +17,10 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.addresses import ALL, problem_page, submission_page
-from ioi_eval.reports.document import Code, visible
+from ioi_eval.reports.document import Code, Table, rows_of, visible
 from ioi_eval.reports.listings import numbered
 from ioi_eval.reports.outputs import compared
+from ioi_eval.store import folder as store_folder
 
 pytestmark = pytest.mark.once
 
@@ -168,6 +170,30 @@ def test_only_pages_of_new_rows_are_made(tmp_path: Path) -> None:
     assert "new" in (folder / "report" / ALL).read_text()
     assert not (folder / "report" / "old.html").exists()
     assert [path.name for path in folder.glob(".*.tmp")] == []
+
+
+def test_a_row_is_read_once_for_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And once more where its page is made."""
+    folder = run(tmp_path / "run")
+    added(folder, "new")
+    reads, truly = Counter[str](), store_folder.whole
+    monkeypatch.setattr(
+        store_folder, "whole", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
+    )
+    write_reports(folder)
+    assert (
+        len(reads) == 19
+        and {key for key, times in reads.items() if times > 1} == {"new"}
+        and reads["new"] == 2
+    )
+
+
+def test_a_long_table_is_in_two_parts() -> None:
+    parts = str(rows_of(Table(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
+        "<tbody hidden>"
+    )
+    assert [part.count("<tr>") for part in parts] == [200, 1]
+    assert "<tbody" not in str(rows_of(Table(heads=["A"], rows=[["1"]] * 200, align="l")))
 
 
 def test_pages_of_other_rows_are_made_anew(tmp_path: Path) -> None:

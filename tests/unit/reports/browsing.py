@@ -1,0 +1,99 @@
+"""What tests of pages in a real browser share: Chromium, pages, axe, a keyboard."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from missing import lacks
+
+from ioi_eval.reports.addresses import ALL
+
+AXE = Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": features})
+
+
+def pages(folder: Path) -> list[Path]:
+    """One of each kind."""
+    beside = folder / "report"
+    kinds = (sorted(beside.glob(f"{kind}-*.html"))[0] for kind in ("problem", "submission"))
+    return [folder / "report.html", beside / ALL, *kinds]
+
+
+def find(browser: Any, selector: str) -> Any:
+    return browser.find_element("css selector", selector)
+
+
+def column(browser: Any, place: int) -> list[str]:
+    return browser.execute_script(
+        f"return [...document.querySelectorAll('tbody tr')].map((row) => row.cells[{place}].textContent)"
+    )
+
+
+def violations(browser: Any) -> list[tuple[str, str, int]]:
+    """What axe finds: which rule, where first, how often."""
+    if not AXE.is_file():
+        lacks(f"axe (npm install --prefix {AXE.parents[2]} axe-core)")
+    browser.execute_script(AXE.read_text())
+    found, passed = browser.execute_async_script(
+        "const done = arguments[0];"
+        "axe.run(document, { preload: false }).then((all) => done([all.violations, all.passes]));"
+    )
+    assert {"color-contrast", "html-has-lang"} <= {one["id"] for one in passed}
+    return [(one["id"], one["nodes"][0]["html"][:200], len(one["nodes"])) for one in found]
+
+
+# Controls that can be seen; those inside drawings have the same links in a table below.
+_CONTROLS = """
+    window.met = new Set();
+    window.unseen = [];
+    const looks = (one) => {
+      const style = getComputedStyle(one);
+      return [style.outline, style.borderColor, style.boxShadow].join();
+    };
+    const said = (one) => one.outerHTML.slice(0, 200);
+    const every = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
+    const controls = every.filter((one) => !one.closest("svg") && one.checkVisibility());
+    const before = new Map(controls.map((one) => [one, looks(one)]));
+    document.addEventListener("focusin", ({ target }) => {
+      window.met.add(target);
+      if (looks(target) === before.get(target)) window.unseen.push(said(target));
+    });
+    window.missed = () => controls.filter((one) => !window.met.has(one)).map(said);
+    return controls.length;
+"""
+
+
+TAB, ENTER = "\ue004", "\ue007"
+
+
+def press(browser: Any, *keys: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    chain = ActionChains(browser, duration=0)
+    for key in keys:
+        chain.send_keys(key)
+    chain.perform()
+
+
+def reach(browser: Any, selector: str) -> None:
+    """By Tab alone, from the top of the page."""
+    browser.execute_script("document.activeElement.blur()")
+    for _ in range(500):
+        press(browser, TAB)
+        if browser.execute_script("return document.activeElement.matches(arguments[0])", selector):
+            return
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+def check_tabs(browser: Any) -> None:
+    """Tab comes to every control, and each shows that it has been come to."""
+    number = browser.execute_script(_CONTROLS)
+    press(browser, *[TAB] * (number + 2))
+    assert number > 5 and browser.execute_script("return window.missed()") == []
+    assert browser.execute_script("return window.unseen") == []

@@ -1,0 +1,50 @@
+"""Chromium, and runs whose pages it opens."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import golden_images
+import pytest
+from browsing import media
+from missing import lacks
+from test_html_page import HOSTILE
+from test_pages import run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        lacks("selenium")
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        lacks("chromium and chromedriver (apt-get install chromium-driver)")
+    with golden_images.opened() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("browser") / "run", text=HOSTILE[0])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return golden_images.recorded(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture
+def nothing_went_wrong(browser: Any) -> Iterator[None]:
+    """No page says an error, and none asks anything but the disk."""
+    yield
+    media(browser)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)(//[^/]*)', str(browser.get_log("performance"))))
+    beyond = {host for kind, host in asked if kind == "http:" and not host.startswith("//127.0.0.1:")}
+    kinds = {kind for kind, _ in asked}
+    assert not beyond and kinds <= {"file:", "data:", "about:", "blob:", "chrome:", "http:"}

@@ -1,0 +1,124 @@
+"""Pages without a mouse, and the live page of `ioi-eval view`, in a real browser."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import ENTER, check_tabs, column, find, media, pages, press, reach, violations
+from run_samples import submission, write_run
+from support.runs import failure_row, read_rows
+from test_html_page import HOSTILE
+from test_pages import run
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.reports.document import Document, Section, Table, html
+from ioi_eval.store.progress import Progress, Standing, write_progress
+
+pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
+
+
+def test_every_control_is_reached_by_keyboard(folder: Path, recorded: Path, browser: Any) -> None:
+    browser.set_window_size(1400, 900)
+    for page in [*pages(folder), recorded / "report.html"]:
+        browser.get(page.as_uri())
+        check_tabs(browser)
+
+
+def test_the_report_is_used_by_keyboard_alone(recorded: Path, browser: Any) -> None:
+    browser.get((recorded / "report.html").as_uri())
+    reach(browser, "th.number button")
+    press(browser, ENTER)
+    assert find(browser, "th.number").get_attribute("aria-sort") == "descending"
+    reach(browser, ".search input")
+    press(browser, *"ferry tle", ENTER)
+    assert browser.title == "All 2,000 submissions" and set(column(browser, 3)) == {"TLE"}
+    reach(browser, "td a")
+    press(browser, ENTER)
+    assert browser.title.startswith("Submission ")
+    reach(browser, "nav a[href^='problem']")
+    press(browser, ENTER)
+    assert browser.title == "Problem ferry"
+
+
+def test_a_folded_table_is_opened_by_keyboard(tmp_path: Path, browser: Any) -> None:
+    table = Table(heads=["A", "B", "C"], rows=[["1", "2", "3"]], align="lll")
+    page = tmp_path / "page.html"
+    page.write_text(html(Document(title="Folded", sections=[Section(title="Long", table=table, long=True)])))
+    browser.get(page.as_uri())
+    assert not find(browser, "td").is_displayed()
+    reach(browser, "summary")
+    press(browser, ENTER)
+    assert find(browser, "td").is_displayed()
+
+
+# --- the live page ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of `ioi-eval view`."""
+    command = [sys.executable, "-m", "ioi_eval.cli", "view", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as viewing:
+        try:
+            assert viewing.stdout is not None
+            yield viewing.stdout.readline().rpartition(" ")[2].strip()
+            viewing.terminate()
+            assert viewing.wait(60) == 0
+        finally:
+            viewing.kill()
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Path:
+    """A run with a submission that could not be judged, and a server that is lost."""
+    folder = run(tmp_path / "run")
+    lost = JudgeFailure("no server answers", remedy="Start one")
+    write_run(folder, [], [failure_row(submission("lost", row={"model": "m"}), lost)])
+    down = Standing(url="http://b", state="down", why="no answer", errors=3)
+    up = Standing(url="http://a", state="healthy", slots=4, busy=2)
+    write_progress(folder, Progress(total=40, engine="piston", servers=2, slots=8, standings=(up, down)))
+    return folder
+
+
+def wait_for(browser: Any, rows: int) -> None:
+    browser.execute_async_script(
+        "const [wanted, done] = arguments;"
+        "const wait = () => (document.title.endsWith(wanted) ? done() : setTimeout(wait, 50)); wait();",
+        f": {rows} done",
+    )
+
+
+def test_the_live_page_shows_each_new_row(tmp_path: Path, browser: Any) -> None:
+    folder = run(tmp_path / "run", text=HOSTILE[0])
+    browser.set_window_size(400, 900)
+    with serving(folder) as address:
+        browser.get(address)
+        wait_for(browser, 18)
+        assert HOSTILE[0] in find(browser, "#verdicts").text
+        write_run(folder, [next(read_rows(folder)) | {"key": "new"}])
+        wait_for(browser, 19)
+        assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+        assert violations(browser) == []
+        browser.get(f"{address}/report/submissions.html")
+        assert "new" in column(browser, 0)
+
+
+def test_the_live_page_is_used_by_keyboard_alone(failing: Path, browser: Any) -> None:
+    with serving(failing) as address:
+        browser.get(address)
+        wait_for(browser, 19)
+        check_tabs(browser)
+        for width, scheme in ((400, "dark"), (1400, "light")):
+            browser.set_window_size(width, 900)
+            media(browser, scheme=scheme)
+            assert violations(browser) == []
+        reach(browser, "#copy")
+        reach(browser, "nav a")
+        press(browser, ENTER)
+        assert browser.title == "Scores of 19 submissions"
