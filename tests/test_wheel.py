@@ -89,8 +89,14 @@ def test_a_wheel_brings_what_its_sources_give(tmp_path: Path) -> None:
         names = [name for name in first.namelist() if "/_data/binaries/" in name]
         assert len(names) == 5
         assert [first.read(name) for name in names] == [second.read(name) for name in names]
-        kinds = {name.split("/")[-2]: first.read(name)[18] for name in names if name.endswith("/proctor")}
+        proctors = {name.split("/")[-2]: first.read(name) for name in names if name.endswith("/proctor")}
+    kinds = {machine: binary[18] for machine, binary in proctors.items()}
     assert kinds == {"x86_64": 62, "aarch64": 183}  # as ELF numbers machines
+    if emulator := shutil.which("qemu-aarch64-static"):
+        probing = tmp_path / "probing"
+        probing.write_bytes(proctors["aarch64"])
+        probing.chmod(0o755)
+        assert json.loads(call(emulator, probing, "probe", cwd=tmp_path))["v"] == 1
 
     tools = empty_environment(tmp_path / "venv")
     call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", one, cwd=tmp_path)

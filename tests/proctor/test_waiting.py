@@ -10,10 +10,10 @@ import signal
 import threading
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, PYTHON, Bench, Judged, waited_for
@@ -29,6 +29,7 @@ LIMITS = PlanLimits(cpu_ms=1000, wall_ms=10_000, hard_ms=600_000, memory=64 << 2
 NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"
+Look = TypeVar("Look")
 
 
 @pytest.fixture(params=[EVERYTHING, NAMESPACES_ALONE], ids=["everything", "namespaces"])
@@ -227,35 +228,66 @@ def seen(folder: Path) -> dict[str, object]:
     }
 
 
-def looked_at(bench: Bench, library: bytes | None) -> dict[str, object]:
-    """A process of a second test, while it runs."""
-    mark, found = f"seen-{secrets.token_hex(4)}", list[Judged]()
-    running = threading.Thread(
-        target=lambda: found.append(judged(bench, library, SHOWN, [mark[:-1], mark], limits=PATIENT))
-    )
+def written(folder: Path) -> bytes:
+    """All memory of a process that somebody may have written."""
+    pieces = []
+    with (folder / "mem").open("rb", buffering=0) as memory:
+        for line in (folder / "maps").read_text().splitlines():
+            begin, end = (int(place, 16) for place in line.split()[0].split("-"))
+            if line.split()[1].startswith("rw"):
+                memory.seek(begin)
+                pieces.append(memory.read(end - begin))
+    return b"".join(pieces)
+
+
+def looked_at(
+    bench: Bench, library: bytes | None, marks: Sequence[str], look: Callable[[Path], Look]
+) -> list[Look]:
+    """What is found at a process of each test, while it runs."""
+    found, looks = list[Judged](), list[Look]()
+
+    def judge() -> None:
+        answers = [f"answer {mark}" for mark in marks]
+        found.append(judged(bench, library, SHOWN, marks, answers=answers, limits=PATIENT))
+
+    running = threading.Thread(target=judge)
     running.start()
-    looks = []
-    for each in (mark[:-1], mark):
-        while running.is_alive() and not (folders := named(each)):
+    for mark in marks:
+        while running.is_alive() and not (folders := named(mark)):
             time.sleep(0.01)
         # It waits for its pipe when it has a name. Until then it may be anywhere.
         while running.is_alive() and (folders[0] / "status").read_text().split("State:")[1].split()[0] != "S":
             time.sleep(0.01)
-        looks.append(seen(folders[0]))
+        looks.append(look(folders[0]))
         os.kill(int(folders[0].name), signal.SIGKILL)
     running.join()
-    assert [line.signal for line in found[0].tests.values()] == [signal.SIGKILL] * 2
+    assert {line.signal for line in found[0].tests.values()} == {signal.SIGKILL}
     assert found[0].interpreter == (FORKED if library else "")
-    return looks[1]
+    return looks
 
 
-def test_the_kernel_tells_the_same_of_a_process(room: Bench, library: bytes) -> None:
-    started, forked = looked_at(room, None), looked_at(room, library)
+@pytest.fixture
+def marks() -> list[str]:
+    return [f"seen-{secrets.token_hex(4)}" for _ in range(2)]
+
+
+def test_the_kernel_tells_the_same_of_a_process(room: Bench, library: bytes, marks: list[str]) -> None:
+    _, started = looked_at(room, None, marks, seen)
+    _, forked = looked_at(room, library, marks, seen)
     assert forked == started
     assert (forked["NoNewPrivs"], forked["Seccomp"]) == (["1"], ["2"])
     assert {tuple(forked[name]) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {("0" * 16,)}
     assert len(forked["descriptors"]) == 5  # the three, and both ends of its own pipe
     assert forked["memory that others see"] == []
+
+
+def test_nothing_of_others_is_in_its_memory(room: Bench, library: bytes, marks: list[str]) -> None:
+    """No other test's input, no answer, and not where the judge keeps its files."""
+    memories = looked_at(room, library, marks, written)
+    for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
+        assert own.encode() in memory
+        secret = (other, "answer seen", str(room.workshop), "plan.json", "0.in", "0.out")
+        assert not [text for text in secret if text.encode() in memory]
 
 
 # --- where it cannot be had --------------------------------------------------------------------------
