@@ -49,7 +49,8 @@ def read_program(folder: Path, said: Fields) -> Written | None:
         return None
     language = _language(said, sources[0])
     try:
-        program = testlib.program(sources[0], source_text(folder / sources[0]), folder, folder.parent)
+        source = folder / sources[0]
+        program = testlib.program(sources[0], source_text(source), source.parent, folder, folder.parent)
     except InputError as error:
         said.fault("files", error.problem, testlib.REMEDY)
         return None

@@ -11,6 +11,7 @@ import pytest
 from hub_rows import ADD, contents
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
+from testlib_files import ABOVE as WITH_TESTLIB
 from testlib_files import HALVES, write_header
 
 from ioi_eval import Scorer
@@ -119,6 +120,21 @@ async def test_what_was_made_needs_the_packages_no_longer(scorer: Scorer, copy: 
     (copy / "ICPC" / "nwerc2022_E" / "data.zip").unlink()
     problems = loaded(tmp_path)
     assert problems.left_out == {"its package is flawed: there is no file 'data.zip' in the package": 1}
+
+
+async def test_a_checker_that_brings_testlib(
+    scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As packages of SWERC list it: in front of the checker, in its folder."""
+    monkeypatch.setattr(testlib, "_SYSTEM", ())
+    folder = tmp_path / "copy"
+    config = program("checker", "check.cpp").replace("[", "[validators/testlib.h, ")
+    package(folder, "ICPC", "swerc2022_C", config, check=WITH_TESTLIB)
+    write_header(folder / "ICPC" / "swerc2022_C" / "validators")
+    write(folder, prompt("swerc2022_C", "ICPC"))
+    problem = loaded(tmp_path)["swerc2022_C"]
+    assert await statuses(scorer, problem, ADD.replace("a + b", "9 * b")) == [V.AC, V.AC]
+    assert await statuses(scorer, problem, ADD) == [V.WA, V.WA]
 
 
 def test_what_is_left_out(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
