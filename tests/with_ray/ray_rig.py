@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import random
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
+from patient import SlowClock  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
@@ -26,6 +28,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENT = Patience(look=0.3, opening=240.0, others=120.0, drought=240.0)
 _LONGEST = 900.0  # seconds that anything takes on a busy machine
 ROOM = 100 << 20  # bytes of each node's object store
+_PATIENCE = {
+    "RAY_agent_register_timeout_ms": 600,
+    "RAY_raylet_start_wait_time_s": 600,
+    "RAY_worker_register_timeout_seconds": 600,
+    "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": 600,
+    "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S": 600,
+    "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": 300,
+}
 # A grader that is compiled in, a checker that is compiled, files instead of streams, and scores in parts.
 NAMES = ("lanterns", "pumpkins", "tide", "relay")
 
@@ -55,30 +65,29 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-class _SlowClock:
-    """A node has half a minute to start, which no setting raises."""
-
-    monotonic = staticmethod(lambda: time.monotonic() / 20)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(time, name)
-
-
 @pytest.fixture
 def patient_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its processes wait for each other too little for a busy machine, and end where they waited."""
-    for name in ("agent_register_timeout_ms", "raylet_start_wait_time_s", "worker_register_timeout_seconds"):
-        monkeypatch.setenv(f"RAY_{name}", "600000" if name.endswith("ms") else "600")
-    monkeypatch.setattr("ray._private.node.time", _SlowClock())
+    for name, seconds in _PATIENCE.items():
+        if name not in os.environ:
+            monkeypatch.setenv(name, f"{seconds}000" if name.endswith("ms") else f"{seconds}")
+    monkeypatch.setattr("ray._private.node.time", SlowClock())
+
+
+def free_port() -> int:
+    """None of those that the system gives away, nor of Ray's own."""
+    while True:
+        with socket.socket() as one:
+            port = random.randrange(25_000, 32_000)
+            if one.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 @pytest.fixture
 def rig(cache: Path, patient_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     """A head without CPUs, as clusters have them; tests add what they need."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     head = {"num_cpus": 0, "object_store_memory": ROOM, "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port})
     try:
@@ -140,5 +149,5 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def command(*words: str, engine: str) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, "-m", "ioi_eval.cli", *words, "--engine", engine]
+    whole = [sys.executable, str(Path(__file__).with_name("patient.py")), *words, "--engine", engine]
     return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=_LONGEST)

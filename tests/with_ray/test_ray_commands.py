@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from ioi_eval.models import Problem, Submission
 
 pytest_plugins = ["ray_rig"]
 
+_EVER = 3  # times that a command knocks
 _DYING = """import os, sys
 if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {times}:
     open(os.path.join(folder, str(os.getpid())), "w").close()
@@ -38,6 +40,8 @@ def dying(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     begin = f"folder = {str(tmp_path / 'died')!r}\n"
     (tmp_path / "python" / "sitecustomize.py").write_text(begin + _DYING.format(times=times))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))
+    # The head sees at once that such a process is dead, or waits for it this long.
+    monkeypatch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "1" if times > _EVER else "60")
     return times
 
 
@@ -46,21 +50,16 @@ def test_a_head_that_cannot_start_a_client_at_once_is_asked_again(dying: int, ri
     rig.node()
     doctor = command("doctor", "--json", engine=rig.outside)
     assert doctor.returncode == 0, doctor.stderr
-    assert doctor.stderr.count("did not let us in") == dying
-
-
-@pytest.fixture
-def impatient_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits no half minute for processes that are dead."""
-    monkeypatch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "1")
+    assert doctor.stderr.count("did not let us in") >= dying
 
 
 @pytest.mark.parametrize("dying", [1000], indirect=True)
-@pytest.mark.usefixtures("impatient_head", "dying")
+@pytest.mark.usefixtures("dying")
 def test_a_head_that_can_start_no_client_is_given_up(rig: Rig) -> None:
     refused = command("doctor", engine=rig.outside)
     assert refused.returncode == 2
-    assert "Starting Ray client server failed" in refused.stderr
+    assert refused.stderr.count("did not let us in") == _EVER - 1
+    assert re.search("Starting Ray client server failed|Proxy failed to Connect to backend", refused.stderr)
 
 
 def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ def test_a_command_makes_a_cluster_of_this_machine_and_ends_it(
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # sockets have short paths
         monkeypatch.setenv("RAY_TMPDIR", folder)
-        check_scores("ray", tmp_path / "run", tries=4)
+        check_scores("ray", tmp_path / "run")
         assert list(Path(folder).rglob("gcs_server.out")), "it was made there"
         ends = time.monotonic() + 300
         while (left := that_name(folder)) and time.monotonic() < ends:
@@ -97,16 +96,12 @@ def that_name(folder: str) -> list[str]:
     return found
 
 
-def check_scores(engine: str, out: Path, tries: int = 1) -> None:
-    """A command scores one of the examples as it is to be. Ray may start too slowly on a busy machine."""
+def check_scores(engine: str, out: Path) -> None:
+    """A command scores one of the examples as it is to be."""
     packages = str(EXAMPLES / "problems")
     dump = str(EXAMPLES / "generations.jsonl")
     words = ("score", dump, "--problems", packages, "--out", str(out), "--problem", "relay")
-    for _ in range(tries):
-        scored = command(*words, engine=engine)
-        if "timed out during startup" not in scored.stderr:
-            break
-        assert "Traceback" not in scored.stderr
+    scored = command(*words, engine=engine)
     assert scored.returncode == 0, scored.stderr
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     expected = (EXAMPLES / "generations.expected.tsv").read_text().splitlines()[1:]

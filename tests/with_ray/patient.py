@@ -1,0 +1,22 @@
+"""ioi-eval on a Ray that waits: a node has half a minute to start, which no setting raises."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import ray._private.node
+
+
+class SlowClock:
+    monotonic = staticmethod(lambda: time.monotonic() / 20)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
+if __name__ == "__main__":
+    ray._private.node.time = SlowClock()  # type: ignore[assignment]
+    from ioi_eval.cli import main
+
+    main()
