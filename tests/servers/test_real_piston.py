@@ -62,13 +62,22 @@ def test_the_doctor_finds_it_fit(desk: Any, real: dict[str, str], kind: str) -> 
     assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True), done.stdout
 
 
+def asked(desk: Any, *words: str) -> Any:
+    """Again while the machine has too much to do for a server that lets a script run for three seconds."""
+    for _ in range(30):
+        done = desk.cli(*words)
+        if "too slow to be asked" not in done.stdout + done.stderr:
+            break
+    return done
+
+
 def test_limits_that_are_too_low_are_named_and_no_verdicts(desk: Any, real: dict[str, str]) -> None:
-    done = desk.cli("doctor", "--engine", real["stock"])
+    done = asked(desk, "doctor", "--engine", real["stock"])
     assert done.returncode == 2
     missing = set(re.findall(r"^MISSING (.*?)  ", done.stdout, re.M))
     assert missing == NEEDED
 
-    done = desk.cli(*desk.words(PROGRAMS, real["stock"]))
+    done = asked(desk, *desk.words(PROGRAMS, real["stock"]))
     assert done.returncode == 2 and "submissions cannot be judged there" in done.stderr
     assert "PISTON_OUTPUT_MAX_SIZE" in done.stderr and "PISTON_RUN_TIMEOUT" in done.stderr
     assert not (desk.folder / "there").exists()
