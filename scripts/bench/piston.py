@@ -125,6 +125,21 @@ async def classic(url: str, pid: int, task: Problem, work: Submission, tests: in
     return spent[0]
 
 
+async def steps(url: str, pid: int, task: Problem, store: Store, count: int) -> list[Spent]:
+    """What a first run builds once, and sources with nothing in them, built and run, and run alone."""
+    bare = Problem(id="bare", source="here", limits=task.limits, tests=task.tests[:1])
+    work = sources("int main() {}", bare, count)
+    engine, spent = server(url), list[Spent]()
+    async with Scorer(engine, store=store) as scorer:
+        for problem in (bare, task):
+            async with spending(engine, pid, 1, spent):
+                await scorer.prepare(problem)
+        for _ in range(2):
+            async with spending(engine, pid, count, spent):
+                await asyncio.gather(*(scorer.score(bare, each) for each in work))
+    return spent
+
+
 def row(name: str, spent: Spent, base: Spent) -> str:
     cells = (
         f"{spent.jobs / spent.tests:.2f}",
@@ -141,6 +156,11 @@ async def measure(url: str, pid: int, package: Path, count: int, tests: int, fol
     (task,) = load_problems(package, cache=folder / "problems").values()
     code = solution(task, package)
     whole = sources(code, task, 2 * count)
+    once = await steps(url, pid, task, Store(folder / "steps"), count)
+    print("| built and run | CPU each |\n|---|--:|")
+    names = ("the proctor", "the checker", "nothing, one test", "the same again")
+    for name, one in zip(names, once, strict=True):
+        print(f"| {name} | {1000 * one.per_test:.0f} ms |")
     base = await classic(url, pid, task, whole[0], tests)
     first, second = whole[:count], whole[count:]
     store = Store(folder / task.id)
