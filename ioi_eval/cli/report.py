@@ -14,8 +14,9 @@ from ioi_eval.cli.options import Json
 from ioi_eval.cli.scores import show_comparison, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
-from ioi_eval.reports.document import visible
+from ioi_eval.reports.document import counted, visible
 from ioi_eval.rules.scoring import Mode
+from ioi_eval.runs.events import Event, RunReported, ignore
 from ioi_eval.runs.folders import report_sync
 
 _EXAMPLES = """
@@ -67,7 +68,8 @@ def report(
     options = ReportOptions(
         mode=mode, submissions=submissions, ks=tuple(ks or _DEFAULT.ks), contests=contests
     )
-    done = report_sync(folders, options=options, out=out)
+    listener = ignore if as_json or len(folders) == 1 else _tell
+    done = report_sync(folders, options=options, out=out, on_event=listener)
     page = Path(done.page)
     if as_json:
         console.show_json(done.summaries)
@@ -79,3 +81,10 @@ def report(
         console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
+
+
+def _tell(event: Event) -> None:
+    """How far it is: many large runs take a while."""
+    if isinstance(event, RunReported):
+        what = "read and reported anew" if event.written else "read; its reports stay, for it may only be read"
+        console.tell(visible(f"{event.folder}: {counted(event.submissions, 'submission')} {what}"))

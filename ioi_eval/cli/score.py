@@ -119,13 +119,17 @@ def score(
             "store": open_store(),
         }
         if export.dry_run and not export.push_to_hub:
-            found = forecast_dump(named, source, **same)
-            console.show_json(found) if output.as_json else _show_forecast(found)
+            _show_forecast(forecast_dump(named, source, **same), output)
             return
         scored, seconds = watched(
             output, lambda tell: score_dump(named, source, references=asked, on_event=tell, **same)
         )
     _show(scored, asked, seconds, output)
+    _leave(scored, export, output)
+
+
+def _leave(scored: ScoredDump, export: ExportOptions, output: OutputOptions) -> None:
+    """With results where they are wanted, and an exit code that says whether there are all."""
     export(scored.out, output)
     if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)
@@ -153,8 +157,11 @@ def _show(scored: ScoredDump, asked: References | None, seconds: float, output: 
         console.show(console.report_line(scored.out))
 
 
-def _show_forecast(found: Forecast) -> None:
+def _show_forecast(found: Forecast, output: OutputOptions) -> None:
     """What would be judged, and the most that it can take."""
+    if output.as_json:
+        console.show_json(found)
+        return
     console.show(
         f"{counted(found.rows, 'submission')}: {found.judged:,} to judge "
         f"({counted(found.problems, 'problem')}, {counted(found.tests, 'test')}), "

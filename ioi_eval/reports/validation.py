@@ -51,9 +51,7 @@ def validation(
             unjudged.append(_unjudged(case, str(failure)))
         else:
             judged.append(solution)
-            counted.extend((check.expected, check) for check in solution.checks[: len(case.words)])
-            if case.score is not None:
-                counted.append((score_class(case, problem), solution.checks[-1]))
+            counted.extend(_by_word(case, problem, solution))
     differ = sum(not check.agrees for _, check in counted)
     return Validation(
         solutions=tuple(judged),
@@ -71,6 +69,13 @@ def validation(
         confusion=confusion(counted),
         limits=limits or {},
     )
+
+
+def _by_word(case: Case, problem: Problem, solution: SolutionCheck) -> Iterator[tuple[str, Check]]:
+    """Each check beside the word that the confusion matrix counts it under."""
+    yield from ((check.expected, check) for check in solution.checks[: len(case.words)])
+    if case.score is not None:
+        yield score_class(case, problem), solution.checks[-1]
 
 
 def _unjudged(case: Case, reason: str) -> Unjudged:

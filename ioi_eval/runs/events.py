@@ -76,6 +76,26 @@ class ReferencesStarted(Value):
     problems: int
 
 
+class ReportStarted(Value):
+    """Reports are written anew."""
+
+    runs: int
+
+
+class RunReported(Value):
+    """A run's rows are read."""
+
+    folder: str
+    submissions: int
+    written: bool  # its reports too; else it may only be read
+
+
+class ReportFinished(Value):
+    """All is written; `page` shows the run, or several side by side."""
+
+    page: str  # for a browser
+
+
 class EngineStarting(Value):
     """From here to `EngineStopped` the call ends cleanly when it is cancelled; in between it awaits."""
 
@@ -129,6 +149,9 @@ Event = (
     | SubmissionFailed
     | RunFinished
     | ReferencesStarted
+    | ReportStarted
+    | RunReported
+    | ReportFinished
     | EngineStarting
     | ServersFound
     | ServersNow

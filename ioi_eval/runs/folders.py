@@ -12,6 +12,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports import ReportOptions, Run, Summary, named, summary, write_comparison, write_reports
 from ioi_eval.reports.differences import Differences, differences
 from ioi_eval.runs.elsewhere import run_of_rows
+from ioi_eval.runs.events import OnEvent, ReportFinished, ReportStarted, RunReported, ignore
 from ioi_eval.runs.work import synchronous
 
 
@@ -29,40 +30,52 @@ async def report(
     *,
     options: ReportOptions | None = None,
     out: str | Path = "runs/comparison",
+    on_event: OnEvent = ignore,
 ) -> Reported:
     """Write the reports of runs anew, also while they go on, and a comparison of several into `out`.
 
-        found = await report(["runs/monday", "runs/tuesday"])
+        found = await report(["runs/monday", "runs/tuesday"], on_event=print)
         print(found.page)
 
     Runs that may only be read are compared, and not written to. A file of rows that were judged elsewhere
     becomes a run's folder beside `out`.
     """
     every = [folders] if isinstance(folders, str | Path) else folders
-    return await asyncio.to_thread(_reported, every, options or ReportOptions(), Path(out))
+    places = {Path(place).resolve(): Path(place) for place in every}.values()
+    on_event(ReportStarted(runs=len(places)))
+    runs = [await asyncio.to_thread(_run_in, place, Path(out).parent) for place in places]
+    summaries = dict[Path, Summary]()
+    for folder in runs:
+        asked = options or ReportOptions()
+        found, written = await asyncio.to_thread(_summary, folder, asked, alone=len(runs) == 1)
+        summaries[folder] = found
+        on_event(RunReported(folder=str(folder), submissions=found.submissions, written=written))
+    done = await asyncio.to_thread(_compared, summaries, Path(out))
+    on_event(ReportFinished(page=done.page))
+    return done
 
 
 report_sync = synchronous(report)
 
 
-def _reported(every: Sequence[str | Path], options: ReportOptions, out: Path) -> Reported:
-    places = {Path(place).resolve(): Path(place) for place in every}.values()
-    folders = [run_of_rows(place, out.parent) if place.is_file() else place for place in places]
-    several = len(folders) > 1
-    summaries = {folder: _summary(folder, options, alone=not several) for folder in folders}
-    runs = tuple(named(summaries))
+def _run_in(place: Path, beside: Path) -> Path:
+    return run_of_rows(place, beside) if place.is_file() else place
+
+
+def _compared(summaries: Mapping[Path, Summary], out: Path) -> Reported:
+    folders, runs = list(summaries), tuple(named(summaries))
     differ = differences(*folders) if len(folders) == 2 else None
-    page = write_comparison(runs, out, differ) if several else folders[0] / "report.html"
+    page = folders[0] / "report.html" if len(folders) == 1 else write_comparison(runs, out, differ)
     of = {str(path): found for path, found in summaries.items()}
     return Reported(summaries=of, runs=runs, page=str(page), differences=differ)
 
 
-def _summary(folder: Path, options: ReportOptions, *, alone: bool) -> Summary:
-    """A run that is somebody else's is only read: it can be compared, its reports stay as they are."""
+def _summary(folder: Path, options: ReportOptions, *, alone: bool) -> tuple[Summary, bool]:
+    """And whether reports were written. A run that may only be read is compared, and keeps its reports."""
     if os.access(folder, os.W_OK | os.X_OK):
-        return write_reports(folder, options)
+        return write_reports(folder, options), True
     found = summary(folder, options)
     if alone:
         remedy = "A run's reports lie in its folder: copy it to where you may write, and name the copy"
         raise InputError("the folder cannot be written", where=str(folder), remedy=remedy)
-    return found
+    return found, False

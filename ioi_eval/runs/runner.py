@@ -91,11 +91,7 @@ async def judge_all(
     needed, source = this.survey(submissions, expected), _Source(submissions)
     try:
         if prepare is not None:
-            async with asyncio.TaskGroup() as group:
-                preparing = [group.create_task(_prepared(prepare, problem)) for problem in needed]
-            broken = [found for task in preparing if (found := task.result()) is not None]
-            if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
-                raise broken[0]
+            await _prepare_all(prepare, needed)
         await this.work_through(source, workers)
     except BaseExceptionGroup as errors:
         if (unusable := _first_input_error(errors)) is not None:
@@ -338,6 +334,15 @@ def _judged(result: SubmissionResult, *, repeated: bool) -> SubmissionJudged:
         tests=0 if repeated else ran,
         repeated=repeated,
     )
+
+
+async def _prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
+    """Raise what is wrong with the problems if none of them can be built."""
+    async with asyncio.TaskGroup() as group:
+        preparing = [group.create_task(_prepared(prepare, problem)) for problem in needed]
+    broken = [found for task in preparing if (found := task.result()) is not None]
+    if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
+        raise broken[0]
 
 
 async def _prepared(

@@ -94,11 +94,8 @@ async def score_dump(
         if usable is not every:
             dump = rows.open(usable)
         matter = {**(references.matter if references else {}), **setup.matter}
-        settings = {
-            "dumps": list(paths),
-            "problems": source_name(problems),
-            **_remarks(dump, found, references),
-        }
+        asked = {"dumps": list(paths), "problems": source_name(problems)}
+        settings = {**asked, **_remarks(dump, found, references)}
         call = await judge_work(rows.work(dump, usable, matter, settings), setup)
         write_rejected(setup.folder, dump.rejected)
     return _scored(setup, call, dump.info, found)

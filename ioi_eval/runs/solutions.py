@@ -111,11 +111,7 @@ async def validate(
         call = await judge_work(plan.work, setup)
         found = _compared(plan, setup)
         write_rejected(setup.folder, plan.rejected)
-    write_validation(setup.folder, found)
-    write_reports(setup.folder)
-    return ValidatedSolutions(
-        out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)
-    )
+    return _written(setup, call, plan, found)
 
 
 validate_sync = synchronous(validate)
@@ -142,6 +138,14 @@ def _compared(plan: _Plan, setup: Setup) -> Validation:
     failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
     problems = plan.work.problems
     return validation(plan.cases, problems, results, failures, limits_of(setup.folder, problems))
+
+
+def _written(setup: Setup, call: RunSummary, plan: _Plan, found: Validation) -> ValidatedSolutions:
+    write_validation(setup.folder, found)
+    write_reports(setup.folder)
+    return ValidatedSolutions(
+        out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)
+    )
 
 
 # --- a file of solutions -----------------------------------------------------------------------------

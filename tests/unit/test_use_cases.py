@@ -14,7 +14,10 @@ from ioi_eval.runs import (
     Asking,
     BenchmarkOptions,
     Event,
+    ReportFinished,
+    ReportStarted,
     RunOptions,
+    RunReported,
     RunStarted,
     SubmissionJudged,
 )
@@ -120,7 +123,10 @@ async def test_an_agents_programs_and_their_report(tmp_path: Path) -> None:
         )
         assert (made.call.judged, made.unwritten, made.failures) == (2, {}, {})
         assert [line["resolved"] for line in made.instances] == [True, True]
-    told = await report([tmp_path / "a", tmp_path / "b"], out=tmp_path / "both")
+    events, folders = list[Event](), [tmp_path / "a", tmp_path / "b"]
+    told = await report(folders, out=tmp_path / "both", on_event=events.append)
+    read = [RunReported(folder=str(folder), submissions=2, written=True) for folder in folders]
+    assert events == [ReportStarted(runs=2), *read, ReportFinished(page=told.page)]
     assert [each.name for each in told.runs] == ["a", "b"]
     assert told.page == str(tmp_path / "both" / "comparison.html")
     assert "comparison.html" in {path.name for path in (tmp_path / "both").glob("*")}

@@ -63,6 +63,10 @@ def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
     assert alone.returncode == 2 and "the folder cannot be written. A run's reports lie in" in alone.stderr
     together = cli("report", theirs, mine, "--out", "both")
     assert together.returncode == 0, together.stderr
+    assert together.stderr.splitlines() == [
+        f"{theirs}: 6 submissions read; its reports stay, for it may only be read",
+        f"{mine}: 6 submissions read and reported anew",
+    ]
     assert (mine / "report.md").exists() and not (theirs / "report.md").exists()
     nowhere = cli("report", theirs, mine, "--out", theirs / "both")
     assert nowhere.returncode == 2 and "both: cannot be written: Permission denied" in nowhere.stderr
