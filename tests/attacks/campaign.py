@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -87,15 +87,11 @@ async def column(
 ) -> Column:
     """All attacks, or some of those that are programs, pairs, sources and scripts, on one engine under one mixture of layers."""
 
-    def among(attacks: Iterable[T]) -> list[T]:
-        return [attack for attack in attacks if not names or attack.name in names]
-
     def way(language: str) -> Way | None:
         if language != "python" or is_server(kind):
             return None
         return Way.FORKED if kind == "embedded" and "namespaces" in layers else Way.STARTED
 
-    alone = bool(names)
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
     options = JudgeOptions(all_tests=True, layers=layers, checker=CHECKING)
@@ -104,33 +100,41 @@ async def column(
             engine_of(kind, Store(cache), layers, boxes) as engine,
             Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
-            found = [
-                *[
-                    await programs(scorer, ground, own, alone=alone, way=way(own[0].language))
-                    for each in TOGETHER
-                    if (own := among(each))
-                ],
-                *[
-                    await pairs(scorer, ground, task_type, own)
-                    for task_type in _PAIRED
-                    if (own := among(PAIRS))
-                ],
-                await sources(scorer, ground, among(COMPILING)),
-            ]
-            if own := among(FUNCTIONS):
-                found.append(await functions(scorer, ground, own, way=way("python")))
-            if not names:
-                found += [await files(scorer, ground, task_type) for task_type in FILED]
+            found = await _submitted(scorer, ground, names, way)
             if not is_server(kind):  # whose clients' scripts have nothing but its own boxes
-                found.append(await scripts(engine, ground, among(SCRIPTS), boxes))
+                found.append(await scripts(engine, ground, _among(SCRIPTS, names), boxes))
     if not is_server(kind):
         async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, boxes=boxes) as here:
-            found.append(await sieges(here, among(WORKER), listens=kind == "worker"))
+            found.append(await sieges(here, _among(WORKER, names), listens=kind == "worker"))
     whole: Column = {}
     for round_ in found:
         for name, result in round_.items():
             whole.setdefault(name, []).append(result)
     return whole
+
+
+def _among(attacks: Iterable[T], names: Collection[str]) -> list[T]:
+    return [attack for attack in attacks if not names or attack.name in names]
+
+
+async def _submitted(
+    scorer: Scorer, ground: Ground, names: Collection[str], way: Callable[[str], Way | None]
+) -> list[dict[str, Found]]:
+    """Attacks that a submission can bring. `way`: how programs in a language are started."""
+    alone, paired = bool(names), _among(PAIRS, names)
+    found = [
+        await programs(scorer, ground, own, alone=alone, way=way(own[0].language))
+        for each in TOGETHER
+        if (own := _among(each, names))
+    ]
+    if paired:
+        found += [await pairs(scorer, ground, task_type, paired) for task_type in _PAIRED]
+    found.append(await sources(scorer, ground, _among(COMPILING, names)))
+    if called := _among(FUNCTIONS, names):
+        found.append(await functions(scorer, ground, called, way=way("python")))
+    if not names:
+        found += [await files(scorer, ground, task_type) for task_type in FILED]
+    return found
 
 
 FILED = (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)

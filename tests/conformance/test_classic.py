@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from both_paths import KEPT, OWN, compare, has_classic_job, one_of_each, submitted
 from lent import judge_on
-from support.engines import find
 from support.places import examples, graders
 
 from ioi_eval import EmbeddedEngine, Store, Transport, load_problems
-from ioi_eval.classic import classic_job, run_classic
+from ioi_eval.classic import run_classic
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge import Judge
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -24,7 +22,6 @@ from ioi_eval.models import (
     NamedBlob,
     Problem,
     Solution,
-    Submission,
     TaskOptions,
     TaskType,
     Test,
@@ -33,48 +30,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import Prepared
 
-# The contract limits the address space, so that allocating too much may end in any way; and it has no word
-# for too much output.
-_ALIKE = {V.MLE: {V.MLE, V.RE, V.TLE}, V.OLE: {V.RE}, V.RE: {V.RE}, V.TLE: {V.TLE}}
-
-OWN, KEPT = "ioi_eval", "cms_ioi"  # runtimes: all is compiled in the job, or what is compiled is kept
 PROBLEMS = sorted(path.name.removesuffix(".zip") for path in (examples() / "problems").iterdir())
-
-
-def submitted(problem: Problem, code: str) -> Submission:
-    return Submission(key="1", problem_id=problem.id, code=code)
-
-
-def has_classic_job(problem: Problem) -> bool:
-    solution = next(cpp_solutions(problem), None)
-    if solution is None:
-        return False
-    try:
-        classic_job(problem, problem.tests[0], submitted(problem, solution.code))
-    except JudgeFailure:
-        return False
-    return True
-
-
-def cpp_solutions(problem: Problem) -> Iterator[Solution]:
-    """Those that both paths can judge. A classic job does not limit standard error, and a process of a
-    Communication task has no other output that is kept."""
-    talks = problem.task_type is TaskType.COMMUNICATION
-    sources = (solution for solution in problem.solutions if solution.language)
-    return (
-        solution
-        for solution in sources
-        if find(solution.language).command == "g++" and not (talks and solution.expected == "output_limit")
-    )
-
-
-def telling(results: tuple[TestResult, ...]) -> Iterator[TestResult]:
-    """The first test of every status: that there is one of each says more than many of one."""
-    seen = {V.SKIPPED}
-    for result in results:
-        if result.status not in seen:
-            seen.add(result.status)
-            yield result
 
 
 @pytest.fixture
@@ -97,34 +53,6 @@ async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, n
         compared = [await compare(classics, judge, problem, first, runtime=OWN)]
         compared += [await compare(classics, judge, problem, solution) for solution in others]
     assert sum(compared) >= len(compared) > 0
-
-
-def one_of_each(problem: Problem) -> Sequence[Solution]:
-    """The first of every kind; what is right is one kind, whatever it is called."""
-    kinds: dict[str, Solution] = {}
-    for solution in cpp_solutions(problem):
-        kind = "correct" if solution.expected == "model_solution" else solution.expected
-        kinds.setdefault(kind, solution)
-    return tuple(kinds.values())
-
-
-async def compare(
-    engine: Transport, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
-) -> int:
-    submission = submitted(problem, solution.code)
-    batched = tuple(telling((await judge.judge(problem, submission)).tests))
-    tests = {test.name: test for test in problem.tests}
-    classic = await asyncio.gather(
-        *(
-            run_classic(engine, problem, tests[result.test_name], submission, runtime=runtime)
-            for result in batched
-        )
-    )
-    for ours, theirs in zip(batched, classic, strict=True):
-        place = f"{problem.id}, {solution.name}, test {ours.test_name}: {ours} {theirs}"
-        assert theirs.score == pytest.approx(ours.score, abs=1e-6), place
-        assert theirs.status in _ALIKE.get(ours.status, {ours.status}), place
-    return len(batched)
 
 
 # --- Batch -------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from support.plans import (
     Line,
     Plan,
     PlanChecker,
-    PlanGroup,
     PlanLimits,
     PlanSubmission,
     PlanTest,
@@ -86,6 +85,43 @@ def _last(report: str) -> Mapping[str, Any]:
     return json.loads(lines[-1]) if lines else {}
 
 
+def _kept(contents: dict[str, bytes], name: str, content: str | bytes) -> str:
+    contents[name] = content if isinstance(content, bytes) else content.encode()
+    return name
+
+
+def _planned(
+    contents: dict[str, bytes],
+    tests: Sequence[tuple[str | bytes, str | bytes | None]],
+    outputs: Mapping[int, bytes],
+    arguments: Mapping[int, Sequence[str]],
+    by_file: Collection[int] | None,
+    members: Sequence[Sequence[int]],
+) -> tuple[PlanTest, ...]:
+    """Tests for a plan; their files join the others."""
+    contents |= {f"{index}.handed": content for index, content in outputs.items()}
+    return tuple(
+        PlanTest(
+            index=index,
+            input=_kept(contents, f"{index}.in", given),
+            answer=None if answer is None else _kept(contents, f"{index}.out", answer),
+            output=f"{index}.handed" if index in outputs else None,
+            by_file=index in (outputs if by_file is None else by_file),
+            arguments=tuple(arguments.get(index, ())),
+            groups=tuple(members[index]) if members else (),
+        )
+        for index, (given, answer) in enumerate(tests)
+    )
+
+
+def _moved(contents: dict[str, bytes], folder: Path) -> dict[str, Path]:
+    """Files of tests that lie in a folder of the host from now on, by name."""
+    names = [name for name in contents if name[0].isdigit()]
+    for name in names:
+        (folder / name).write_bytes(contents.pop(name))
+    return {name: folder / name for name in names}
+
+
 @dataclass(frozen=True)
 class Bench:
     workshop: Path
@@ -118,24 +154,28 @@ class Bench:
         if os.getuid() == 0:
             for path in (folder, *folder.iterdir()):
                 os.chown(path, self.uid, self.uid)
+        whole = {
+            "version": 2,
+            "argv": ["/bin/bash", "-c", script],
+            "env": {"PATH": "/usr/bin:/bin"},
+            "dir": str(folder),
+            "files": [{"name": name, "path": str(path)} for name, path in (files or {}).items()],
+            "profile": profile,
+            "uid": self.uid,
+            "limits": {"wall_ms": 120_000, **(limits or {})},
+            "layers": list(self.layers),
+            **({"without": list(self.without)} if self.without else {}),
+        }
+        boxed = self._boxed(place / "spec.json", whole, spec)
+        shutil.rmtree(place)
+        return boxed
+
+    def _boxed(self, file: Path, whole: Mapping[str, Any], spec: Mapping[str, Any]) -> Boxed:
+        """Starts the proctor on a box that is described in `file`, and hears all that it says."""
         with Heard() as stdout, Heard() as stderr, Heard() as report:
-            whole = {
-                "version": 2,
-                "argv": ["/bin/bash", "-c", script],
-                "env": {"PATH": "/usr/bin:/bin"},
-                "dir": str(folder),
-                "files": [{"name": name, "path": str(path)} for name, path in (files or {}).items()],
-                "profile": profile,
-                "uid": self.uid,
-                "limits": {"wall_ms": 120_000, **(limits or {})},
-                "report_fd": report.end,
-                "layers": list(self.layers),
-                **({"without": list(self.without)} if self.without else {}),
-                **spec,
-            }
-            (place / "spec.json").write_text(json.dumps(whole))
+            file.write_text(json.dumps({**whole, "report_fd": report.end, **spec}))
             running = subprocess.Popen(
-                [str(self.proctor), "box", str(place / "spec.json")],
+                [str(self.proctor), "box", str(file)],
                 stdin=subprocess.DEVNULL,
                 env=None if self.environment is None else dict(self.environment),
                 stdout=stdout.end,
@@ -144,7 +184,6 @@ class Bench:
                 start_new_session=True,  # what hits its group is not to hit us
             )
             running.wait()
-        shutil.rmtree(place)
         return Boxed(
             stdout.text(), stderr.text(), _last(report.text() or stderr.text()), raw=stdout.content()
         )
@@ -155,12 +194,8 @@ class Bench:
         tests: Sequence[tuple[str | bytes, str | bytes | None]],
         *,
         language: str = "c++",
-        checker: PlanChecker = DIFF,
         checker_source: str = "",
-        limits: PlanLimits = LIMITS,
-        groups: Sequence[PlanGroup] = (),
         members: Sequence[Sequence[int]] = (),
-        task_type: str = "Batch",
         manager_source: str = "",
         outputs: Mapping[int, bytes] | None = None,
         arguments: Mapping[int, Sequence[str]] | None = None,
@@ -171,64 +206,50 @@ class Bench:
         script: str = "exec ./proctor run plan.json",
         **plan: Any,
     ) -> Judged:
-        """Judges a submission on the tests, inside a box as the engine makes it.
+        """Judges a submission on the tests, inside a box as the engine makes it. `plan`: its other fields.
 
         `by_path`: a folder of the host that gets the tests' files, which the box then has by descriptor.
         """
         files: dict[str, Path] = {"proctor": self.proctor}
         contents: dict[str, bytes] = dict(extra or {})
-        if language == "python":
-            submission = PlanSubmission(argv=(PYTHON, "submission.py"), files=("submission.py",), threads=4)
-            contents["submission.py"] = source.encode()
-        else:
-            submission = PlanSubmission(argv=("submission",), address_space=True)
-            files |= {"submission": self.compiled(source)} if source else {}
-        if checker_source:
-            files["checker"] = self.compiled(checker_source)
-        if manager_source:
-            files["manager"] = self.compiled(manager_source)
-        for index, content in (outputs or {}).items():
-            contents[f"{index}.handed"] = content
-        planned = []
-        for index, (given, answer) in enumerate(tests):
-            contents[f"{index}.in"] = given if isinstance(given, bytes) else given.encode()
-            if answer is not None:
-                contents[f"{index}.out"] = answer if isinstance(answer, bytes) else answer.encode()
-            planned.append(
-                PlanTest(
-                    index=index,
-                    input=f"{index}.in",
-                    answer=None if answer is None else f"{index}.out",
-                    output=f"{index}.handed" if outputs and index in outputs else None,
-                    by_file=bool(outputs and index in outputs) if by_file is None else index in by_file,
-                    arguments=tuple((arguments or {}).get(index, ())),
-                    groups=tuple(members[index]) if members else (),
-                )
-            )
+        submission = plan.pop("submission", self._program(source, language, files, contents))
+        for name, text in (("checker", checker_source), ("manager", manager_source)):
+            files |= {name: self.compiled(text)} if text else {}
+        planned = _planned(contents, tests, outputs or {}, arguments or {}, by_file, members)
         if by_path is not None:
-            for name in [name for name in contents if name[0].isdigit()]:
-                (by_path / name).write_bytes(contents.pop(name))
-                files[name] = by_path / name
-        submission = plan.pop("submission", submission)
-        forked = self.waiting is not None and submission.argv[:1] == (PYTHON,)
-        if forked:
-            submission = waited_for(submission, contents, self.waiting)
-        whole = Plan(
-            nonce="n0nce",
-            task_type=task_type,
-            submission=submission,
-            limits=limits,
-            checker=checker,
-            groups=tuple(groups),
-            tests=tuple(planned),
-            layers=tuple(self.layers),
-            **plan,
-        )
-        contents["plan.json"] = self._taken_away(encode_plan(whole))
-        boxed = self.box(script, files=files, contents=contents, profile="stage", **(spec or {}))
+            files |= _moved(contents, by_path)
+        submission = self._waited_for(submission, contents)
+        usual = {"submission": submission, "task_type": "Batch", "limits": LIMITS, "checker": DIFF}
+        whole = Plan(nonce="n0nce", tests=planned, layers=tuple(self.layers), **{**usual, **plan})
+        return self._ran(whole, files, contents, script, **(spec or {}))
+
+    def _ran(
+        self, plan: Plan, files: Mapping[str, Path], contents: dict[str, bytes], script: str, **spec: Any
+    ) -> Judged:
+        contents["plan.json"] = self._taken_away(encode_plan(plan))
+        boxed = self.box(script, files=files, contents=contents, profile="stage", **spec)
         judged = Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
-        assert not forked or judged.interpreter == "forked", judged
+        assert not self._forks(plan.submission) or judged.interpreter == "forked", judged
         return judged
+
+    def _forks(self, submission: PlanSubmission) -> bool:
+        return self.waiting is not None and submission.argv[:1] == (PYTHON,)
+
+    def _waited_for(self, submission: PlanSubmission, contents: dict[str, bytes]) -> PlanSubmission:
+        if self.waiting is None or not self._forks(submission):
+            return submission
+        return waited_for(submission, contents, self.waiting)
+
+    def _program(
+        self, source: str, language: str, files: dict[str, Path], contents: dict[str, bytes]
+    ) -> PlanSubmission:
+        """What the submission is started as; its file joins the others."""
+        if language == "python":
+            contents["submission.py"] = source.encode()
+            return PlanSubmission(argv=(PYTHON, "submission.py"), files=("submission.py",), threads=4)
+        if source:
+            files["submission"] = self.compiled(source)
+        return PlanSubmission(argv=("submission",), address_space=True)
 
     def _taken_away(self, plan: bytes) -> bytes:
         """The plan, with a field that only a test build knows."""

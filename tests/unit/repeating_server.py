@@ -20,9 +20,12 @@ class RepeatingServer:
     def __init__(self, how: str) -> None:
         self.how, self.elsewhere = how, ""
         self.received: list[str] = []  # headers
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads, self._http.block_on_close = True, False
         self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    def _handler(self) -> type[_Handler]:
+        return type("Handler", (_Handler,), {"told": self})
 
     @contextmanager
     def running(self) -> Iterator[RepeatingServer]:
@@ -67,52 +70,50 @@ def _body(secret: str) -> bytes:
     ).encode()
 
 
-def _handler(server: RepeatingServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = 1 << 16
+class _Handler(BaseHTTPRequestHandler):
+    told: RepeatingServer  # how to answer
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            server.received.append(str(self.headers))
-            secret = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            getattr(self, f"_{server.how}", self._refuse)(secret)
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.told.received.append(str(self.headers))
+        secret = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        getattr(self, f"_{self.told.how}", self._refuse)(secret)
 
-        do_GET = do_HEAD = do_POST
+    do_GET = do_HEAD = do_POST
 
-        def _200(self, secret: str) -> None:
-            self._send(200, _body(secret))
+    def _200(self, secret: str) -> None:
+        self._send(200, _body(secret))
 
-        def _refuse(self, secret: str) -> None:
-            words = f"{'x' * 290} {secret} is wrong"  # cut off in the middle of it by who cuts off at 300
-            self._send(int(server.how), json.dumps({"error": words, "message": words}).encode())
+    def _refuse(self, secret: str) -> None:
+        words = f"{'x' * 290} {secret} is wrong"  # cut off in the middle of it by who cuts off at 300
+        self._send(int(self.told.how), json.dumps({"error": words, "message": words}).encode())
 
-        def _redirect(self, secret: str) -> None:
-            repeated = secret if self.path.endswith(("/completions", "/execute")) else ""
-            self._send(307, b"", Location=f"{server.elsewhere}/of/{repeated}")  # the hub's client follows it
+    def _redirect(self, secret: str) -> None:
+        repeated = secret if self.path.endswith(("/completions", "/execute")) else ""
+        self._send(307, b"", Location=f"{self.told.elsewhere}/of/{repeated}")  # the hub's client follows it
 
-        def _reset(self, secret: str) -> None:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.close_connection = True  # and this way at once: nothing was written that could linger
+    def _reset(self, secret: str) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True  # and this way at once: nothing was written that could linger
 
-        def _cut(self, secret: str) -> None:
-            self._send(200, _body(secret)[:-10], promised=10)
+    def _cut(self, secret: str) -> None:
+        self._send(200, _body(secret)[:-10], promised=10)
 
-        def _garbage(self, secret: str) -> None:
-            self.wfile.write(f"{secret} HTTP/1.1\r\nX: {secret}\r\n\r\n".encode())
-            self.close_connection = True
+    def _garbage(self, secret: str) -> None:
+        self.wfile.write(f"{secret} HTTP/1.1\r\nX: {secret}\r\n\r\n".encode())
+        self.close_connection = True
 
-        def _send(self, status: int, body: bytes, promised: int = 0, **headers: str) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body) + promised))
-            self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(b"" if self.command == "HEAD" else body)
+    def _send(self, status: int, body: bytes, promised: int = 0, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body) + promised))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(b"" if self.command == "HEAD" else body)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    return Handler
+    def log_message(self, format: str, *args: Any) -> None:
+        pass

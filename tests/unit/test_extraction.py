@@ -1,31 +1,15 @@
 from __future__ import annotations
 
-import ast
-import subprocess
-import sys
 import textwrap
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.engines import find
+from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
-from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
-from ioi_eval.rules.extraction import Extraction, extract, extraction_of, named_extraction
-from ioi_eval.rules.repairs import Repairs, repair
+from ioi_eval.rules.extraction import extract
 
 pytestmark = pytest.mark.once
-
-CPP, PYTHON = find("c++"), find("python")
-
-ADD = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }\n"
-DRAFT = '#include <cstdio>\nint main() { puts("draft"); }\n'
-SCRIPT = "a, b = map(int, input().split())\nprint(a + b)\n"
-
-
-def fenced(code: str, tag: str = "cpp", fence: str = "```") -> str:
-    return f"{fence}{tag}\n{code}{fence}\n"
-
 
 # --- fences ------------------------------------------------------------------------------------------
 
@@ -393,135 +377,3 @@ def test_a_generation_of_ten_megabytes() -> None:
 def test_doubtful_escapes_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
     assert extract("print('\\d')\n", PYTHON) == "print('\\d')\n"
     assert not recwarn.list
-
-
-# --- repairs -----------------------------------------------------------------------------------------
-
-HEADER = NamedBlob(name="graders/Sum.h", content=Blob.of("int add(int, int);\n"))
-PROBLEM = Problem(id="sum", grader_files=(HEADER,))
-ALL = Repairs(add_includes=True, add_header=True, add_namespace=True)
-BARE = "int add(int a, int b) { return max(a, b); }\n"
-
-
-def test_repairs_are_off() -> None:
-    assert repair(BARE, PROBLEM, CPP, Repairs()) == (BARE, ())
-
-
-def test_all_repairs() -> None:
-    code, names = repair(BARE, PROBLEM, CPP, ALL)
-    assert code == '#include <bits/stdc++.h>\n#include "Sum.h"\nusing namespace std;\n' + BARE
-    assert names == ("add_includes", "add_header", "add_namespace")
-
-
-@pytest.mark.parametrize(
-    ("option", "line"),
-    [
-        ("add_includes", "#include <bits/stdc++.h>\n"),
-        ("add_header", '#include "Sum.h"\n'),
-        ("add_namespace", "using namespace std;\n"),
-    ],
-)
-def test_one_repair(option: str, line: str) -> None:
-    options = Repairs(**{option: True})
-    repaired = repair(BARE, PROBLEM, CPP, options)
-    assert repaired == (line + BARE, (option,))
-    assert repair(repaired[0], PROBLEM, CPP, options) == (repaired[0], ())
-
-
-@pytest.mark.parametrize(
-    "line", ["#include <bits/stdc++.h>", "  #  include<bits/stdc++.h>", '#include "bits/stdc++.h"']
-)
-def test_an_include_that_is_there(line: str) -> None:
-    assert repair(line + "\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1] == ()
-
-
-def test_an_include_in_a_comment_is_not_there() -> None:
-    assert repair("// #include <bits/stdc++.h>\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1]
-
-
-def test_code_that_qualifies_its_names_gets_no_namespace() -> None:
-    assert repair("std::string s;\n", PROBLEM, CPP, Repairs(add_namespace=True))[1] == ()
-
-
-IMPORTS = Repairs(add_imports=True)
-
-
-@pytest.mark.parametrize(
-    "ahead", ["", "# a\n", '"""doc\x0c\n"""\nfrom __future__ import (\n  annotations,\n)\n']
-)
-def test_names_that_harnesses_of_python_give(ahead: str) -> None:
-    code = (
-        f"{ahead}found = gcd(4, 6), max(List, key=str) if () else maxsize, datetime.datetime, bisect.bisect"
-    )
-    repaired, names = repair(code, PROBLEM, PYTHON, IMPORTS)
-    assert names == ("add_imports",)
-    # In a process of its own: harnesses raise the limit of recursion.
-    wanted = "(2, sys.maxsize, datetime.datetime, bisect.bisect)"
-    check = f"import builtins\nassert found == {wanted}\nassert open is builtins.open, 'modules have one too'"
-    subprocess.run([sys.executable, "-c", f"{repaired}\n{check}"], check=True)
-    assert repair(repaired, PROBLEM, PYTHON, IMPORTS) == (repaired, ())
-
-
-def test_nothing_is_imported_for_functions_and_other_languages() -> None:
-    function = Problem(id="f", task_type=TaskType.FUNCTION)
-    assert repair("x = 1", function, PYTHON, IMPORTS) == ("x = 1", ())
-    assert repair("x = 1", PROBLEM, PYTHON, ALL) == ("x = 1", ())
-    assert repair(BARE, PROBLEM, CPP, IMPORTS) == (BARE, ())
-
-
-def test_a_problem_without_a_header() -> None:
-    assert repair(BARE, Problem(id="sum"), CPP, Repairs(add_header=True)) == (BARE, ())
-    assert repair(BARE, Problem(id="other", grader_files=(HEADER,)), CPP, Repairs(add_header=True)) == (
-        BARE,
-        (),
-    )
-
-
-def test_languages_without_headers_are_not_repaired() -> None:
-    assert repair(SCRIPT, PROBLEM, PYTHON, ALL) == (SCRIPT, ())
-    assert ast.parse(SCRIPT)
-
-
-# --- as others extract -------------------------------------------------------------------------------
-
-SEVERAL = f"<think>{fenced(DRAFT)}</think>First:\n{fenced(DRAFT)}Better:\n{fenced(ADD)}Done."
-
-
-def test_the_first_block_and_the_whole_text() -> None:
-    assert extract(SEVERAL, CPP, Extraction.FIRST) == DRAFT
-    assert extract(SEVERAL, CPP, Extraction.WHOLE) == SEVERAL
-    assert extract("No code.", CPP, Extraction.FIRST) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "program"),
-    [
-        (f"So:\n```python\n{SCRIPT}```\nDone.", SCRIPT[:-1]),
-        (f"```\na\n```\n```python\n{SCRIPT}```", SCRIPT[:-1]),
-        (f"```python\n{SCRIPT}```\n```", ""),  # a doubled closing fence
-        (f"```python\n{SCRIPT}", ""),  # cut off
-        (SCRIPT, ""),
-        ("x = '```'\ny = 1\nz = '```'", "y = 1"),
-        ("", ""),
-    ],
-)
-def test_the_block_that_livecodebench_takes(text: str, program: str) -> None:
-    assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == program
-
-
-@given(
-    st.lists(st.sampled_from(["```", "```python", "    ```x", "a = 1", "", "text ``` text"])).map("\n".join)
-)
-def test_livecodebench_takes_what_stands_between_its_last_two_fences(text: str) -> None:
-    pieces, inside = [[]], text.split("\n")
-    for line in inside:
-        pieces[-1].append(line)
-        if "```" in line:
-            pieces.append([])
-    expected = "\n".join(pieces[-2][:-1]) if len(pieces) > 2 else ""
-    assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == expected
-
-
-@pytest.mark.parametrize("how", Extraction)
-def test_a_row_says_how_its_program_was_found(how: Extraction) -> None:
-    assert extraction_of(["add_imports", *named_extraction(how)]) is how

@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from planned import MIN, MUL, SUM, THRESHOLD, make_subtask, make_test, results
 from support.plans import PlanGroup
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import (
-    Blob,
     Problem,
     ScoreType,
-    Submission,
-    SubmissionResult,
     Subtask,
     TaskType,
     Test,
-    TestResult,
-    Verdict,
 )
 from ioi_eval.rules import plan, scoring, verdicts
 
 pytestmark = pytest.mark.once
 
-# A busy machine may be slow: that is no failure.
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-SUM, MIN, MUL, THRESHOLD = ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MUL, ScoreType.GROUP_THRESHOLD
-
-
-def make_test(name: str, content: str | None = None, size: int = 0, answer: str | None = "1") -> Test:
-    text = (name if content is None else content).ljust(size)
-    return Test(name=name, input=Blob.of(text), answer=None if answer is None else Blob.of(answer))
-
-
-def make_subtask(tests: str, kind: ScoreType = MIN, *, points: float = 10, threshold: float = 0.5) -> Subtask:
-    return Subtask(name=tests, points=points, tests=tuple(tests), score_type=kind, threshold=threshold)
-
 
 def make_problem(names: str, *subtasks: Subtask) -> Problem:
     return Problem(id="p", tests=tuple(make_test(name) for name in names), subtasks=subtasks)
-
-
-def results(**scores: float) -> dict[str, TestResult]:
-    return {
-        name: TestResult(test_name=name, score=score, status=verdicts.of_score(score))
-        for name, score in scores.items()
-    }
 
 
 def names(tests: Iterable[plan.PlannedTest]) -> str:
@@ -100,7 +73,6 @@ def test_settles(kind: ScoreType, score: float, settled: bool) -> None:
     assert plan.settles(make_subtask("a", kind), score) is settled
 
 
-@RELAXED
 @given(
     st.sampled_from(ScoreType),
     st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),
@@ -267,156 +239,3 @@ def test_share_and_spread() -> None:
     first = plan.distinct_tests(asked)[0]
     assert plan.share(first, results(a=0.5)["a"]) == results(a=0.5, c=0.5)
     assert list(plan.spread(asked, results(c=0.5)).items()) == list(results(a=0.5, c=0.5).items())
-
-
-# --- a full run and an early stop --------------------------------------------------------------------
-
-OUTCOMES = st.sampled_from([0.0, 0.25, 0.3, 0.5, 0.75, 1.0])
-NAMES = "abcdefgh"
-
-
-@st.composite
-def problems(draw: st.DrawFn) -> Problem:
-    """Problems of up to 8 tests, some of equal content, some in several subtasks, some in none."""
-    pool = NAMES[: draw(st.integers(1, len(NAMES)))]
-    contents = st.sampled_from("uvwxyz")
-    sizes = st.sampled_from([0, 0, 100_000])
-    tests = tuple(make_test(name, draw(contents), draw(sizes)) for name in pool)
-    members = st.sets(st.sampled_from(pool), min_size=1).map(lambda chosen: "".join(sorted(chosen)))
-    subtasks = st.builds(
-        make_subtask,
-        members,
-        st.sampled_from(ScoreType),
-        points=st.sampled_from([0, 7, 33.3, 100]),
-        threshold=st.sampled_from([0.3, 0.5, 1.0]),
-    )
-    return Problem(id="p", tests=tests, subtasks=tuple(draw(st.lists(subtasks, max_size=4))))
-
-
-class Case(NamedTuple):
-    """A problem, what a program earns on each content (equal inputs, equal outcomes), how jobs are cut."""
-
-    problem: Problem
-    program: Mapping[str, float]
-    max_tests: int
-    lines: int
-
-    def score(self, test: Test) -> float:
-        return self.program[test.input.sha256]
-
-    def full_run(self) -> dict[str, TestResult]:
-        return results(**{test.name: self.score(test) for test in self.problem.tests})
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    asked = draw(problems())
-    program = {test.input.sha256: draw(OUTCOMES) for test in asked.tests}
-    return Case(asked, program, draw(st.integers(1, 9)), draw(st.integers(1, 9)))
-
-
-class Proctor:
-    """The stop rule of docs/protocol.md, written down once more."""
-
-    def __init__(self, case: Case, *, all_tests: bool = False) -> None:
-        self.case, self.all_tests = case, all_tests
-        self.groups = plan.groups(case.problem, all_tests=all_tests)
-        self.ran: list[str] = []
-
-    def judge(self) -> dict[str, TestResult]:
-        """Jobs, one after the other, until nothing is left that matters."""
-        found: dict[str, TestResult] = {}
-        while todo := plan.live(self.case.problem, found, all_tests=self.all_tests):
-            before = len(self.ran)
-            for planned, result in self.job(todo[: self.case.max_tests]):
-                found |= plan.share(planned, result)
-            assert len(self.ran) > before, "the first test of a job always runs"
-        return found
-
-    def job(self, batch: Iterable[plan.PlannedTest]) -> Iterator[tuple[plan.PlannedTest, TestResult]]:
-        """What one job says of its tests until it is killed after so many lines."""
-        settled: set[int] = set()
-        for planned in itertools.islice(batch, self.case.lines):
-            name = planned.test.name
-            if planned.groups and settled.issuperset(planned.groups):
-                yield planned, verdicts.skipped(name)
-                continue
-            self.ran.append(name)
-            score = self.case.score(planned.test)
-            settled |= {index for index in planned.groups if self.settles(self.groups[index], score)}
-            yield planned, results(**{name: score})[name]
-
-    @staticmethod
-    def settles(group: PlanGroup, score: float) -> bool:
-        if group.rule == "zero":
-            return score == 0
-        if group.rule == "threshold":
-            assert group.threshold is not None
-            return score <= 0 or score > group.threshold
-        return False
-
-
-def scored(case: Case, found: Mapping[str, TestResult]) -> SubmissionResult:
-    return scoring.submission_result(case.problem, Submission(key="k", problem_id="p", code=""), found)
-
-
-def scores(result: SubmissionResult) -> list[object]:
-    parts = [(part.exact_score, part.score, part.weighted_score) for part in result.subtasks]
-    return [result.points, *parts]
-
-
-@RELAXED
-@given(cases())
-def test_an_early_stop_gives_the_scores_of_a_full_run(case: Case) -> None:
-    early = Proctor(case).judge()
-    assert scores(scored(case, early)) == scores(scored(case, case.full_run()))
-
-
-@RELAXED
-@given(cases())
-def test_every_test_of_a_live_subtask_runs_and_none_twice(case: Case) -> None:
-    proctor = Proctor(case)
-    found = plan.spread(case.problem, proctor.judge())
-    assert len(set(proctor.ran)) == len(proctor.ran)
-    for subtask in case.problem.subtasks:
-        known = [found[name] for name in subtask.tests if name in found]
-        if not any(plan.settles(subtask, result.score) for result in known):
-            assert len(known) == len(subtask.tests)
-    if not case.problem.subtasks:
-        assert set(found) == {test.name for test in case.problem.tests}
-
-
-@RELAXED
-@given(cases())
-def test_with_all_tests_everything_runs_once(case: Case) -> None:
-    proctor = Proctor(case, all_tests=True)
-    assert proctor.judge() == case.full_run()
-    assert len(proctor.ran) == len({test.input.sha256 for test in case.problem.tests})
-
-
-@RELAXED
-@given(cases())
-def test_statuses_of_an_early_stop_are_sane(case: Case) -> None:
-    for part in scored(case, Proctor(case).judge()).subtasks:
-        assert part.status is not Verdict.SKIPPED
-        assert (part.status is Verdict.AC) == (part.exact_score == 1)
-        if part.status is Verdict.PA:
-            assert 0 < part.exact_score < 1
-
-
-@RELAXED
-@given(cases(), st.sets(st.sampled_from(NAMES)))
-def test_every_test_is_live_or_settled_or_has_a_result(case: Case, ran: set[str]) -> None:
-    found = {name: result for name, result in case.full_run().items() if name in ran}
-    todo = plan.live(case.problem, found)
-    assert todo == plan.live(case.problem, dict(reversed(found.items())))
-    waiting = {name for planned in todo for name in planned.names}
-    with_result = set(plan.spread(case.problem, found))
-    assert not waiting & with_result
-    for test in case.problem.tests:
-        if test.name not in waiting | with_result:  # then every subtask that it is in is settled
-            assert all(
-                any(plan.settles(part, found[name].score) for name in part.tests if name in with_result)
-                for part in case.problem.subtasks
-                if test.name in part.tests
-            )

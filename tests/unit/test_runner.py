@@ -1,79 +1,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
-import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
-import interrupted_run
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_samples import RAN, SUM, TESTS, in_any_order, problem, result, submission
-from support.runs import Fingerprint, Journal, RunSummary, read_failures, read_rows
+from run_samples import RAN, TESTS, in_any_order, result, submission
+from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
+from support.runs import Journal, RunSummary, read_failures, read_rows
 
-from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError, JudgeFailure
+from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
 from ioi_eval.runs.runner import judge_all
 
 pytestmark = pytest.mark.once
-
-MADE_OF = Fingerprint(dump="d")
-PROBLEMS = {"sum": SUM, "tree": problem("tree")}
-
-
-class FakeJudge:
-    """Answers by `replies`: a result, or an error to raise; counts who is judged, and how many at once."""
-
-    def __init__(
-        self, replies: Callable[[Submission], Any] | None = None, pause: Callable[[], int] = lambda: 1
-    ):
-        self.judged: list[str] = []
-        self.cancelled: list[str] = []
-        self.most = self._now = 0
-        self._replies, self._pause = replies or (lambda submission: result(submission)), pause
-
-    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
-        self.judged.append(submission.key)
-        self._now += 1
-        self.most = max(self.most, self._now)
-        try:
-            for _ in range(self._pause()):
-                await asyncio.sleep(0)
-            reply = self._replies(submission)
-        except asyncio.CancelledError:
-            self.cancelled.append(submission.key)
-            raise
-        finally:
-            self._now -= 1
-        if isinstance(reply, BaseException):
-            raise reply
-        assert isinstance(reply, SubmissionResult)
-        return reply
-
-
-async def score(
-    folder: Path, judge: Any, submissions: Any, workers: int = 3, **options: Any
-) -> tuple[RunSummary, list[Event]]:
-    events: list[Event] = []
-    with Journal.open(folder, MADE_OF) as journal:
-        summary = await judge_all(
-            judge, PROBLEMS, submissions, journal, workers=workers, on_event=events.append, **options
-        )
-    return summary, events
-
-
-def rows(folder: Path) -> dict[str, dict[str, Any]]:
-    return {row["key"]: row for row in read_rows(folder)}
-
-
-def some(number: int) -> list[Submission]:
-    return [submission(f"k{n:03}") for n in range(number)]
-
 
 # --- what is judged ----------------------------------------------------------------------------------
 
@@ -270,151 +214,6 @@ async def test_equals_that_all_fail_are_all_tried(tmp_path: Path) -> None:
     summary, _ = await score(tmp_path / "run", judge, same)
     assert summary.failed == 3 and judge.judged == ["s0", "s1", "s2"]
     assert set(read_failures(tmp_path / "run")) == {"s0", "s1", "s2"}
-
-
-# --- unusable input ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("submissions", "said"),
-    [
-        ([*some(3), submission("x", problem_id="nosuch")], r"unknown problem 'nosuch'.*sum, tree"),
-        ([*some(3), submission("k001")], "'k001' is there twice"),
-    ],
-)
-async def test_unusable_submissions_end_it_before_anything_is_written(
-    tmp_path: Path, submissions: list[Submission], said: str
-) -> None:
-    judge = FakeJudge()
-    with pytest.raises(InputError, match=said):
-        await score(tmp_path / "run", judge, submissions)
-    assert judge.judged == [] and not (tmp_path / "run").exists()
-
-
-def broken(where: str) -> CheckerBroken:
-    return CheckerBroken("the checker does not compile", where=where, log="x", remedy="Correct it")
-
-
-async def test_a_checker_that_does_not_compile_costs_its_own_problem_alone(tmp_path: Path) -> None:
-    async def prepare(problem: Problem) -> None:
-        if problem.id == "tree":
-            raise broken("tree.zip")
-
-    judge = FakeJudge(lambda one: broken("tree.zip") if one.problem_id == "tree" else result(one))
-    both = [*some(3), submission("t", problem_id="tree")]
-    summary, _ = await score(tmp_path / "run", judge, both, prepare=prepare)
-    assert (summary.judged, summary.failed) == (3, 1)
-    failures = read_failures(tmp_path / "run")
-    assert list(failures) == ["t"]
-    assert "tree.zip: the checker does not compile. Correct it" in str(failures["t"])
-
-
-async def test_where_no_problem_can_be_built_nothing_is_written(tmp_path: Path) -> None:
-    async def prepare(problem: Problem) -> None:
-        raise broken(f"{problem.id}.zip")
-
-    judge = FakeJudge()
-    with pytest.raises(CheckerBroken, match="does not compile"):
-        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare=prepare)
-    assert judge.judged == [] and not (tmp_path / "run").exists()
-
-
-async def test_a_problem_without_a_source_ends_it_before_anything_is_written(tmp_path: Path) -> None:
-    prepared = []
-
-    async def prepare(problem: Problem) -> None:
-        prepared.append(problem.id)
-        await asyncio.sleep(0)
-        if problem.id == "tree":
-            raise InputError("the checker does not compile", where="tree.zip")
-
-    judge = FakeJudge()
-    with pytest.raises(InputError, match="does not compile"):
-        await score(tmp_path / "run", judge, [*some(3), submission("t", problem_id="tree")], prepare=prepare)
-    assert judge.judged == [] and not (tmp_path / "run").exists()
-    await score(tmp_path / "run", judge, some(3), prepare=prepare)
-    assert prepared == ["sum", "tree", "sum"]
-    await score(tmp_path / "run", judge, some(3), prepare=prepare)
-    assert prepared == ["sum", "tree", "sum"], "what is done needs no checker"
-
-
-async def test_a_machine_that_cannot_prepare_ends_nothing(tmp_path: Path) -> None:
-    async def prepare(problem: Problem) -> None:
-        raise EngineUnavailable("not yet")
-
-    summary, _ = await score(tmp_path / "run", FakeJudge(), some(2), prepare=prepare)
-    assert summary.judged == 2
-
-
-async def test_unusable_input_that_the_judge_finds_first_writes_nothing(tmp_path: Path) -> None:
-    judge = FakeJudge(lambda s: InputError("the checker does not compile", where="sum.zip"))
-    with pytest.raises(InputError, match="does not compile"):
-        await score(tmp_path / "run", judge, some(8))
-    assert not (tmp_path / "run").exists()
-
-
-async def test_unusable_input_found_late_leaves_whole_rows(tmp_path: Path) -> None:
-    judge = FakeJudge(lambda s: InputError("broken") if s.key == "k005" else result(s))
-    with pytest.raises(InputError, match="broken"):
-        await score(tmp_path / "run", judge, iter(some(8)), 2)
-    done = set(rows(tmp_path / "run"))
-    assert done >= {"k000", "k001", "k002"} and "k005" not in done
-    await score(tmp_path / "run", FakeJudge(), some(8))
-    assert len(rows(tmp_path / "run")) == 8
-
-
-async def test_a_bug_is_not_a_failure_of_the_judge(tmp_path: Path) -> None:
-    with pytest.raises(ExceptionGroup) as caught:
-        await score(tmp_path / "run", FakeJudge(lambda s: ZeroDivisionError()), some(2))
-    assert caught.group_contains(ZeroDivisionError)
-
-
-# --- stopping ----------------------------------------------------------------------------------------
-
-
-@given(moment=st.integers(0, 120), workers=st.integers(1, 5), seed=st.integers(0, 5))
-def test_cancelled_at_any_moment_the_next_call_completes_it(
-    tmp_path_factory: pytest.TempPathFactory, moment: int, workers: int, seed: int
-) -> None:
-    folder = tmp_path_factory.mktemp("cancelled") / "run"
-    submissions = [submission(f"k{n:03}", code=f"// {n // 2}") for n in range(40)]
-    dice = random.Random(seed)
-
-    async def cancelled() -> FakeJudge:
-        judge = FakeJudge(pause=lambda: dice.randrange(6))
-        task = asyncio.create_task(score(folder, judge, submissions, workers))
-        for _ in range(moment):
-            await asyncio.sleep(0)
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        return judge
-
-    first = asyncio.run(cancelled())
-    before = rows(folder)
-    assert len(first.judged) - len(first.cancelled) == len(
-        {row["submission_sha256"] for row in before.values()}
-    )
-    asyncio.run(score(folder, second := FakeJudge(), submissions, workers))
-    after = rows(folder)
-    assert set(after) == {s.key for s in submissions} and before.items() <= after.items()
-    assert len(list(read_rows(folder))) == 40
-    assert len(first.judged) - len(first.cancelled) + len(second.judged) == 20
-
-
-@pytest.mark.parametrize("signals", [1, 2])
-def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
-    with interrupted_run.start(tmp_path / "run", 20000) as process:
-        while not (tmp_path / "run" / "results.jsonl").exists():
-            assert process.poll() is None, process.communicate()
-        for _ in range(signals):
-            process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
-    assert process.returncode != 0 and "KeyboardInterrupt" in errors
-    assert (tmp_path / "run" / "results.jsonl").read_bytes()[-1:] in (b"", b"\n")
-    with Journal.open(tmp_path / "run", interrupted_run.FINGERPRINT) as journal:
-        assert len(list(read_rows(tmp_path / "run"))) == len(journal.done) < 20000
 
 
 # --- order -------------------------------------------------------------------------------------------

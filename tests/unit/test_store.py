@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval import Store, private_folder
-from ioi_eval.errors import InputError
+from ioi_eval import Store
 
 SPAWN = multiprocessing.get_context("spawn")
 PATIENCE = 120  # seconds: only a hang takes that long
@@ -382,61 +381,3 @@ def test_a_pin_holds_against_other_processes_until_its_owner_dies(tmp_path: Path
     grow_old(path)
     store.put("key3", bytes(8))
     assert not path.exists()
-
-
-# --- private folders ---------------------------------------------------------------------------------
-
-
-def test_a_private_folder_is_made_once(tmp_path: Path) -> None:
-    folder = private_folder(tmp_path)
-    assert folder == tmp_path / f"ioi-eval-{os.geteuid()}"
-    assert mode(folder) == 0o700
-    (folder / "file").touch()
-    assert private_folder(tmp_path) == folder
-    assert private_folder(tmp_path, "other") == tmp_path / "other"
-
-
-def test_a_link_is_not_a_private_folder(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir(mode=0o700)
-    (tmp_path / "mine").symlink_to("elsewhere")
-    with pytest.raises(InputError, match=r"mine: it is not a folder\. .* set TMPDIR"):
-        private_folder(tmp_path, "mine")
-
-
-def test_a_file_is_not_a_private_folder(tmp_path: Path) -> None:
-    (tmp_path / "mine").touch()
-    with pytest.raises(InputError, match="it is not a folder"):
-        private_folder(tmp_path, "mine")
-
-
-@pytest.mark.parametrize("bits", [0o755, 0o770, 0o701])
-def test_a_folder_that_others_can_enter_is_not_private(tmp_path: Path, bits: int) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine").chmod(bits)
-    with pytest.raises(InputError, match=rf"open to others \(owner {os.geteuid()}, mode {bits:04o}\)"):
-        private_folder(tmp_path, "mine")
-
-
-def test_a_folder_of_another_user_is_not_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir(mode=0o700)
-    someone = os.geteuid() + 1
-    monkeypatch.setattr(os, "geteuid", lambda: someone)
-    with pytest.raises(InputError, match="belongs to somebody else"):
-        private_folder(tmp_path, "mine")
-
-
-@pytest.mark.parametrize("bits", [0o722, 0o770, 0o1777])
-def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> None:
-    """They could put a checker there that accepts everything."""
-    tmp_path.chmod(bits)
-    with pytest.raises(InputError, match=rf"it is open to others \(owner {os.geteuid()}, mode {bits:04o}\)"):
-        Store(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_cache_of_somebody_else_is_refused_by_root_too(tmp_path: Path) -> None:
-    os.chown(tmp_path, 65534, 65534)
-    with pytest.raises(InputError, match=r"it belongs to somebody else \(owner 65534, mode 0700\)"):
-        Store(tmp_path)
-    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.plans import VERSION, Line, decode_lines
 
@@ -17,9 +17,6 @@ from ioi_eval.models import JobResult, Limits, Stage, StageStatus, Verdict
 from ioi_eval.rules import verdicts
 
 pytestmark = pytest.mark.once
-
-# A busy machine may be slow: that is no failure.
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 LIMITS = Limits(cpu_time=1.0, wall_time=3.0, memory=256 << 20, output=64 << 20)
 NO_LIMITS = Limits(cpu_time=None, wall_time=None, memory=None, output=None)
@@ -287,7 +284,6 @@ def test_a_classic_score_that_is_none(score: str) -> None:
         verdicts.classic_result("a", score, "Output is correct")
 
 
-@RELAXED
 @given(st.text())
 def test_a_classic_score_is_a_number_in_range_or_the_judges_fault(score: str) -> None:
     try:
@@ -298,7 +294,6 @@ def test_a_classic_score_is_a_number_in_range_or_the_judges_fault(score: str) ->
     assert result.score == float(score.partition("\n")[0])
 
 
-@RELAXED
 @given(st.floats(0, 1))
 def test_a_classic_score_keeps_every_digit(score: float) -> None:
     assert verdicts.classic_result("a", repr(score), "").score == score

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
-from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Submission, TaskOptions
+from lent import artifacts_on
+
+from ioi_eval import Store
+from ioi_eval.judge.programs import Artifacts
+from ioi_eval.models import (
+    Blob,
+    BuildOptions,
+    Checker,
+    CheckerKind,
+    NamedBlob,
+    Problem,
+    Submission,
+    TaskOptions,
+)
+from ioi_eval.testing import FakeEngine
 
 HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
 
@@ -35,3 +52,11 @@ def checked_problem(text: str = "int main() {}\n") -> Problem:
 
 def submitted(code: str | None = HELLO, language: str = "c++", key: str = "1") -> Submission:
     return Submission(key=key, problem_id="sum", code=code, language=language)
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, engine: FakeEngine, options: BuildOptions | None = None
+) -> AsyncIterator[Artifacts]:
+    async with engine, artifacts_on(engine, Store(folder / "store"), options) as artifacts:
+        yield artifacts

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 import stamina
-from artifact_samples import HELLO, checked_problem, graded_problem, plain_problem, submitted
+from artifact_samples import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
 from lent import artifacts_on
 from support.engines import CPU_LIMIT, HARD_STOP, Built, Fault, Rejected, fake_profile
 
@@ -23,10 +22,8 @@ from ioi_eval.errors import (
     JobRejected,
     JudgeFailure,
 )
-from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
-    BuildOptions,
     Checker,
     CheckerKind,
     Job,
@@ -44,14 +41,6 @@ from ioi_eval.testing import FakeEngine, Fatal
 def no_waiting() -> object:
     with stamina.set_testing(True, attempts=4, cap=True):
         yield
-
-
-@asynccontextmanager
-async def opened(
-    folder: Path, engine: FakeEngine, options: BuildOptions | None = None
-) -> AsyncIterator[Artifacts]:
-    async with engine, artifacts_on(engine, Store(folder / "store"), options) as artifacts:
-        yield artifacts
 
 
 def made_of(outcome: Built | Rejected) -> Blob:
@@ -361,71 +350,3 @@ async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
         first = await artifacts.submission(plain_problem(), submitted("one"))
         await artifacts.submission(plain_problem(), submitted("two"))
         assert made_of(first).read() == b"one"
-
-
-# --- precompiled headers -----------------------------------------------------------------------------
-
-
-def kinds(engine: FakeEngine) -> list[str]:
-    return [job.keep[0] for job in engine.builds]
-
-
-def uses_header(engine: FakeEngine) -> list[bool]:
-    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
-    return ["ioi-eval-headers/bits/stdc++.h.gch" in name for name in names]
-
-
-async def build_some(artifacts: Artifacts, number: int, start: int = 0) -> None:
-    for index in range(start, start + number):
-        await artifacts.submission(plain_problem(), submitted(f"{HELLO}// {index}\n"))
-        while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
-            await asyncio.sleep(0.001)
-
-
-async def test_a_header_is_precompiled_once_it_pays(tmp_path: Path) -> None:
-    engine = FakeEngine()
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=3)) as artifacts:
-        await build_some(artifacts, 6)
-    assert kinds(engine).count("header") == 1
-    assert uses_header(engine)[:3] == [False] * 3
-    assert uses_header(engine)[-1] is True
-    script = engine.builds[-1].files[0].content.read().decode()
-    assert "-I ioi-eval-headers" in script
-
-
-async def test_a_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) -> None:
-    async with opened(tmp_path, FakeEngine(), BuildOptions(precompile_after=0)) as artifacts:
-        await build_some(artifacts, 2)
-    engine = FakeEngine()
-    async with opened(tmp_path, engine) as artifacts:
-        await build_some(artifacts, 1, start=10)
-    assert uses_header(engine) == [True]
-
-
-async def test_without_the_option_no_header_is_made(tmp_path: Path) -> None:
-    engine = FakeEngine()
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=None)) as artifacts:
-        await build_some(artifacts, 10)
-    assert set(kinds(engine)) == {"submission"}
-
-
-async def test_a_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
-    engine = FakeEngine(
-        compile_errors=lambda source: "no" if source == "#include <bits/stdc++.h>\n" else None
-    )
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
-        await build_some(artifacts, 4)
-    assert kinds(engine).count("header") == 1
-    assert uses_header(engine) == [False] * 4
-
-
-async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> None:
-    engine = FakeEngine()
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
-        engine.delay = 0.01
-        task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
-        while "header" not in kinds(engine):  # noqa: ASYNC110 - the fake engine knows nothing of events
-            await asyncio.sleep(0.001)
-        engine.delay = 30
-        await task
-    assert engine.running == 0

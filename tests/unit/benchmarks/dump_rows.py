@@ -10,9 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from support.datasets import Problems
+import pytest
+from support.datasets import Problems, open_dump
 
-from ioi_eval.models import Blob, NamedBlob, Problem, Subtask
+from ioi_eval.benchmarks import DumpOptions
+from ioi_eval.errors import InputError
+from ioi_eval.models import Blob, NamedBlob, Problem, Submission, Subtask
 
 CODE = "#include <cstdio>\nint main() {}\n"
 
@@ -51,3 +54,16 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     pq.write_table(pa.Table.from_pylist(list(rows)), path, row_group_size=2)
     return path
+
+
+def read(path: Path, **options: Any) -> list[Submission]:
+    return list(open_dump([path], problems=PROBLEMS, options=DumpOptions(**options)))
+
+
+def failing(tmp_path: Path, *rows: Any, **options: Any) -> InputError:
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    with pytest.raises(InputError) as caught:
+        read(path, **options)
+    assert caught.value.where == str(path)
+    assert caught.value.remedy
+    return caught.value

@@ -111,6 +111,19 @@ def rows(name: str, *codes: str) -> list[dict[str, Any]]:
     ]
 
 
+def pushed_of(hub: Hub, run: Path) -> bytes:
+    """All that was pushed of a run, once it is private and says what the run says."""
+    pushed = hub.root / "me" / "scores"
+    created = json.loads((pushed / "created.json").read_text())
+    assert created.get("private") or created.get("visibility") == "private"
+    card = (pushed / "main" / "README.md").read_text()
+    assert card.startswith("---\ntags:\n- ioi-eval\n")
+    assert card.endswith((run / "report.md").read_text())
+    table = pq.read_table(pushed / "main" / "data" / "results.parquet").to_pylist()
+    assert {row["key"] for row in table} == results(run).keys()
+    return b"".join(contents(pushed).values())
+
+
 @pytest.mark.long
 def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
     put_codeforces(hub, codeforces(generated_tests=1), codeforces("1/B", interaction_format="Ask."))
@@ -134,16 +147,7 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
     assert found["b0"]["total"] == 3, "an example, an official and a generated test"
     assert (found["b0"]["difficulty"], found["b0"]["tags"]) == ("800", ["math", "implementation"])
     assert "Pushed to me/scores" in scored.stdout
-
-    pushed = hub.root / "me" / "scores"
-    created = json.loads((pushed / "created.json").read_text())
-    assert created.get("private") or created.get("visibility") == "private"
-    card = (pushed / "main" / "README.md").read_text()
-    assert card.startswith("---\ntags:\n- ioi-eval\n")
-    assert card.endswith((tmp_path / "run" / "report.md").read_text())
-    table = pq.read_table(pushed / "main" / "data" / "results.parquet").to_pylist()
-    assert {row["key"] for row in table} == found.keys()
-    everything = b"".join(contents(pushed).values()) + scored.stdout.encode() + scored.stderr.encode()
+    everything = pushed_of(hub, tmp_path / "run") + scored.stdout.encode() + scored.stderr.encode()
     assert b"hf_secret" not in everything + b"".join(contents(tmp_path / "run").values())
 
     older = connected("score", "org/models-b@v1", "--problems", "codeforces", "--dataset", "org/plain")

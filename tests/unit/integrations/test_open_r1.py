@@ -25,9 +25,7 @@ from ioi_eval.integrations.open_r1 import (
     SandboxJob,
     SubtaskResult,
     TestResult,
-    add_includes,
     get_piston_client_from_env,
-    patch_code,
     run_submission,
     score_single_test_case,
     score_submission,
@@ -395,48 +393,3 @@ def test_the_example_of_the_docs_runs(tmp_path: Path) -> None:
         [sys.executable, "-c", example], env=environment, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.returncode) == ("AC 100.0\n", 0), done.stderr
-
-
-# --- repairs -----------------------------------------------------------------------------------------
-
-
-def test_includes_are_added_where_they_are_missing() -> None:
-    assert (
-        add_includes("int x;", "sum")
-        == '#include <bits/stdc++.h>\n#include "sum.h"\nusing namespace std;\nint x;'
-    )
-    whole = '#include <bits/stdc++.h>\n#include "sum.h"\nstd::string x;'
-    assert add_includes(whole, "sum") == whole
-    assert add_includes("", "sum") == ""
-    assert patch_code("int x;", "C++17 (GCC 7-32)").startswith(
-        "#include <bits/stdc++.h>\nusing namespace std;\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "lang"), [("", "python"), ("class A {}", "java"), ("x", "nonsense"), ("x", "")]
-)
-def test_other_code_stays_as_it_is(text: str, lang: str) -> None:
-    assert patch_code(text, lang) == text
-
-
-OLD = '''"""About."""
-from __future__ import annotations
-from fractions import Fraction, gcd
-from collections import deque, Mapping
-import collections, time, sys
-time.clock()
-print(gcd(12, 18), isinstance({}, collections.Mapping), Fraction(1, 2), len(str(10 ** 5000)))
-'''
-
-
-@pytest.mark.parametrize("text", [OLD, OLD.partition("\n")[2], OLD.split("\n", 2)[2]])
-def test_code_for_older_pythons_runs(text: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", patch_code(text, "python")], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "6 True 1/2 5001\n", done.stderr
-
-
-def test_code_that_is_no_python_is_not_touched() -> None:
-    assert patch_code("print 'x'", "python3") == "print 'x'"

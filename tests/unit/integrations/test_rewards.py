@@ -6,57 +6,35 @@ import asyncio
 import inspect
 import itertools
 import json
-import multiprocessing
-import os
-import queue
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy
 import pytest
+from reward_answers import RIGHT, TESTS, WRONG, fenced
 from support.datasets import CasesError, Problems
 
 from ioi_eval import Store
-from ioi_eval.errors import InputError, IoiEvalError, JudgeFailure
-from ioi_eval.integrations import runtime as runtimes
+from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import Mode, RewardOptions
-from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
+from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
 from ioi_eval.testing import FakeEngine, Fatal
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("own_runtimes")]
 
-TESTS = json.dumps({"inputs": ["2\n", "5\n", "9\n"], "outputs": ["4", "10", "18"]})
 CALLS = json.dumps({"fn_name": "twice", "inputs": [[2], [5]], "outputs": [4, 10]})
 
-
-def fenced(code: str) -> str:
-    return f"<think>print(0)</think>Here it is:\n```python\n{code}\n```\n"
-
-
-RIGHT = fenced("print(2 * int(input()))")
 PARTLY = fenced("print(min(10, 2 * int(input())))")
-WRONG = fenced("print('no')")
 BROKEN = fenced("print(")
 NO_CODE = "I do not know."
 EVERYTHING = [RIGHT, PARTLY, WRONG, BROKEN, NO_CODE]
-
-
-@pytest.fixture(autouse=True)
-def own_runtimes(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
-    yield
-    close_all()
 
 
 SHAPED: Any = {"no_code": -1.0, "no_compile": -0.1}
@@ -388,124 +366,3 @@ def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
     assert compute_score("apps", RIGHT, "{", on_failure=-3.0) == -3
     with pytest.raises(CasesError):
         compute_score("apps", RIGHT, "{", on_failure=None)
-
-
-def test_one_runtime_serves_all_threads() -> None:
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
-    assert found == [1, 0] * 4
-    assert len(runtimes._own.runtimes) == 1
-
-
-def in_child(answers: Any, parents: int) -> None:
-    own = runtime()
-    answers.put((id(own) != parents, compute_score("apps", RIGHT, TESTS)))
-    close_all()
-
-
-def answer_of_child() -> Any:
-    context = multiprocessing.get_context("fork")
-    answers = context.Queue()
-    child = context.Process(target=in_child, args=(answers, id(runtime())))
-    child.start()
-    answer = answers.get(timeout=120)
-    child.join(60)
-    assert child.exitcode == 0
-    return answer
-
-
-def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
-    slow = fenced("while True: pass")
-    give = make_reward(RewardOptions(time_limit=1.5, mode=Mode.PARTIAL))
-    with ThreadPoolExecutor(1) as pool:
-        under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
-        while not (busy(runtime()) or under_way.done()):
-            time.sleep(0.01)
-        assert answer_of_child() == (True, 1)
-        assert under_way.result() == [0, 1]
-    assert compute_score("apps", WRONG, TESTS) == 0
-
-
-def busy(own: Runtime) -> bool:
-    """A program is in its box."""
-    here = own._here
-    assert here is not None
-    return here._running is not None and bool(here._running.leashes)
-
-
-def test_interrupted_it_cancels_what_runs() -> None:
-    started: queue.Queue[asyncio.Task[Any] | None] = queue.Queue()
-
-    async def endless() -> None:
-        started.put(asyncio.current_task())
-        await asyncio.Event().wait()
-
-    own = runtime()
-
-    async def interrupt() -> None:
-        waiting = asyncio.ensure_future(own.wait(endless()))
-        task = await asyncio.to_thread(started.get)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        assert task is not None
-        assert await own.wait(is_cancelled(task))
-
-    async def is_cancelled(task: asyncio.Task[Any]) -> bool:
-        await asyncio.wait([task])
-        return task.cancelled()
-
-    asyncio.run(interrupt())
-
-
-def test_a_closed_runtime_is_replaced_and_its_own_thread_cannot_wait() -> None:
-    first = runtime()
-    close_all()
-    assert runtime() is not first
-
-    async def waits_for_itself() -> None:
-        runtime().call(asyncio.sleep(0))
-
-    with pytest.raises(Exception, match="own thread"):
-        runtime().call(waits_for_itself())
-
-
-def test_a_runtime_that_cannot_open_says_why() -> None:
-    def fails(_store: Store) -> FakeEngine:
-        raise JudgeFailure("no engine today")
-
-    with pytest.raises(JudgeFailure, match="no engine today"):
-        runtime(Setup(engine=fails))
-
-
-# A trainer, and a process that it spawned: both judge, and end without a word.
-TRAINING = f"""
-import multiprocessing, os
-from concurrent.futures import ProcessPoolExecutor
-from ioi_eval.integrations.trl import reward
-from ioi_eval.integrations.verl import compute_score
-
-if __name__ == "__main__":
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        far = pool.submit(compute_score, "apps", {RIGHT!r}, {TESTS!r})
-        near, other = reward(completions=[{RIGHT!r}], tests=[{TESTS!r}]), pool.submit(os.getpid)
-        print(os.getpid(), other.result(), near, far.result())
-"""
-
-
-def test_programs_that_end_leave_no_box(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(TRAINING)
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=120, env={**os.environ}
-    )
-    assert done.returncode == 0, done.stderr
-    first, second, answers = done.stdout.split(maxsplit=2)
-    assert (answers.strip(), done.stderr) == ("[1.0] 1.0", "")
-    folders = [
-        folder.name
-        for base in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")))
-        for folder in base.iterdir()
-        if folder.name.startswith("ioi-eval")
-    ]
-    assert not [name for name in folders if f"-{first}-" in name or f"-{second}-" in name]

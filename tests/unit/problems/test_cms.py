@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from package_files import NO_CHECKER, Write, only_error, sound
 from support.datasets import Package
@@ -304,7 +304,6 @@ OWN_FIELDS = [
 ]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(FIELDS + OWN_FIELDS), JSON))
 def test_any_header_is_a_problem_or_faults(tmp_path_factory: pytest.TempPathFactory, header: Any) -> None:
     folder = tmp_path_factory.mktemp("package")

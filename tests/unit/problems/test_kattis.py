@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kattis_files import FILES, HEADER, VALIDATOR, without, write
 from package_files import only_error, read, sound, zipped
@@ -310,7 +310,7 @@ SETTINGS = ["grading", "grader_flags", "accept_score", "reject_score", "range", 
 KEYS = ["name", "type", "validation", "validator_flags", "limits", "grading", "problem_format_version"]
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(KEYS), YAML), st.dictionaries(st.sampled_from(SETTINGS), YAML))
 def test_any_header_is_a_problem_or_faults(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, str], data: dict[str, str]

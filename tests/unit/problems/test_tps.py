@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from package_files import only_error, read, sound
 from support.datasets import check_problems
@@ -307,7 +307,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from([*HEADER, "num_processes"]), JSON), JSON, JSON)
 def test_any_documents_are_a_problem_or_faults(
     tmp_path_factory: pytest.TempPathFactory, header: Any, subtasks: Any, solutions: Any

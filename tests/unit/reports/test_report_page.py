@@ -137,7 +137,7 @@ def test_a_table_can_be_read_in_its_source() -> None:
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def test_the_page_of_two_models(tmp_path: Path) -> None:
+def page_of_two_models(folder: Path) -> str:
     rows, plain = [], problem("plain", subtasks=False)
     for n, model in enumerate(["m1", "m2"]):
         of = submission(f"s{n}", row={"model": model})
@@ -145,7 +145,11 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
         of = submission(f"p{n}", problem_id="plain", row={"model": model})
         rows.append(result_row(of, plain, result(of, {"3-a": Verdict.WA}, problem=plain)))
     failures = [failure_row(submission("f", row={"model": "m2"}), JudgeFailure("it broke", remedy="Mend it"))]
-    text = page(tmp_path / "run", rows, failures, {"command": "ioi-eval score x", "engine": "embedded"})
+    return page(folder, rows, failures, {"command": "ioi-eval score x", "engine": "embedded"})
+
+
+def test_the_page_of_two_models(tmp_path: Path) -> None:
+    text = page_of_two_models(tmp_path / "run")
     models, budgets, passes, by_problem, verdicts, *_ = tables = cells(text)
     assert models[1:] == [
         ["m1", "100", "100", "████████████ 100.0 %", "1 of 2 problems", "2", "100.0 %", "0"],

@@ -1,68 +1,25 @@
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import random
-import signal
-import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import interrupted_run
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_samples import in_any_order
+from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store import files as journal_files
-from ioi_eval.store.folder import Fingerprint, changes, decoded, read_failures, read_info, read_rows
-
-MADE_OF = Fingerprint(
-    dump="a" * 64,
-    problems={"sum": "b" * 64, "tree": "c" * 64},
-    options={"all_tests": False, "repairs": ("header",)},
-    versions={"g++": "12.2.0"},
-)
-
-
-def row(key: str, **columns: Any) -> dict[str, Any]:
-    return {
-        "key": key,
-        "submission_sha256": hashlib.sha256(key.encode()).hexdigest(),
-        "text": "å\n|",
-        **columns,
-    }
-
-
-def failure(key: str, reason: str = "why") -> dict[str, Any]:
-    return {"key": key, "problem_id": "sum", "reason": reason}
-
-
-def keys(folder: Path) -> list[str]:
-    return [row["key"] for row in read_rows(folder)]
+from ioi_eval.store.folder import Fingerprint, changes, read_failures, read_info
 
 
 def failed_lines(folder: Path) -> list[tuple[str, str]]:
     rows = [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
     return [(row["key"], row["reason"]) for row in rows]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "runs" / "demo"
-
-
-@pytest.fixture
-def scored(folder: Path) -> Path:
-    with Journal.open(folder, MADE_OF) as journal:
-        for key in ("a1", "a2", "a3"):
-            journal.record(row(key))
-    return folder
 
 
 # --- writing and going on ----------------------------------------------------------------------------
@@ -321,192 +278,6 @@ def test_without_results_there_is_nothing_to_mix(folder: Path) -> None:
     assert failed_lines(folder) == []
     info = read_info(folder)
     assert info is not None and info.fingerprint.options == {"all_tests": True}
-
-
-# --- results that count no longer --------------------------------------------------------------------
-
-
-def of_problem(key: str, problem: str) -> dict[str, Any]:
-    return row(key, problem_id=problem, compiler="g++ 12")
-
-
-@pytest.fixture
-def of_two(folder: Path) -> Path:
-    with Journal.open(folder, MADE_OF) as journal:
-        for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
-            journal.record(of_problem(key, problem))
-    return folder
-
-
-EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "x" * 64})
-
-
-def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
-    before = (of_two / "results.jsonl").read_bytes()
-    with Journal.open(of_two, EDITED) as journal:
-        assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.unchanged
-        assert journal.find(of_problem("a1", "sum")["submission_sha256"], "sum") is None
-        assert (of_two / "results.jsonl").read_bytes() == before  # nothing has begun
-    with Journal.open(of_two, EDITED) as journal:
-        journal.record(of_problem("a1", "sum"))
-        assert journal.row("b1")["key"] == "b1" and journal.row("a1")["key"] == "a1"
-    assert keys(of_two) == ["b1", "a1"]
-    assert [
-        (one["key"], one["problem_sha256"]) for _, one in decoded(of_two / "earlier.jsonl", dict[str, Any])
-    ] == [
-        ("a1", "b" * 64),
-        ("a2", "b" * 64),
-    ]
-    with Journal.open(of_two, EDITED) as journal:
-        assert journal.done == {"a1", "b1"} and journal.unchanged
-    with Journal.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
-        found = journal.find(of_problem("a2", "sum")["submission_sha256"], "sum")
-        assert found is not None and found["key"] == "a2"
-
-
-@pytest.mark.parametrize("number", range(5))
-def test_killed_while_results_are_put_aside_nothing_is_lost(of_two: Path, number: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        steps_until_killed(patch, number)
-        try:
-            with Journal.open(of_two, EDITED) as journal:
-                journal.begin()
-        except Killed:
-            pass
-    with Journal.open(of_two, EDITED) as journal:
-        assert journal.done == {"b1"}
-        journal.record(of_problem("a1", "sum"))
-    assert keys(of_two) == ["b1", "a1"]
-    aside = {one["key"] for _, one in decoded(of_two / "earlier.jsonl", dict[str, Any])}
-    assert aside == {"a1", "a2"}
-
-
-# --- starting anew -----------------------------------------------------------------------------------
-
-
-def test_fresh_gives_up_the_old_run_with_the_first_new_row(scored: Path) -> None:
-    (scored / "report.md").write_text("of the old rows")
-    (scored / "notes.txt").write_text("the user's own")
-    with Journal.open(scored, MADE_OF, fresh=True) as journal:
-        assert journal.done == set()
-        assert keys(scored) == ["a1", "a2", "a3"]
-        journal.record(row("a2"))
-        assert keys(scored) == ["a2"] and journal.done == {"a2"}
-    assert not (scored / "report.md").exists() and (scored / "notes.txt").exists()
-
-
-def test_fresh_without_a_row_leaves_the_old_run(scored: Path) -> None:
-    with Journal.open(scored, Fingerprint(dump="new"), fresh=True):
-        pass
-    with Journal.open(scored, MADE_OF) as journal:
-        assert journal.done == {"a1", "a2", "a3"}
-
-
-class Killed(BaseException):
-    pass
-
-
-def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """The process dies before its n-th change to the names in a folder."""
-    left = [number]
-
-    def dying(method: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            return method(*args, **kwargs)
-
-        return call
-
-    monkeypatch.setattr(Path, "replace", dying(Path.replace))
-    monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
-
-
-def test_drafts_of_a_killed_writer_are_swept(scored: Path) -> None:
-    (scored / ".failures.jsonl.123.tmp").write_text("half")
-    (scored / ".own.tmp").write_text("the user's own")
-    with Journal.open(scored, MADE_OF):
-        pass
-    assert [path.name for path in scored.glob(".*.tmp")] == [".own.tmp"]
-
-
-@pytest.mark.parametrize("number", range(12))
-def test_fresh_killed_at_any_step_is_the_old_run_or_the_new_one(scored: Path, number: int) -> None:
-    with Journal.open(scored, MADE_OF) as journal:
-        journal.fail(failure("a9"))
-    new = msgspec.structs.replace(MADE_OF, dump="new")
-    with pytest.MonkeyPatch.context() as patch:
-        steps_until_killed(patch, number)
-        try:
-            with Journal.open(scored, new, fresh=True) as journal:
-                journal.record(row("b1"))
-        except Killed:
-            pass
-    info = read_info(scored)
-    assert info is not None
-    with Journal.open(scored, info.fingerprint) as journal:
-        old, begun = {"a1", "a2", "a3"}, {"b1"}
-        assert journal.done in ((old,) if info.fingerprint.dump == MADE_OF.dump else (set(), begun))
-        assert journal.failed == ({"a9"} if journal.done == old else set())
-        journal.record(row("b2"))
-    assert set(keys(scored)) - {"b2"} in (old, set(), begun)
-
-
-# --- killed for real ---------------------------------------------------------------------------------
-
-NUMBER, ROUNDS = 800, 16
-
-
-def run_for(folder: Path, seconds: float | None) -> int:
-    with interrupted_run.start(folder, NUMBER) as process:
-        assert process.stdout is not None and process.stdout.readline() == "begun\n"
-        if seconds is not None:
-            time.sleep(seconds)
-            process.send_signal(signal.SIGKILL)
-        process.communicate()
-        return process.returncode
-
-
-def run_to_the_end(folder: Path) -> list[Mapping[str, Any]]:
-    """Until no failure is left; the rows sorted by key."""
-    for _ in range(20):
-        assert run_for(folder, None) == 0
-        if not read_failures(folder):
-            return in_any_order(read_rows(folder))
-    raise AssertionError("failures remain")
-
-
-def interruptions(tmp_path: Path) -> Iterator[Path]:
-    """Folders after each of the kills; a new folder when a run came to its end before it was killed."""
-    kills, number, longest = 0, 0, 0.12
-    while kills < ROUNDS:
-        folder = tmp_path / f"run-{number}"
-        if run_for(folder, random.uniform(0, longest)) == -signal.SIGKILL:
-            kills += 1
-            yield folder
-            if not any(read_rows(folder)):  # a slow machine needs more
-                longest *= 1.5
-        else:
-            number += 1
-
-
-@pytest.mark.long
-@pytest.mark.once
-def test_killed_at_random_moments_nothing_is_twice_and_nothing_lost(tmp_path: Path) -> None:
-    before: dict[Path, dict[str, Any]] = {}
-    for folder in interruptions(tmp_path):
-        rows = list(read_rows(folder))
-        after = {row["key"]: row for row in rows}
-        assert len(after) == len(rows)
-        assert before.get(folder, {}).items() <= after.items()
-        before[folder] = after
-    assert sum(map(len, before.values())) > 0, "every kill came before the first row: the test shows nothing"
-    undisturbed = run_to_the_end(tmp_path / "undisturbed")
-    assert [row["key"] for row in undisturbed] == [s.key for s in interrupted_run.submissions(NUMBER)]
-    for folder in before:
-        assert run_to_the_end(folder) == undisturbed
-        assert (folder / "failures.jsonl").read_bytes() == b""
 
 
 def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:

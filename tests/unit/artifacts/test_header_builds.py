@@ -1,0 +1,81 @@
+"""A header that many programs include is compiled once it pays."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from artifact_samples import HELLO, opened, plain_problem, submitted
+
+from ioi_eval.judge.programs import Artifacts
+from ioi_eval.models import (
+    BuildOptions,
+)
+from ioi_eval.testing import FakeEngine
+
+# --- precompiled headers -----------------------------------------------------------------------------
+
+
+def kinds(engine: FakeEngine) -> list[str]:
+    return [job.keep[0] for job in engine.builds]
+
+
+def uses_header(engine: FakeEngine) -> list[bool]:
+    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
+    return ["ioi-eval-headers/bits/stdc++.h.gch" in name for name in names]
+
+
+async def build_some(artifacts: Artifacts, number: int, start: int = 0) -> None:
+    for index in range(start, start + number):
+        await artifacts.submission(plain_problem(), submitted(f"{HELLO}// {index}\n"))
+        while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
+            await asyncio.sleep(0.001)
+
+
+async def test_a_header_is_precompiled_once_it_pays(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=3)) as artifacts:
+        await build_some(artifacts, 6)
+    assert kinds(engine).count("header") == 1
+    assert uses_header(engine)[:3] == [False] * 3
+    assert uses_header(engine)[-1] is True
+    script = engine.builds[-1].files[0].content.read().decode()
+    assert "-I ioi-eval-headers" in script
+
+
+async def test_a_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) -> None:
+    async with opened(tmp_path, FakeEngine(), BuildOptions(precompile_after=0)) as artifacts:
+        await build_some(artifacts, 2)
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        await build_some(artifacts, 1, start=10)
+    assert uses_header(engine) == [True]
+
+
+async def test_without_the_option_no_header_is_made(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=None)) as artifacts:
+        await build_some(artifacts, 10)
+    assert set(kinds(engine)) == {"submission"}
+
+
+async def test_a_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+    engine = FakeEngine(
+        compile_errors=lambda source: "no" if source == "#include <bits/stdc++.h>\n" else None
+    )
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
+        await build_some(artifacts, 4)
+    assert kinds(engine).count("header") == 1
+    assert uses_header(engine) == [False] * 4
+
+
+async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
+        engine.delay = 0.01
+        task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
+        while "header" not in kinds(engine):  # noqa: ASYNC110 - the fake engine knows nothing of events
+            await asyncio.sleep(0.001)
+        engine.delay = 30
+        await task
+    assert engine.running == 0

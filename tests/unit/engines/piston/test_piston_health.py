@@ -1,0 +1,163 @@
+"""Servers that fail and come back, and the jobs that each of them gets."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiohttp import web
+from piston_loopback import (
+    Found,
+    Loopback,
+    always,
+    endpoints_of,
+    engine_on,
+    fine,
+    hang_up,
+    in_turn,
+    job,
+    pool_of,
+    silence,
+    until,
+)
+from support.servers import Patience
+
+from ioi_eval import PistonEngine
+from ioi_eval.engines.pool import State
+from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable
+from ioi_eval.models import Job
+from ioi_eval.runs.engine import telling_of_servers
+from ioi_eval.runs.events import Event, ServersNow
+
+# --- health ------------------------------------------------------------------------------------------
+
+
+async def test_three_faults_in_a_row_and_a_way_back() -> None:
+    sick = in_turn(always(500), fine, always(500), always(500), always(500), fine)
+    async with Loopback(sick) as server, engine_on(server, attempts=1) as engine:
+        [endpoint] = endpoints_of(engine).values()
+        ended = []
+        for _ in range(5):
+            try:
+                ended.append((await engine.execute(job())).run.code)
+            except AttemptsUsedUp:
+                ended.append(None)
+            if len(ended) < 5:
+                assert endpoint.state is State.HEALTHY
+        assert ended == [None, 0, None, None, None] and endpoint.state is State.DOWN
+        asked = server.asked
+        assert (await engine.execute(job())).run.code == 0  # waits until the server answers
+        assert endpoint.state is State.HEALTHY and server.asked > asked
+
+
+async def test_the_first_job_after_a_rest_decides() -> None:
+    async with Loopback(always(500)) as server, engine_on(server, attempts=1, per_endpoint=4) as engine:
+        [endpoint] = endpoints_of(engine).values()
+        for _ in range(3):
+            with pytest.raises(AttemptsUsedUp):
+                await engine.execute(job())
+        await until(lambda: endpoint.state is State.TRIAL)
+        assert endpoint.room == 1
+        with pytest.raises(AttemptsUsedUp):
+            await engine.execute(job())
+        assert endpoint.state is State.DOWN and endpoint.rests >= 1
+        server.answer = fine
+        await asyncio.gather(*(engine.execute(job()) for _ in range(8)))
+        assert endpoint.state is State.HEALTHY and endpoint.room == 4 and endpoint.rests == 0
+
+
+async def test_one_that_is_down_is_asked_alone() -> None:
+    async with Loopback(always(500)) as bad, Loopback() as good, engine_on(bad, good) as engine:
+        bad.runtimes_status = 500
+        asked = good.asked
+        for _ in range(12):
+            await engine.execute(job())
+        await until(lambda: bad.asked > 3)
+        assert endpoints_of(engine)[bad.url].state is State.DOWN
+        assert good.asked == asked
+
+
+async def test_how_servers_do_is_told_at_first_and_at_last() -> None:
+    heard = list[Event]()
+    async with Loopback() as good:
+        async with Loopback() as leaver:
+            engine = engine_on(leaver, good, per_endpoint=2)
+            await engine.__aenter__()
+        try:
+            async with telling_of_servers(engine, heard.append):
+                await until(lambda: bool(heard))
+                await asyncio.gather(*(engine.execute(job()) for _ in range(4)))
+        finally:
+            await engine.__aexit__(None, None, None)
+    first, *_, last = (event.servers for event in heard if isinstance(event, ServersNow))
+    assert {(one.state, one.slots, one.busy, one.errors) for one in first} == {("healthy", 2, 0, 0)}
+    now = {one.url: one for one in last}
+    lost = now[leaver.url]
+    assert (lost.state, now[good.url].state, now[good.url].errors) == ("down", "healthy", 0)
+    assert lost.errors >= 1 and lost.why and lost.since is not None
+
+
+async def test_nothing_usable_for_too_long() -> None:
+    patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
+    async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
+        with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
+            await engine.execute(job())
+        assert pool_of(engine).busy == 0
+
+
+# --- slots -------------------------------------------------------------------------------------------
+
+
+async def test_jobs_spread_and_never_exceed_the_slots() -> None:
+    async with Loopback() as a, Loopback() as b, Loopback() as c:
+        async with engine_on(a, b, c, per_endpoint=2) as engine:
+            assert engine.slots == 6
+            await asyncio.gather(*(engine.execute(job()) for _ in range(60)))
+        assert all(server.most_at_once <= 2 for server in (a, b, c))
+        assert all(len(server.executed) >= 10 for server in (a, b, c))
+    async with Loopback() as a, Loopback() as b, engine_on(a, b, per_endpoint=5, total=3) as engine:
+        assert engine.slots == 3
+        at_once, full = [], asyncio.Event()
+
+        async def counting(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+            at_once.append(a.at_once + b.at_once)
+            if at_once[-1] == 3:
+                full.set()
+            await full.wait()
+            return await fine(server, request, asked)
+
+        a.answer = b.answer = counting
+        await asyncio.gather(*(engine.execute(job()) for _ in range(30)))
+        assert max(at_once) == 3
+
+
+@pytest.mark.parametrize("wrong", [{"per_endpoint": 0}, {"total": 0}, {"attempts": 0}])
+def test_numbers_that_make_no_sense(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be at least 1"):
+        PistonEngine(Found("http://a"), **wrong)  # type: ignore[arg-type]
+
+
+async def test_only_inside() -> None:
+    engine = engine_on("http://127.0.0.1:1")
+    assert engine.slots == 1
+    with pytest.raises(EngineUnavailable, match="inside `async with`"):
+        await engine.execute(job())
+    with pytest.raises(EngineUnavailable, match="inside `async with`"):
+        await engine.profile()
+    async with Loopback() as server, engine_on(server) as opened:
+        with pytest.raises(EngineUnavailable, match="in use already"):
+            await opened.__aenter__()
+
+
+async def test_leaving_tells_who_still_waits() -> None:
+    async with Loopback(silence) as server:
+        engine = engine_on(server, per_endpoint=1)
+        async with engine:
+            running = asyncio.create_task(engine.execute(job()))
+            waiting = asyncio.create_task(engine.execute(job()))
+            await until(lambda: len(server.executed) == 1)
+            pool = pool_of(engine)
+        both = asyncio.gather(running, waiting, return_exceptions=True)
+        ended = await asyncio.wait_for(both, 20)  # not for as long as a drought may last
+        assert all(isinstance(end, AttemptsUsedUp) for end in ended)
+        assert pool.busy == 0

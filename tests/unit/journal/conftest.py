@@ -1,0 +1,23 @@
+"""A run that has some rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from journal_rows import MADE_OF, row
+
+from ioi_eval.runs.journal import Journal
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "demo"
+
+
+@pytest.fixture
+def scored(folder: Path) -> Path:
+    with Journal.open(folder, MADE_OF) as journal:
+        for key in ("a1", "a2", "a3"):
+            journal.record(row(key))
+    return folder

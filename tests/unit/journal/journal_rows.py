@@ -1,0 +1,33 @@
+"""Rows of a run, and what it was made of."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from ioi_eval.store.folder import Fingerprint, read_rows
+
+MADE_OF = Fingerprint(
+    dump="a" * 64,
+    problems={"sum": "b" * 64, "tree": "c" * 64},
+    options={"all_tests": False, "repairs": ("header",)},
+    versions={"g++": "12.2.0"},
+)
+
+
+def row(key: str, **columns: Any) -> dict[str, Any]:
+    return {
+        "key": key,
+        "submission_sha256": hashlib.sha256(key.encode()).hexdigest(),
+        "text": "å\n|",
+        **columns,
+    }
+
+
+def failure(key: str, reason: str = "why") -> dict[str, Any]:
+    return {"key": key, "problem_id": "sum", "reason": reason}
+
+
+def keys(folder: Path) -> list[str]:
+    return [row["key"] for row in read_rows(folder)]

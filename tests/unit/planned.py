@@ -1,0 +1,38 @@
+"""Small problems to plan, and results of their tests."""
+
+from __future__ import annotations
+
+from ioi_eval.models import (
+    Blob,
+    ScoreType,
+    SubmissionResult,
+    Subtask,
+    Test,
+    TestResult,
+    Verdict,
+)
+from ioi_eval.rules import verdicts
+
+SUM, MIN, MUL, THRESHOLD = ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MUL, ScoreType.GROUP_THRESHOLD
+
+
+def make_test(name: str, content: str | None = None, size: int = 0, answer: str | None = "1") -> Test:
+    text = (name if content is None else content).ljust(size)
+    return Test(name=name, input=Blob.of(text), answer=None if answer is None else Blob.of(answer))
+
+
+def make_subtask(tests: str, kind: ScoreType = MIN, *, points: float = 10, threshold: float = 0.5) -> Subtask:
+    return Subtask(name=tests, points=points, tests=tuple(tests), score_type=kind, threshold=threshold)
+
+
+def result(name: str, score: float, status: Verdict | None = None) -> TestResult:
+    return TestResult(test_name=name, score=score, status=status or verdicts.of_score(score))
+
+
+def results(**scores: float) -> dict[str, TestResult]:
+    return {name: result(name, score) for name, score in scores.items()}
+
+
+def scores(result: SubmissionResult) -> list[object]:
+    parts = [(part.exact_score, part.score, part.weighted_score) for part in result.subtasks]
+    return [result.points, *parts]

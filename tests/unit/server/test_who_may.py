@@ -1,0 +1,106 @@
+"""Tokens, and the names under which a worker answers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+import pytest
+from server_helpers import API, Caller, job
+
+from ioi_eval import EmbeddedEngine
+from ioi_eval.errors import InputError
+from ioi_eval.model.secret import Secret
+from ioi_eval.server import Server, ServerOptions, check_address
+
+# --- who may ---------------------------------------------------------------------------------------------
+
+
+async def test_with_a_token_only_who_brings_it_is_answered(engine: EmbeddedEngine) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        for path in (f"{API}/runtimes", "/metrics", "/nothing"):
+            assert (await call.get(path))[0] == 401
+            refused = await call.get(path, headers={"Authorization": "Bearer wrong"})
+            assert refused == (401, {"message": "that is not this worker's token"})
+        assert (await call.run("true"))[0] == 401
+        assert (await call.get("/healthz"))[0] == 200
+        for given in ("Bearer secret", "secret"):
+            assert (await call.get(f"{API}/runtimes", headers={"Authorization": given}))[0] == 200
+
+
+async def test_a_token_that_is_no_text_is_a_wrong_one(engine: EmbeddedEngine) -> None:
+    async with Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer secr\xe9t\xff\r\n\r\n")
+        assert b" 401 " in await reader.readline()
+        writer.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_this_machine_needs_no_token(host: str) -> None:
+    check_address(host, token="", open_to_all=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "node7"])
+def test_others_need_one(host: str) -> None:
+    with pytest.raises(InputError, match="everybody who reaches this machine"):
+        check_address(host, token="", open_to_all=False)
+    check_address(host, token="x", open_to_all=False)
+    check_address(host, token="", open_to_all=True)
+
+
+NAMES = ("localhost", "LOCALHOST:80", "localhost.", "127.0.0.1:2000", "127.9.9.9", "[::1]:2000")
+
+
+@pytest.mark.parametrize("listens", ["127.0.0.1", "localhost"])
+async def test_on_loopback_only_names_of_this_machine_are_answered(
+    engine: EmbeddedEngine, listens: str
+) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0, host=listens, allow_hosts=("judge",))) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        for name in (*NAMES, "judge:2000"):
+            assert (await call.get("/", headers={"Host": name}))[0] == 200, name
+            assert (await call.get("/", headers={"Origin": f"http://{name}"}))[0] == 200, name
+        for name in ("evil.example:2000", "127.0.0.1.evil.example", "10.0.0.7", "["):
+            status, reply = await call.get("/", headers={"Host": name})
+            assert status == 403 and "--allow-host" in reply["message"], name
+        for origin in ("http://evil.example", "https://10.0.0.7", "null", "file://"):
+            status, reply = await call.post(f"{API}/execute", json=job("true"), headers={"Origin": origin})
+            assert status == 403 and "--allow-host" in reply["message"], origin
+
+
+async def test_elsewhere_names_must_be_allowed_and_addresses_need_not(engine: EmbeddedEngine) -> None:
+    options = ServerOptions(port=0, host="0.0.0.0", allow_hosts=("node7", "node8"))
+    async with (
+        Server(engine, options) as server,
+        aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as session,
+    ):
+        call = Caller(session)
+        for name in ("node7:2000", "NODE8", "10.0.0.7:2000", "[2001:db8::1]", "localhost"):
+            assert (await call.get("/", headers={"Host": name}))[0] == 200, name
+        for name in ("evil.example", "node9", "node7.evil.example"):
+            assert (await call.get("/", headers={"Host": name}))[0] == 403, name
+        for origin, host, status in (
+            ("http://6.6.6.6", "10.0.0.7", 403),
+            ("http://localhost", "10.0.0.7", 403),
+            ("http://10.0.0.7:2000", "10.0.0.7:2000", 200),
+            ("http://node7", "10.0.0.7:2000", 200),
+        ):
+            headers = {"Host": host, "Origin": origin}
+            assert (await call.get("/", headers=headers))[0] == status, origin
+
+
+async def test_a_token_stands_for_any_name(engine: EmbeddedEngine) -> None:
+    async with (
+        Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        headers = {"Host": "judge.example", "Authorization": "Bearer secret"}
+        assert (await Caller(session).get(f"{API}/runtimes", headers=headers))[0] == 200
