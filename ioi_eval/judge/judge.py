@@ -16,10 +16,9 @@ import msgspec
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.transport.engine import engine_of
 from ioi_eval.engines.values import Answers, Batch, Built, Program, Rejected
+from ioi_eval.judge.blame import Partner, refuse_missing, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one
 from ioi_eval.judge.grading import grades
-from ioi_eval.judge.honest import Partner, tried
-from ioi_eval.judge.missing import refuse_missing
 from ioi_eval.judge.programs import (
     Artifacts,
     Compiled,

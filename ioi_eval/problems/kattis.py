@@ -28,7 +28,6 @@ from ioi_eval.model.values import (
     Test,
 )
 from ioi_eval.problems.fields import Faults, Fields, shown
-from ioi_eval.problems.kattis_expected import Rules
 from ioi_eval.problems.kattis_files import (
     NEW_VALIDATOR,
     Group,
@@ -40,7 +39,7 @@ from ioi_eval.problems.kattis_files import (
 )
 from ioi_eval.problems.kattis_max_score import read_max_scores
 from ioi_eval.problems.kattis_scoring import Scoring, is_custom, read_acceptance, read_scoring
-from ioi_eval.problems.kattis_submissions import read_solutions
+from ioi_eval.problems.kattis_submissions import Rules, read_solutions
 from ioi_eval.problems.package import Package, files_below, is_plain, read_with, visible
 
 FORMAT = "Kattis"

@@ -58,8 +58,8 @@ _PLACES = {
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.engine": "EngineChoice",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
-    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RunFinished RunReported RunStarted "
-    "RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
+    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RunFinished RunReported "
+    "RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
     "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",

@@ -40,8 +40,7 @@ async def report(
     Runs that may only be read are compared, and not written to. A file of rows that were judged elsewhere
     becomes a run's folder beside `out`.
     """
-    every = [folders] if isinstance(folders, str | Path) else folders
-    places = {Path(place).resolve(): Path(place) for place in every}.values()
+    places = _places([folders] if isinstance(folders, str | Path) else folders)
     on_event(ReportStarted(runs=len(places)))
     runs = [await asyncio.to_thread(_run_in, place, Path(out).parent) for place in places]
     summaries = dict[Path, Summary]()
@@ -56,6 +55,11 @@ async def report(
 
 
 report_sync = synchronous(report)
+
+
+def _places(every: Sequence[str | Path]) -> list[Path]:
+    """Each once, whatever it is called."""
+    return list({Path(place).resolve(): Path(place) for place in every}.values())
 
 
 def _run_in(place: Path, beside: Path) -> Path:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -13,6 +14,7 @@ from collections.abc import (
     Callable,
     Collection,
     Coroutine,
+    Iterable,
     Mapping,
     Sequence,
 )
@@ -29,7 +31,6 @@ from ioi_eval.model.options import Borderline, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.runs.again import superseded
 from ioi_eval.runs.engine import (
     AnyEngine,
     EngineChoice,
@@ -39,6 +40,7 @@ from ioi_eval.runs.engine import (
     watch,
 )
 from ioi_eval.runs.events import (
+    Changed,
     EngineStarting,
     EngineStopped,
     JudgedAgain,
@@ -50,7 +52,7 @@ from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.noting import Noting
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.store import Store, private_folder
+from ioi_eval.store import Store, private_folder, rows
 from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
@@ -310,3 +312,42 @@ def _time_limits(judge: Judge, setup: Setup, journal: Journal) -> TimeLimits:
         setup.tell(LimitMeasured(limit=limit))
 
     return TimeLimits(judge, known, remember, factor=setup.options.timing.factor)
+
+
+# --- results of earlier calls that count no longer ---------------------------------------------------
+
+
+def superseded(
+    journal: Journal,
+    problems: Mapping[str, Problem],
+    submissions: Iterable[Submission],
+    others: Collection[str],
+) -> JudgedAgain | None:
+    """Give up the results of submissions that are no longer the same, or that nobody asks for any more.
+
+    `others`: keys that belong to the run and are not asked for now.
+    """
+    reasons = Counter({Changed.PROBLEM: journal.edited.total()})
+    seen = set(others)
+    for submission in submissions:
+        seen.add(submission.key)
+        if (reason := _changed(journal, problems, submission)) is not None:
+            journal.supersede(submission.key)
+            reasons[reason] += 1
+    for key in [key for key in (*journal.done, *journal.failed) if key not in seen]:
+        if journal.problem(key) in problems:
+            reasons[Changed.GONE] += key in journal.done
+            journal.supersede(key)
+    found = {reason: number for reason, number in reasons.items() if number}
+    return JudgedAgain(reasons=found, problems=tuple(sorted(journal.edited))) if found else None
+
+
+def _changed(journal: Journal, problems: Mapping[str, Problem], submission: Submission) -> Changed | None:
+    problem = problems.get(submission.problem_id)
+    if submission.key not in journal.done or problem is None:
+        return None
+    before = journal.identity(submission.key)
+    if before and before != rows.identity(problem, submission):
+        return Changed.PROGRAM
+    same = rows.has_columns_of(journal.row(submission.key), submission, problem)
+    return None if same else Changed.COLUMNS

@@ -64,7 +64,7 @@ def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
     together = cli("report", theirs, mine, "--out", "both")
     assert together.returncode == 0, together.stderr
     assert together.stderr.splitlines() == [
-        f"{theirs}: 6 submissions read; its reports stay, for it may only be read",
+        f"{theirs}: 6 submissions read; its reports stay: it may only be read",
         f"{mine}: 6 submissions read and reported anew",
     ]
     assert (mine / "report.md").exists() and not (theirs / "report.md").exists()
