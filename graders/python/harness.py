@@ -87,7 +87,7 @@ def literals(written):
 
 
 def tagged(value, encode):
-    """As JSON that says what is no list. ioi_eval/rules/python_values.py writes answers in the same way."""
+    """As JSON that says what is no list. ioi_eval/rules/json_tests.py writes answers in the same way."""
 
     def each(items):
         return [tagged(item, encode) for item in items]

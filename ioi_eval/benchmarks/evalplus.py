@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution
-from ioi_eval.rules.json_tests import Case, Cases, broken, with_cases
-from ioi_eval.rules.python_values import as_arguments, as_json, literal
+from ioi_eval.rules.json_tests import Case, Cases, as_arguments, as_json, broken, literal, with_cases
 
 # EvalPlus gives an input four times what its reference took, at least 1 s. What that took nobody knows here.
 TIME_LIMIT = 4.0  # seconds

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.benchmark import Candidate
 from ioi_eval.benchmarks.tables import Row, Table
-from ioi_eval.rules.json_tests import CasesError
-from ioi_eval.rules.python_values import literal_in
+from ioi_eval.rules.json_tests import CasesError, literal_in
 
 
 class Taco(Apps):

@@ -19,7 +19,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.store import Store
-from ioi_eval.store.progress import Standing
+from ioi_eval.store.folder import Standing
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import EndpointReport

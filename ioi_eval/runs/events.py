@@ -9,8 +9,7 @@ from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.watching import JobsWait, ServerChanged
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.rules.calibration import Distance
-from ioi_eval.store.folder import MeasuredLimit
-from ioi_eval.store.progress import Standing
+from ioi_eval.store.folder import MeasuredLimit, Standing
 
 
 class RunStarted(Value):

@@ -17,7 +17,7 @@ from ioi_eval.runs.events import (
     SubmissionFailed,
     SubmissionJudged,
 )
-from ioi_eval.store.progress import Progress, write_progress
+from ioi_eval.store.folder import Progress, write_progress
 
 
 class Noting:

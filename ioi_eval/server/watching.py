@@ -14,8 +14,7 @@ import msgspec
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.reports.summary import check_run
-from ioi_eval.store.folder import FAILURES, RESULTS
-from ioi_eval.store.progress import PROGRESS, Progress, Standing, read_progress
+from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, Standing, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _PIECE = 1 << 22  # bytes of a file that are read at a time

@@ -19,7 +19,7 @@ from ioi_eval import Scorer
 from ioi_eval.benchmarks.evalplus import read_test
 from ioi_eval.models import CheckerKind, Problem, Submission
 from ioi_eval.models import Verdict as V
-from ioi_eval.rules.python_values import as_arguments, as_json, literal
+from ioi_eval.rules.json_tests import as_arguments, as_json, literal
 
 pytestmark = pytest.mark.once
 

@@ -20,7 +20,7 @@ from ioi_eval.runs.noting import Noting
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
 from ioi_eval.server.watching import Watch, news, prometheus
-from ioi_eval.store.progress import PROGRESS, Progress, Standing, read_progress, write_progress
+from ioi_eval.store.folder import PROGRESS, Progress, Standing, read_progress, write_progress
 
 pytestmark = pytest.mark.once
 
