@@ -244,7 +244,7 @@ class _FirstPass:
                 where=label,
                 row=entry.line,
                 field=id_column,
-                remedy="Name a column of distinct ids (--id-column NAME), or none (--id-column '')",
+                remedy="Name a column of distinct ids (id_column=NAME), or none (id_column='')",
             )
         return None
 

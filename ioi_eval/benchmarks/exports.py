@@ -33,7 +33,7 @@ def check_results_path(path: Path) -> None:
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
             where=str(path),
-            field="--results",
+            field="results",
             remedy=f"Expected one of {', '.join(SUFFIXES)}",
         )
     with _part(path):
@@ -191,7 +191,7 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) ->
         raise InputError(
             f"cannot be pushed ({token.out_of(reason).rstrip('.')})",
             where=repo,
-            field="--push-to-hub",
+            field="repo",
             remedy="Is there a network, and is the token allowed to write there?",
         ) from None  # the hub's own words may repeat the token
     return token.out_of(str(done.commit_url))

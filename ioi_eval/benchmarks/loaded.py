@@ -86,7 +86,7 @@ def of_columns(names: Collection[str], *, where: str) -> Benchmark:
         raise InputError(
             f"rows that may be of {several}" if found else "rows of no benchmark that is known",
             where=where,
-            remedy="Name the benchmark with --problems, and the file with --dataset",
+            remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )
     return found[0]
 
@@ -104,7 +104,9 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
     _check("year", set(map(str, options.years)), {str(one.year) for one in found if one.year})
     _check("problem", options.problems, {one.id for one in found})
     if (options.date_from or options.date_to) and not any(one.date for one in found):
-        raise InputError("its problems have no dates", field="--date-from", remedy="Leave the window out")
+        raise InputError(
+            "its problems have no dates", field="choice.date_from", remedy="Leave the window out"
+        )
     for test in tests:
         found = [candidate for candidate in found if test(candidate)]
     if options.first is not None:
@@ -129,7 +131,7 @@ def sampled(every: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], st
 
 def _tests(options: BenchmarkOptions) -> list[Test]:
     difficulty, tags = _lower(options.difficulty), _lower(options.tags)
-    begin, end = _day(options.date_from, "--date-from"), _day(options.date_to, "--date-to")
+    begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
     tests: list[tuple[object, Test]] = [
         (difficulty, lambda one: one.difficulty.lower() in difficulty),
         (tags, lambda one: not tags.isdisjoint(_lower(one.tags))),
@@ -155,7 +157,7 @@ def _check(what: str, wanted: Iterable[str], known: set[str]) -> None:
     for word in sorted(set(wanted) - known):
         raise InputError(
             f"no problem with the {what} {word!r}" if what != "problem" else f"no problem {word!r}",
-            field=f"--{what}",
+            field="choice.difficulty" if what == "difficulty" else f"choice.{what}s",
             remedy=nearest(word, tuple(sorted(known))),
         )
 
@@ -264,7 +266,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
     dataset = options.dataset or benchmark.dataset
     if options.dataset and not options.data_dir and _is_missing(Path(dataset)):
-        raise InputError(f"no such file: {dataset}", field="--dataset")
+        raise InputError(f"no such file: {dataset}", field="choice.dataset")
     own = None if options.dataset else benchmark.rows(options.data_dir, cache)
     source = TableSource(
         dataset=dataset,

@@ -19,7 +19,6 @@ from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.expectations import Case, Expectation, ExpectedScore, counting_tests, is_known, max_points
 from ioi_eval.store.rows import as_number, plain
 
-OPTION = "--expected-column"
 _LABEL = "label"  # of a solution's kind: what it says is a verdict too, and less than a score
 _CANDIDATES = ("score", "points", "grade", "expected", "verdict")  # parts of names
 _NEVER = frozenset({"score_precision"})
@@ -74,7 +73,7 @@ def _column(files: Sequence[Path], wanted: str | None) -> str:
     if wanted is not None:
         if wanted not in names:
             remedy = f"The columns are: {', '.join(names)}"
-            raise InputError(f"no column {wanted!r}", where=where, field=OPTION, remedy=remedy)
+            raise InputError(f"no column {wanted!r}", where=where, field="column", remedy=remedy)
         return wanted
     found = [name for name in names if _is_candidate(name)] or [name for name in names if name == _LABEL]
     if len(found) != 1:
@@ -91,7 +90,7 @@ def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> Inp
         what = f"several columns may hold what is expected: {', '.join(found)}"
     else:
         what = "no column that looks like an expected score or verdict"
-    remedy = f"Name it with {OPTION} NAME; the columns are: {', '.join(names)}"
+    remedy = f"Name it with column=NAME; the columns are: {', '.join(names)}"
     return InputError(what, where=where, remedy=remedy)
 
 
@@ -141,7 +140,7 @@ def _case(row: Located, problems: Mapping[str, Problem], column: str, fraction: 
 def _check_range(row: Located, column: str, number: float, most: float) -> None:
     if not 0 <= number <= most + _BINARY:
         what = f"{number:g} is no score between 0 and {most:g}"
-        raise _wrong(row, column, what, "Is it the right column, and --expected-scale the right one?")
+        raise _wrong(row, column, what, "Is it the right column, and scale=... the right one?")
 
 
 def _verdict(problem: Problem, text: str) -> Expectation:

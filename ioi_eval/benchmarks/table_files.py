@@ -85,7 +85,7 @@ def one_file(folder: Path, source: TableSource) -> list[Path]:
         raise InputError(
             f"no file {source.path!r} in it",
             where=str(base),
-            remedy="Fetch it, or leave generated tests out with --no-generated-tests",
+            remedy="Fetch it, or leave generated tests out with generated_tests=False",
         )
     return found[:1]
 
@@ -176,7 +176,7 @@ def _cannot_load(source: TableSource, error: Exception) -> InputError:
         several = " Are its columns those of the other files?" if len(source.files) > 1 else ""
         remedy = f"Is the file damaged?{several}"
     else:
-        remedy = "Without a network, name a copy with --data-dir"
+        remedy = "Without a network, name a copy with data_dir=FOLDER"
     return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where(source), remedy=remedy)
 
 

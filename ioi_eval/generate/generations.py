@@ -77,7 +77,7 @@ class Generations:
             raise InputError(
                 "holds generations of other prompts, another model or other settings",
                 where=str(self.path.parent),
-                remedy="Name another folder with --out, or give them up with --fresh",
+                remedy="Choose another out=FOLDER, or give them up with fresh=True",
             )
 
     def _row(self, offset: int, line: bytes) -> dict[str, Any]:

@@ -339,7 +339,7 @@ def result_of_row(row: Mapping[str, Any]) -> SubmissionResult:
         return result_of(row)
     except (KeyError, ValueError, msgspec.ValidationError) as error:
         problem = f"the row of {row['key']!r} is not a result of this version: {error}"
-        raise InputError(problem, remedy="Score the dump again with --fresh") from error
+        raise InputError(problem, remedy="Score the dump again with fresh=True") from error
 
 
 def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:

@@ -127,14 +127,14 @@ _REMEDY = "Write LOW:HIGH as shares of the limit, such as 0.9:1.15; 1:1 measures
 
 
 def read_borderline(text: str) -> Borderline | None:
-    """Return what `--borderline` says; None for 1:1. Raise InputError."""
+    """Return what a band's text says; None for 1:1. Raise InputError."""
     low, _, high = text.partition(":")
     try:
         band = Borderline(low=float(low), high=float(high))
     except ValueError:
-        raise InputError(f"{text!r} is no band", field="--borderline", remedy=_REMEDY) from None
+        raise InputError(f"{text!r} is no band", field="borderline", remedy=_REMEDY) from None
     if not 0 < band.low <= 1 <= band.high <= 10:
-        raise InputError(f"{text!r} is no band around 1", field="--borderline", remedy=_REMEDY)
+        raise InputError(f"{text!r} is no band around 1", field="borderline", remedy=_REMEDY)
     return None if band.high == 1 else band
 
 

@@ -36,7 +36,7 @@ async def compare_checkers(
     choice = same.pop("choice", None) or BenchmarkOptions()
     if choice.checker:
         problem = "this command tries every comparison"
-        raise InputError(problem, field="--checker", remedy="Leave it out")
+        raise InputError(problem, field="choice.checker", remedy="Leave it out")
     own = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **same)
     found: list[Decision] = []
     for kind in KINDS:

@@ -47,7 +47,7 @@ def whole(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
         lists = _mapped(row, lambda places: [tests[place] for place in places])
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         problem = f"the tests of the row of {row.get('key')!r} are not as this version writes them: {error}"
-        raise InputError(problem, remedy="Score the dump again with --fresh") from error
+        raise InputError(problem, remedy="Score the dump again with fresh=True") from error
     return _without(row, TEST_COLUMNS) | lists
 
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from ioi_eval.model.errors import InputError
 
-_ELSEWHERE = "Choose another --out folder"
+_ELSEWHERE = "Choose another out=FOLDER"
 
 
 def refused(path: Path, error: OSError) -> InputError:
@@ -159,13 +159,13 @@ class Lock:
         where = str(self._path.parent)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
             problem = f"its file system cannot lock files: {error.strerror}"
-            return InputError(problem, where=where, remedy="Choose an --out folder on a local disk")
+            return InputError(problem, where=where, remedy="Choose an out=FOLDER on a local disk")
         holder = self._path.read_text(errors="replace").strip() if self._path.exists() else ""
         by = f"another process (pid {holder})" if holder.isdigit() else "another process"
         return InputError(
             f"{by} is writing this run",
             where=where,
-            remedy="Wait for it to end, or choose another --out folder",
+            remedy="Wait for it to end, or choose another out=FOLDER",
         )
 
     def remove(self) -> None:

@@ -24,7 +24,7 @@ RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
 _VERSION = 2
 _READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out
-_OTHER_FOLDER = "Choose another --out folder"
+_OTHER_FOLDER = "Choose another out=FOLDER"
 _Head = TypeVar("_Head")
 
 
@@ -89,7 +89,7 @@ def check_folder(folder: Path) -> None:
         raise InputError(
             f"the folder is not empty and not a run's: there is no {RUN} in it, but {shown}",
             where=str(folder),
-            remedy="Give --out a new folder, an empty one, or that of a run",
+            remedy="Choose a new out=FOLDER, an empty one, or that of a run",
         )
 
 
@@ -273,7 +273,7 @@ def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
     except FileNotFoundError:
         return {}
     except (msgspec.MsgspecError, OSError) as error:
-        remedy = "Give --fresh to start anew"
+        remedy = "Give fresh=True to start anew"
         raise InputError(f"holds no measured limits: {error}", where=str(path), remedy=remedy) from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -122,6 +123,25 @@ def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno}: global {', '.join(node.names)}"
 
 
+# Where a message is for whoever starts a server or a machine, and what a library's caller never meets.
+SPEAK_OF_FLAGS = [
+    *("cli", "engines", "server"),
+    *("benchmarks.guess", "benchmarks.usaco", "judge.blame", "model.languages"),
+    *("problems.dmoj_solutions", "problems.polygon"),
+]
+_FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    """The library speaks of arguments; the command line says what it calls them."""
+    if within(module, SPEAK_OF_FLAGS):
+        return
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
+            yield from (f"line {node.lineno}: {flag}" for flag in _FLAG.findall(node.value))
+
+
 def dotted(node: ast.AST) -> str:
     if isinstance(node, ast.Name):
         return node.id
@@ -137,6 +157,7 @@ RULES = [
     environment_offences,
     handler_offences,
     state_offences,
+    flag_offences,
 ]
 
 
@@ -169,6 +190,7 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("judge", "try:\n    pass\nexcept:\n    raise"),
         ("judge", "try:\n    pass\nexcept BaseException:\n    pass"),
         ("judge", "def count():\n    global seen\n    seen = 1"),
+        ("store.files", "REMEDY = 'Choose another --out folder'"),
     ],
 )
 def test_rules_see_offences(module: str, source: str) -> None:

@@ -71,7 +71,7 @@ def test_generated_tests_come_from_the_contests_own_file(tmp_path: Path) -> None
 
 
 def test_generated_tests_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"test_cases_0001.parquet.*--no-generated-tests"):
+    with pytest.raises(InputError, match=r"test_cases_0001.parquet.*generated_tests=False"):
         loaded(tmp_path, codeforces(generated_tests=3))
 
 

@@ -59,7 +59,7 @@ def test_a_pattern(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 @pytest.mark.usefixtures("reached")
 def test_a_table(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path) -> None:
     monkeypatch.setattr(datasets, "load_dataset_builder", failing(error))
-    with pytest.raises(InputError, match=r"org/x: cannot be loaded .*not known.*--data-dir"):
+    with pytest.raises(InputError, match=r"org/x: cannot be loaded .*not known.*data_dir=FOLDER"):
         open_table(TableSource(dataset="org/x", split="test"), cache=tmp_path)
 
 

@@ -112,7 +112,7 @@ def test_numbers_as_texts_are_numbers(tmp_path: Path) -> None:
     ("row", "column", "message"),
     [
         ({"score": 1, "points": 2}, None, "several columns.*score, points"),
-        ({"other": 1}, None, "no column that looks like.*--expected-column"),
+        ({"other": 1}, None, "no column that looks like.*column=NAME"),
         ({"score": 1}, "worth", "no column 'worth'.*score"),
         ({"score": None}, None, "line 1, field 'score': nothing is neither"),
         ({"score": True}, None, "True is neither a score nor a verdict"),

@@ -289,6 +289,6 @@ def test_a_folder_with_other_files_is_nobody_s_run(folder: Path) -> None:
         (folder / name).write_text("")
     before = sorted(folder.iterdir())
     for fresh in (False, True):
-        with pytest.raises(InputError, match=r"not a run's.* but b, c, d, \.\.\.\. Give --out a new folder"):
+        with pytest.raises(InputError, match=r"not a run's.* but b, c, d, \.\.\.\. Choose a new out=FOLDER"):
             Journal.open(folder, MADE_OF, fresh=fresh)
     assert sorted(folder.iterdir()) == before
