@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ioi_eval.model.values import Problem, Submission, SubmissionResult, TestResult, Value, Verdict
+from ioi_eval.models import Problem, Submission, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.rules.json_tests import Case
 
 _ERROR, _NOT_COMPILED = -1, -2

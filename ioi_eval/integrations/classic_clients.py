@@ -14,13 +14,11 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ioi_eval.engines import Transport
+from ioi_eval import Transport
 from ioi_eval.engines.transport import decode_request, encode_result
 from ioi_eval.engines.transport.jobs import OWN, brings_scripts, execute
-from ioi_eval.engines.values import Profile
-from ioi_eval.model.errors import JobRejected, JudgeFailure
-from ioi_eval.model.job import Job, JobFile
-from ioi_eval.model.values import Blob
+from ioi_eval.errors import JobRejected, JudgeFailure
+from ioi_eval.models import Blob, Job, JobFile, Profile
 from ioi_eval.store.resources import graders
 
 CMS = "cms_ioi"

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.engines.transport import decode_reply
-from ioi_eval.model.errors import BrokenReply, IoiEvalError, JudgeFailure
-from ioi_eval.model.job import JobResult, StageStatus
+from ioi_eval.errors import BrokenReply, IoiEvalError, JudgeFailure
+from ioi_eval.models import JobResult, StageStatus
 
 Row = Mapping[str, Any]
 

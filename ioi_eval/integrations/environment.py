@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ioi_eval.engines import Transport
-from ioi_eval.model.errors import InputError
+from ioi_eval import Transport
+from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Value
+from ioi_eval.models import Value
 from ioi_eval.store.contents import default_root
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class Servers(Value):
     world: int = 1
 
     def engine(self) -> Transport:
-        from ioi_eval.engines.piston import PistonEngine  # loads aiohttp, which not everybody here needs
-        from ioi_eval.engines.piston.discovery import discovery
+        from ioi_eval import PistonEngine, discovery
 
         found = discovery(self.text)
         mine = Share(found, self.rank, self.world) if self.world > 1 else found

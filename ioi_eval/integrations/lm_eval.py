@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.modules import imports_in
-from ioi_eval.model.values import (
+from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,

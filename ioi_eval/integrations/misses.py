@@ -8,7 +8,8 @@ import os
 import threading
 from collections import Counter
 
-from ioi_eval.model.errors import InputError, IoiEvalError, ModuleMissing
+from ioi_eval.errors import InputError, IoiEvalError
+from ioi_eval.model.errors import ModuleMissing
 from ioi_eval.rules.json_tests import CasesError
 
 _log = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
     ClusterClient,
@@ -37,12 +38,12 @@ from ioi_eval.integrations.open_r1_rewards import (
     get_code_format_reward,
     ioi_code_reward,
 )
-from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Verdict
-from ioi_eval.rules.repairs import Repairs, repair
+from ioi_eval.models import Blob, NamedBlob, Problem, Verdict
+from ioi_eval.rules.repairs import repair
 from ioi_eval.rules.verdicts import classic_outcome, classic_result, worst
+from ioi_eval.runs import Repairs
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import Loaded
@@ -351,7 +352,8 @@ def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]
 
 
 def _published(year: int, problems: frozenset[str] = frozenset()) -> Loaded:
-    from ioi_eval.benchmarks import BenchmarkOptions, find_benchmark, load
+    from ioi_eval.benchmarks import find_benchmark, load
+    from ioi_eval.runs import BenchmarkOptions
 
     options = BenchmarkOptions(years=frozenset({int(year)}), problems=problems)
     return load(find_benchmark("ioi"), options, cache=cache_folder())

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ioi_eval.integrations.classic_clients import ClassicClient
 from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
-from ioi_eval.model.job import JobResult
+from ioi_eval.models import JobResult
 
 ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.classic_rows import Row, together
 from ioi_eval.integrations.misses import note
-from ioi_eval.model.errors import InputError, IoiEvalError
 
 if TYPE_CHECKING:
     from ioi_eval.integrations.classic_clients import ClusterClient

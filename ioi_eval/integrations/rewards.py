@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import (
+from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,

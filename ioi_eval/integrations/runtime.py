@@ -14,16 +14,13 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.embedded import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.registry import EngineSetup, find
+from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations.environment import TOKEN, cache_folder, python_of, servers_of, share_of_cores
-from ioi_eval.judge import JudgeOptions, Scorer
 from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
-from ioi_eval.store import Store
+from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 
 T = TypeVar("T")
 

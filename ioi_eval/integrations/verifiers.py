@@ -19,7 +19,7 @@ from ioi_eval.integrations.inspect_scores import metadata_of, share
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for
-from ioi_eval.model.values import Submission
+from ioi_eval.models import Submission
 from ioi_eval.rules.extraction import extract
 
 with needs("verifiers"):

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import (
@@ -31,7 +32,6 @@ from ioi_eval.integrations.rewards import (
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.errors import InputError, IoiEvalError
 
 # What reward managers hand to every function besides the user's own keywords.
 _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})

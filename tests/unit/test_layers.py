@@ -41,8 +41,8 @@ def within(module: str, prefixes: list[str]) -> bool:
 
 
 def level(module: str) -> int:
-    """The surface stands directly below the command line: it may show everything, and only cli may use it."""
-    return 2 * LEVELS["cli"] - 1 if module == SURFACE else 2 * LEVELS[module.split(".")[0]]
+    """The surface stands directly above the use cases, which it shows: what serves others may use it."""
+    return 2 * LEVELS["runs"] + 1 if module == SURFACE else 2 * LEVELS[module.split(".")[0]]
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
