@@ -22,8 +22,8 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.dmoj_cases import Cases, Data, read_cases
-from ioi_eval.problems.dmoj_checkers import Written, read_checker, read_graders, read_program
+from ioi_eval.problems.dmoj_cases import Cases, read_cases
+from ioi_eval.problems.dmoj_checkers import Data, Written, read_checker, read_graders, read_program
 from ioi_eval.problems.dmoj_solutions import read_limits, read_solutions, read_suite
 from ioi_eval.problems.fields import Faults, Fields
 from ioi_eval.problems.package import Package, is_plain, read_with

@@ -1,4 +1,4 @@
-"""DMOJ's `test_cases` and their files: cases with points of their own, batches that are passed as a whole.
+"""DMOJ's `test_cases`: cases with points of their own, batches that are passed as a whole.
 
 A case or a batch without points, as pretests have none, is to be passed for all that comes behind it.
 """
@@ -8,17 +8,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, ScoreType, Subtask, Test
-from ioi_eval.problems.archive import extracted, open_cache
-from ioi_eval.problems.dmoj_checkers import Chosen, chosen, told
-from ioi_eval.problems.fields import Faults, Fields, shown
+from ioi_eval.problems.dmoj_checkers import Chosen, Data, chosen, told
+from ioi_eval.problems.fields import Fields, shown
 from ioi_eval.rules.grading import each_behind
-from ioi_eval.store import private_folder
 
 _CASES, _PRETESTS = "test_cases", "pretest_test_cases"
 _EXPECTED = "Write `- {in: 1.in, out: 1.out, points: 10}`, or `- {points: 10, batched: [...]}`"
@@ -231,59 +226,3 @@ def _run(cases: Sequence[_Part], before: Sequence[str]) -> Iterator[Subtask]:
         score_type=ScoreType.SUM,
         grading=tree,
     )
-
-
-# --- the files ---------------------------------------------------------------------------------------
-
-
-class Data:
-    """Opens files by name. Their line ends become plain ones, as in the judge, unless the data is binary."""
-
-    def __init__(self, folder: Path, header: Fields, faults: Faults) -> None:
-        self._folder, self._header, self._faults = folder, header, faults
-
-    @cached_property
-    def _archive(self) -> Path | None:
-        """The content of the archive, in the cache until this process ends."""
-        name = self._header.text("archive", "")
-        path = self._folder / name
-        if not name or ".." in PurePosixPath(name).parts or not path.is_file():
-            if name:
-                self._header.fault("archive", f"there is no file {name!r} in the package", "Add it")
-            return None
-        try:
-            return extracted(path, open_cache(private_folder() / "packages")).folder
-        except InputError as error:
-            self._header.fault("archive", error.problem, error.remedy)
-            return None
-
-    def names(self) -> list[str]:
-        """Of the files in the archive."""
-        if (folder := self._archive) is None:
-            return []
-        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-    def path(self, name: str) -> Path | None:
-        plain = PurePosixPath(name)
-        if plain.is_absolute() or ".." in plain.parts or not plain.parts:
-            return None
-        for folder in (self._folder, self._archive):
-            if folder is not None and (folder / plain).is_file():
-                return folder / plain
-        return None
-
-    def content(self, name: str, *, binary: bool = True) -> Blob | None:
-        path = self.path(name)
-        if path is None:
-            return None
-        if binary:
-            return Blob.of_file(path)
-        content = path.read_bytes()
-        plain = with_line_ends(content)
-        return Blob.of_file(path) if plain == content else Blob.of(plain)
-
-
-def with_line_ends(content: bytes) -> bytes:
-    """Every line ends with a newline, the last one too."""
-    plain = re.sub(rb"\r\n?", b"\n", content)
-    return plain if plain.endswith(b"\n") or not plain else plain + b"\n"
