@@ -71,7 +71,8 @@ def faults(found: Round) -> list[str]:
     return [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
 
 
-@pytest.mark.sample("everything")
+# Half of the programs in C++, with one in every chapter, tells whether the others hold.
+@pytest.mark.sample("everything-(c[+][+] (two|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
 async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
     if part == "java" and not HERE:
@@ -88,7 +89,7 @@ async def test_no_python_succeeds(scorer: Scorer, ground: Ground, layers: tuple[
     assert not faults(await functions(scorer, ground, way=expected))
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.sample("everything-Communication")
 @pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
 async def test_no_pair_succeeds(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
     assert not faults(await pairs(scorer, ground, task_type))
@@ -118,6 +119,7 @@ async def test_no_source_succeeds(
 STEALING = [attack for attack in COMPILING if "landlock" in attack.layers and not attack.needs]
 
 
+@pytest.mark.sample("bash")
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
 async def test_no_source_succeeds_on_a_server_that_does_not_confine(
     shared_cache: Path, tmp_path: Path, ground: Ground, runtime: str
@@ -138,6 +140,7 @@ async def test_no_source_succeeds_on_a_server_that_does_not_confine(
         assert f"{name}: the secret is in the result" in faults(found)
 
 
+@pytest.mark.sample("everything")
 async def test_no_script_succeeds(
     layers: tuple[str, ...], shared_cache: Path, workshop: Path, ground: Ground
 ) -> None:

@@ -68,6 +68,7 @@ int main(int argc, char** argv) { std::ifstream from(argc == 3 ? argv[1] : "/dev
 TIRELESS = "int main() { for (;;) {} }"
 
 
+@pytest.mark.sample("namespaces[+]landlock")
 @pytest.mark.parametrize("layers", [EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE], ids="+".join)
 @pytest.mark.parametrize(
     ("manager", "task_type"),

@@ -1,4 +1,4 @@
-"""No layer is decoration: what is said to stop an attack does. A sample, and in the long run all of them."""
+"""No layer is decoration: what is said to stop an attack does, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,42 +13,6 @@ from catalogue import ATTACKS
 from harness import EVERYTHING, Bench
 from mutation import OF_JUDGE, TEST_BUILD, Trial, trials
 from sieges import REPLACED
-
-# Between them they have nearly every layer, and none of them takes long.
-SAMPLE = (
-    "answer-by-its-names",
-    "size-of-the-answer",
-    "environment",
-    "inherited-descriptors",
-    "descriptors-of-others",
-    "verdict-on-standard-output",
-    "an-editor-that-stays",
-    "a-process-that-stays",
-    "a-dump-for-the-next",
-    "kill-the-group",
-    "touching-memory",
-    "reserving-memory",
-    "locking-memory",
-    "lifting-its-limits",
-    "many-descriptors",
-    "message-queues",
-    "terminal-escapes",
-    "word-by-a-lock",
-    "says-it-took-too-long",
-    "a-file-of-broken-utf-8",
-    "a-file-with-a-verdict",
-    "exits-with-0",
-    "traces-the-harness",
-    "frames-and-gc",
-    "memory-of-the-one-that-forked",
-    "words-to-the-one-that-waits-for-it",
-    "objects-for-the-next",
-    "closed-ears",
-    "an-empty-source",
-    "include-standard-input",
-    "links-out-of-a-box",
-    "names-that-confuse",
-)
 
 
 @pytest.fixture
@@ -65,7 +29,7 @@ def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path], sh
     )
 
 
-@pytest.mark.sample(f"^({'|'.join(SAMPLE)})$")
+@pytest.mark.long
 @pytest.mark.parametrize("name", dict.fromkeys(trial.attack.name for trial in trials()))
 def test_its_layers_and_nothing_else_stop_an_attack(weakened: Bench, name: str) -> None:
     found = list(trials([name]))

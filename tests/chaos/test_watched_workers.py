@@ -67,6 +67,7 @@ def changes(heard: list[ServerEvent]) -> list[Change]:
     return [event.change for event in heard if isinstance(event, ServerChanged)]
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> None:
     heard: list[ServerEvent] = []
     async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:

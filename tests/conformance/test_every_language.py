@@ -130,6 +130,7 @@ async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
     assert result.compiler.startswith(language.command)
 
 
+@pytest.mark.sample("^(c[+][+]|python)-")
 @pytest.mark.once
 @pytest.mark.parametrize("layers", [("landlock", "seccomp"), ("namespaces", "seccomp")], ids=lambda x: x[0])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
@@ -144,6 +145,7 @@ async def test_builds_and_runs_with_fewer_layers(
 
 
 # Four threads with 16 MiB each, which lock, wait and are joined, as the runtime's own library does it.
+@pytest.mark.sample("^(c[+][+]|python|java)$")
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name in THREADED], ids=ids)
 async def test_threads_and_large_blocks_are_what_a_runtime_makes_of_them(
     scorer: Scorer, language: Language
@@ -194,6 +196,7 @@ SEVERAL: dict[str, tuple[str, str, str]] = {
 SEVERAL["pypy"] = SEVERAL["python"]
 
 
+@pytest.mark.sample("^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_a_program_of_several_sources(scorer: Scorer, language: Language) -> None:
     needs(language)
@@ -240,7 +243,7 @@ JAVA = {
 ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong() + in.nextLong());"
 
 
-@pytest.mark.sample("any name|in a package")
+@pytest.mark.sample("in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
     needs(find("java"))
@@ -248,6 +251,7 @@ async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
+@pytest.mark.long
 async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
     needs(find("java"))
     result = await score(scorer, "public class Main { static void main(int x) {} }", "java")
@@ -257,6 +261,7 @@ async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
 # --- threads ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample("python")
 @pytest.mark.parametrize("name", THREADS)
 async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
     needs(find(name))
@@ -272,6 +277,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.sample("python")
 @pytest.mark.parametrize("name", BOMBS)
 async def test_too_many_threads(scorer: Scorer, name: str) -> None:
     needs(find(name))

@@ -80,6 +80,7 @@ async def judged(
     return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
 
 
+@pytest.mark.long
 @pytest.mark.once
 @pytest.mark.usefixtures("somebody_elses")
 async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Path) -> None:

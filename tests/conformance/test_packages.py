@@ -12,6 +12,8 @@ from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load
 from ioi_eval.runs import ValidatedSolutions
 from ioi_eval.runs.generating import generate
 
+pytestmark = pytest.mark.alike
+
 FOLDER = Path(__file__).parents[1] / "packages"
 # Packages of formats that do not say what solutions that are not right should get.
 SAY_LITTLE = {"gradini", "powers"}

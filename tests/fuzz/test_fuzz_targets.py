@@ -68,6 +68,7 @@ def test_a_slip_changes_nothing(tmp_path: Path, arguments: str) -> None:
     assert corpus.read_bytes() == CORPUS.read_bytes()
 
 
+@pytest.mark.long
 def test_the_targets_fit_the_sources(tmp_path: Path) -> None:
     """Only the long run fuzzes; this tells at once where the proctor's functions have changed."""
     checked = fuzz("--syntax", cwd=tmp_path)

@@ -9,7 +9,7 @@ from harness import Bench
 from support.plans import PlanChecker, PlanLimits
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
-pytestmark = pytest.mark.sample("everything")
+pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
 
 SLEEPER = PlanLimits(cpu_ms=500, wall_ms=500)
 # Reads the three files by the names it is given, so that it also shows that it can.

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.plans import PlanChecker, PlanSubmission
 
+pytestmark = pytest.mark.alike
+
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 _WHITES = b" \t\n\x0b\x0c\r"

@@ -9,6 +9,9 @@ import pytest
 from harness import LIMITS, SLEEPER, SPINNER, Bench
 from support.plans import PlanGroup, PlanLimits
 
+# What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
+pytestmark = pytest.mark.sample("everything")
+
 SUM = '#include <cstdio>\nint main(){int a,b; scanf("%d %d",&a,&b); printf("%d\\n",a+b);}'
 SUM_PYTHON = "a, b = map(int, input().split())\nprint(a + b)\n"
 

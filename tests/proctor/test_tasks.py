@@ -6,6 +6,9 @@ import pytest
 from harness import SLEEPER, SPINNER, Bench, Judged
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
+# What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
+pytestmark = pytest.mark.sample("everything")
+
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=60_000, memory=1 << 30))
 
 # The manager asks every process for the double of a number and adds the answers up.

@@ -6,6 +6,9 @@ import pytest
 from harness import Bench
 from support.plans import PlanLimits, PlanSubmission
 
+# What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
+pytestmark = pytest.mark.sample("everything")
+
 START = """
 #include <cstdio>
 #include <cstdlib>

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
+
+pytestmark = pytest.mark.alike
 
 SUM = Problem(
     id="sum",

@@ -19,6 +19,8 @@ from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
 from ioi_eval.store.tasks import read_tasks
 
+pytestmark = pytest.mark.alike
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 # Plain batch tasks, of which the dump has generations.

@@ -9,6 +9,8 @@ from ioi_eval.models import Acceptance, Grading, Points, Problem, Solution, Subt
 from ioi_eval.rules.expectations import expectations, met
 from ioi_eval.rules.grading import grade, most, share
 
+pytestmark = pytest.mark.alike
+
 AC, PA, WA, TLE, RE, CE = Verdict.AC, Verdict.PA, Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.CE
 MLE, OLE = Verdict.MLE, Verdict.OLE
 BEST_OF = Grading(parts=("a", "b"), points=Points.MOST, any_accepted=True, stops=False)

@@ -18,6 +18,8 @@ from ioi_eval.rules.limits import (
     run_time,
 )
 
+pytestmark = pytest.mark.alike
+
 SECONDS = st.floats(0.1, 1000)
 
 

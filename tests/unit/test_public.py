@@ -17,6 +17,8 @@ from ioi_eval import Limits, Problem, Scorer, Submission, Test, Verdict
 from ioi_eval.models import Blob
 from ioi_eval.testing import FakeEngine
 
+pytestmark = pytest.mark.alike
+
 HEAVY = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
 SOURCE = Path(ioi_eval.__file__).read_text()
 # What 0.1 exported.

@@ -22,6 +22,8 @@ from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.environment import servers_of
 from ioi_eval.model.secret import Secret, names_a_secret
 
+pytestmark = pytest.mark.alike
+
 SECRET = "sk-4b1/9f+never-to-be-seen"
 Call = Callable[[str, Path], Awaitable[object]]
 

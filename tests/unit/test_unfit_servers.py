@@ -8,6 +8,8 @@ from support.servers import Condition, EndpointReport
 from ioi_eval import InputError
 from ioi_eval.runs.engine import refuse_unfit
 
+pytestmark = pytest.mark.alike
+
 GOOD = Condition(name="output", ok=True, detail="up to 64 MiB")
 COULD_BE_BETTER = Condition(name="processes", ok=None, detail="only up to 32", remedy="Set more")
 OUTPUT = Condition(name="output", ok=False, detail="only up to 1 KiB", remedy="Set PISTON_OUTPUT_MAX_SIZE=9")

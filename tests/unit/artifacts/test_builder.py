@@ -36,6 +36,8 @@ from ioi_eval.models import (
 )
 from ioi_eval.testing import FakeEngine, Fatal
 
+pytestmark = pytest.mark.alike
+
 
 @pytest.fixture(autouse=True)
 def no_waiting() -> object:

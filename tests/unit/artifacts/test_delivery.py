@@ -18,6 +18,8 @@ from ioi_eval.engines.transport.shipping import (
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Stage, StageStatus
 
+pytestmark = pytest.mark.alike
+
 CONTENT = random.Random(7).randbytes(5000)
 
 

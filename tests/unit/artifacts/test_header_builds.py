@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from artifact_samples import HELLO, opened, plain_problem, submitted
 
 from ioi_eval.judge.programs import Artifacts
@@ -12,6 +13,8 @@ from ioi_eval.models import (
     BuildOptions,
 )
 from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.alike
 
 # --- precompiled headers -----------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine
 
+pytestmark = pytest.mark.alike
+
 MADE = b"a program"
 
 

@@ -17,6 +17,8 @@ from ioi_eval.judge.recipes import (
 )
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
+pytestmark = pytest.mark.alike
+
 LIMITS = BuildLimits()
 TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")
 FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s", "-o", "submission")

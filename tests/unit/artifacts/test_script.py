@@ -24,6 +24,8 @@ from ioi_eval.engines.transport.build_jobs import (
 from ioi_eval.models import Blob, BuildLimits, NamedBlob, Stage, StageStatus, Toolchain
 from ioi_eval.store.resources import graders
 
+pytestmark = pytest.mark.alike
+
 LIMITS = BuildLimits()
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from ioi_eval.store.single_flight import Shared
 
+pytestmark = pytest.mark.alike
+
 
 class Work:
     """Something slow that counts how often it began and ended."""

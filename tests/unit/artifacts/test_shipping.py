@@ -13,6 +13,8 @@ from ioi_eval.engines.transport.shipping import Shipping, pack
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Job, JobFile, Profile
 
+pytestmark = pytest.mark.alike
+
 SERVER = Profile(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
 NOISE = random.Random(7).randbytes(5000)
 TEXT = "the same line again\n" * 1000

@@ -89,6 +89,7 @@ def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> No
         assert asking.getresponse().status == 200
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_what_a_job_prints_takes_a_bounded_memory(cli: CommandLine) -> None:
     """JSON makes 1.4 GB of these 120 MB, and a worker that built it whole took three times that."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ioi_eval.cli.servers import ServerNews
 from ioi_eval.engines.watching import Change, JobsWait, ServerChanged
+
+pytestmark = pytest.mark.alike
 
 
 class Clock:

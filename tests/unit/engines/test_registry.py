@@ -15,6 +15,8 @@ from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.engines.registry import find
 from ioi_eval.runs.engine import EngineChoice, open_engine
 
+pytestmark = pytest.mark.alike
+
 DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 
 

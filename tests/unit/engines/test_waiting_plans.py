@@ -11,6 +11,8 @@ from ioi_eval.engines.values import Profile, Program
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission
 from ioi_eval.models import Blob, JobFile, Limits, Problem, Submission, Test
 
+pytestmark = pytest.mark.alike
+
 HARNESS = ("math", "json", "importlib")
 
 

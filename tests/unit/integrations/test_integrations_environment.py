@@ -14,6 +14,8 @@ from ioi_eval.integrations.environment import Servers, servers_of, share_of_core
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import reward
 
+pytestmark = pytest.mark.alike
+
 LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN": " secret\n"}
 
 

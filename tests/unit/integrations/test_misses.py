@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.alike
+
 NOTING = """
 import io, logging
 from ioi_eval.integrations.misses import note

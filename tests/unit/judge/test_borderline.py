@@ -23,6 +23,8 @@ from ioi_eval.engines.transport.engine import Turns
 from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import is_open, read_borderline, settled, stretched
 
+pytestmark = pytest.mark.alike
+
 LIMIT = 0.4  # seconds
 PROBLEM = Problem(
     id="work",

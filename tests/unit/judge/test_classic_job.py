@@ -25,6 +25,8 @@ from ioi_eval.models import (
 )
 from ioi_eval.testing import FakeEngine
 
+pytestmark = pytest.mark.alike
+
 
 def named(name: str, text: str = "x") -> NamedBlob:
     return NamedBlob(name=name, content=Blob.of(text))

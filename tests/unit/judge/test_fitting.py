@@ -30,6 +30,8 @@ from ioi_eval.models import (
 from ioi_eval.rules.plan import live
 from ioi_eval.testing import FakeEngine
 
+pytestmark = pytest.mark.alike
+
 PROGRAM = Program(
     proctor=Blob.of("proctor"),
     submission=PlanSubmission(argv=("submission",), address_space=True),

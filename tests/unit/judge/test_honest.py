@@ -25,6 +25,8 @@ from ioi_eval.models import (
     Verdict,
 )
 
+pytestmark = pytest.mark.alike
+
 # Both were never tried on a number below 0.
 MANAGER = """#include <cstdio>
 int main(int, char** argv) {

@@ -22,6 +22,8 @@ from ioi_eval.models import (
 )
 from ioi_eval.rules.plan import live
 
+pytestmark = pytest.mark.alike
+
 PROGRAM = Program(
     proctor=Blob.of("proctor"),
     submission=PlanSubmission(argv=("submission",)),

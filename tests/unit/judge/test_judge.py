@@ -27,6 +27,8 @@ from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Stage, StageS
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
+pytestmark = pytest.mark.alike
+
 
 @pytest.fixture(autouse=True)
 def no_waiting() -> object:

@@ -36,6 +36,8 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine
 
+pytestmark = pytest.mark.alike
+
 CMS = ("cms", "cms_ioi", "cms_checker")
 CODEFORCES = ("c++", "c++17", "cf_c++17", "c++20", "cf_c++20", "python3", "cf_python3")
 GOOD = JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", stderr="Output is correct\n", code=0))

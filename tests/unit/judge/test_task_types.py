@@ -28,6 +28,8 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine, FakeTest
 
+pytestmark = pytest.mark.alike
+
 
 def named(name: str, text: str = "x") -> NamedBlob:
     return NamedBlob(name=name, content=Blob.of(text))

@@ -10,6 +10,8 @@ import pytest
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.jobs import Admission, Draining
 
+pytestmark = pytest.mark.alike
+
 
 async def stay(admission: Admission, leave: asyncio.Event) -> str:
     with admission.visit() as visit:

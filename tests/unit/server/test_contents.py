@@ -21,6 +21,8 @@ from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server import contents as contents_module
 from ioi_eval.store.depot import Arrival, Depot
 
+pytestmark = pytest.mark.alike
+
 TEXT = b"1 2 3\n" * 1000
 ROOM = 100_000
 

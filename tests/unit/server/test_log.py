@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import aiohttp
+import pytest
 from server_helpers import API, Caller
 
 from ioi_eval import EmbeddedEngine
 from ioi_eval.server import Event, Server, ServerOptions
 from ioi_eval.server.log import Fullness, Repeats
+
+pytestmark = pytest.mark.alike
 
 
 async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEngine) -> None:

@@ -16,6 +16,8 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions
 
+pytestmark = pytest.mark.alike
+
 DOUBLE = "print(2 * int(input()))"
 DOUBLE_CPP = "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n << std::endl; }"
 

@@ -13,6 +13,8 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions, check_address
 
+pytestmark = pytest.mark.alike
+
 # --- who may ---------------------------------------------------------------------------------------------
 
 

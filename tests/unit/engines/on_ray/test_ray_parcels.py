@@ -14,6 +14,8 @@ from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Blob, Test
 from ioi_eval.store.depot import Depot
 
+pytestmark = pytest.mark.alike
+
 
 @pytest.fixture
 def depot(tmp_path: Path) -> Depot:

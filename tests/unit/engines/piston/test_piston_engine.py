@@ -34,6 +34,8 @@ from ioi_eval.engines.pool import State
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 
+pytestmark = pytest.mark.alike
+
 
 def brief(seconds: float) -> Patience:
     """For answers that never come: the time of the job itself is next to nothing here."""

@@ -29,6 +29,8 @@ from ioi_eval.models import Job
 from ioi_eval.runs.engine import telling_of_servers
 from ioi_eval.runs.events import Event, ServersNow
 
+pytestmark = pytest.mark.alike
+
 # --- health ------------------------------------------------------------------------------------------
 
 

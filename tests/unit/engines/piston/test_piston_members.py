@@ -21,6 +21,8 @@ from ioi_eval.engines.pool import State
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Job
 
+pytestmark = pytest.mark.alike
+
 EVERY = 0.002
 
 

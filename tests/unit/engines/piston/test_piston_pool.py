@@ -11,6 +11,8 @@ import pytest
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.errors import EngineUnavailable
 
+pytestmark = pytest.mark.alike
+
 
 def pool_with(*slots: int, total: int | None = None, patience: float = 60.0) -> tuple[Pool, list[Endpoint]]:
     pool = Pool(total=total, patience=patience)

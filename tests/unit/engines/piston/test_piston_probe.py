@@ -24,6 +24,8 @@ from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.engines.transport import LIMITS
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
+pytestmark = pytest.mark.alike
+
 SAMPLES = Path(__file__).parents[2] / "protocol" / "piston_samples"
 
 

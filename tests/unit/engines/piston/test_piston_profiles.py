@@ -13,6 +13,8 @@ from ioi_eval.engines.piston.members import differences, joined, merged, why_not
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 
+pytestmark = pytest.mark.alike
+
 
 def tool(command: str, version: str = "12.2.0", path: str = "", build: str = "") -> Toolchain:
     path = path or f"/usr/bin/{command}"
