@@ -40,9 +40,7 @@ KINDS = st.sampled_from([0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, stat.S_IFC
 MEMBERS = st.lists(st.tuples(NAMES, KINDS, st.binary(max_size=40)), max_size=6)
 LINE = st.text(alphabet='{}[]":,0123456789eE.-+\\ntrufalsdoevcxp', max_size=60)
 
-quick = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+quick = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def damaged(content: bytes, changes: list[tuple[int, int]], keep: float = 1.0) -> bytes:
