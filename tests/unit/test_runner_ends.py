@@ -152,6 +152,7 @@ def test_cancelled_at_any_moment_the_next_call_completes_it(
     assert len(first.judged) - len(first.cancelled) + len(second.judged) == 20
 
 
+@pytest.mark.sample("2")
 @pytest.mark.parametrize("signals", [1, 2])
 def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
     with interrupted_run.start(tmp_path / "run", 20000) as process:

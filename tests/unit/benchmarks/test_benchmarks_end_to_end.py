@@ -46,6 +46,7 @@ def solution(problem: str, path: str, **columns: Any) -> dict[str, Any]:
     return {"uuid": path, "problem_id": problem, "model": path.split("/")[0], "code": code, **columns}
 
 
+@pytest.mark.long
 def test_checkers_and_managers_of_a_contest(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_contest(tmp_path / "copies")
     first = [

@@ -51,6 +51,7 @@ async def judged(share: float, cache: Path, *, says: str = "done", band: Borderl
     return result.tests[0]
 
 
+@pytest.mark.long
 async def test_over_the_limit_every_time_is_too_slow(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, band=Borderline(high=1.5))
     assert test.status is Verdict.TLE and test.score == 0
