@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioi_eval.benchmarks import Benchmark, benchmarks
 from ioi_eval.benchmarks.inspect_logs import reasoning_of
+from ioi_eval.errors import InputError
 from ioi_eval.integrations.inspect_scores import (
     explanation_of,
     metadata_of,
@@ -23,8 +24,7 @@ from ioi_eval.integrations.inspect_scores import (
 )
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
-from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Problem, Submission
+from ioi_eval.models import Problem, Submission
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
 

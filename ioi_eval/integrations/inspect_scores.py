@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
+from ioi_eval.errors import InputError
+from ioi_eval.models import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.selection import Candidate
 from ioi_eval.rules.verdicts import STATUS_ORDER
@@ -76,9 +76,9 @@ def _candidate(metadata: Mapping[str, Any]) -> Candidate:
 
 def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
     """What reports say of the submissions behind these metadata; `choice` are fields of ReportOptions."""
-    from ioi_eval.reports.records import ReportOptions  # a scorer alone needs no reports
     from ioi_eval.reports.summary import Account, best_subtasks
     from ioi_eval.reports.tally import Tally
+    from ioi_eval.runs import ReportOptions
 
     options = ReportOptions(**choice)
     tallies: dict[str, Tally] = {}

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import ValidationError, convert
 from msgspec.structs import fields
 
-from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
+from ioi_eval import JudgeOptions
+from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.values import Problem, Value
+from ioi_eval.models import Problem, Value
 
 if TYPE_CHECKING:
-    from ioi_eval.benchmarks import Benchmark, BenchmarkOptions
+    from ioi_eval.benchmarks import Benchmark
     from ioi_eval.integrations.runtime import Runtime
     from ioi_eval.problems import Problems
+    from ioi_eval.runs import BenchmarkOptions
 
 NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
 
@@ -57,7 +58,7 @@ class Asked(Value):
 
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Label, problem and prompt of each that can be judged."""
-        from ioi_eval.generate import Prompts  # loads jinja2, which a scorer alone does not need
+        from ioi_eval.generate import Prompts
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
@@ -93,17 +94,17 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
 @cache
 def _open(source: str, choice: BenchmarkOptions) -> Problems:
     """Open for as long as the process lives: samples are judged one by one."""
+    from ioi_eval import Store
     from ioi_eval.integrations.environment import cache_folder
     from ioi_eval.runs.sources import open_source
-    from ioi_eval.store import Store
 
     return open_source(source, choice, Store(cache_folder()), lambda: None)
 
 
 def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
     """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
-    from ioi_eval.benchmarks import BenchmarkOptions
     from ioi_eval.problems.fields import nearest
+    from ioi_eval.runs import BenchmarkOptions
 
     every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
     known = tuple(name for types in every.values() for name in types)
