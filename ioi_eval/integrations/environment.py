@@ -40,7 +40,7 @@ class Servers(Value):
     world: int = 1
 
     def engine(self) -> Transport:
-        from ioi_eval import PistonEngine, discovery
+        from ioi_eval import PistonEngine, discovery  # loads aiohttp, which not everybody here needs
 
         found = discovery(self.text)
         mine = Share(found, self.rank, self.world) if self.world > 1 else found

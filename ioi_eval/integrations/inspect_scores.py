@@ -76,7 +76,7 @@ def _candidate(metadata: Mapping[str, Any]) -> Candidate:
 
 def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
     """What reports say of the submissions behind these metadata; `choice` are fields of ReportOptions."""
-    from ioi_eval.reports.summary import Account, best_subtasks
+    from ioi_eval.reports.summary import Account, best_subtasks  # a scorer alone needs no reports
     from ioi_eval.reports.tally import Tally
     from ioi_eval.runs import ReportOptions
 

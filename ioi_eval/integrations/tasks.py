@@ -58,7 +58,7 @@ class Asked(Value):
 
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Label, problem and prompt of each that can be judged."""
-        from ioi_eval.generate import Prompts
+        from ioi_eval.generate import Prompts  # loads jinja2, which a scorer alone does not need
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
