@@ -164,5 +164,5 @@ def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
     line = json.loads((run / "results.jsonl").read_text())
     line["test_columns"]["status"] = ["AC"]
     (run / "results.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(InputError, match=r"the row of 'a'.*--fresh"):
+    with pytest.raises(InputError, match=r"the row of 'a'.*fresh=True"):
         list(read_rows(run))

@@ -204,6 +204,7 @@ def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.long
 def test_official_solutions_of_the_ioi(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_ioi(tmp_path / "copies", {"garland": 2023})
     right = next((EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")).read_text()

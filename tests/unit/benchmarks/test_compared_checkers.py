@@ -25,13 +25,15 @@ def problem(name: str, answer: str, right: str, wrong: str) -> dict[str, Any]:
     )
 
 
+ROWS = [
+    problem("case", "YES\n", "print('yes')", "print('no')"),
+    problem("floats", "0.5\n", "print(0.500001)", "print(0.6)"),
+    problem("plain", "7\n", "print(7)", "print(8)"),
+]
+
+
 def test_what_each_comparison_decides_differently(cli: CommandLine, tmp_path: Path) -> None:
-    rows = [
-        problem("case", "YES\n", "print('yes')", "print('no')"),
-        problem("floats", "0.5\n", "print(0.500001)", "print(0.6)"),
-        problem("plain", "7\n", "print(7)", "print(8)"),
-    ]
-    copies = write_rows(tmp_path / "copies", "code_contests", rows)
+    copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     done = cli(
         "validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--json", "--out", "c"
     )
@@ -43,6 +45,11 @@ def test_what_each_comparison_decides_differently(cli: CommandLine, tmp_path: Pa
     assert {problem for _, problem in found} == {"case", "floats"}
     assert found["tokens", "case"] == found["exact", "case"] == found["tokens", "floats"] == 1
     assert ("float-lines", "floats") not in found, "it is as near as that asks for"
+
+
+@pytest.mark.long
+def test_the_table_of_them(cli: CommandLine, tmp_path: Path) -> None:
+    copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     table = cli("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--out", "c")
     assert table.returncode == 0 and "accepts fewer" in table.stdout, table.stderr
     shown = (

@@ -194,6 +194,7 @@ def judged(run: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
     cli: CommandLine, problems: Path, address: str
 ) -> None:

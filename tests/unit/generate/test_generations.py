@@ -85,7 +85,7 @@ def test_cut_off_anywhere_it_keeps_all_whole_lines(
 
 def test_other_asks_need_another_folder(tmp_path: Path) -> None:
     keep(tmp_path, "a")
-    with pytest.raises(InputError, match=r"other prompts.*--fresh"):
+    with pytest.raises(InputError, match=r"other prompts.*fresh=True"):
         keep(tmp_path, "b", made_of="y")
     assert kept(tmp_path) == {"a": "text of a"}
 

@@ -141,6 +141,7 @@ async def test_an_output_to_check(prepared: Prepared) -> None:
     assert (result.run.stdout, result.run.stderr, result.language) == ("0.5\n", "checked\n", "cms_checker")
 
 
+@pytest.mark.long
 async def test_the_memory_limit_is_the_submissions_alone(prepared: Prepared) -> None:
     """The request asks for 64 MB for all that runs, which neither shell nor checker would leave alone."""
     greedy = '#include "sum.h"\n#include <vector>\n'
