@@ -140,15 +140,6 @@ class Machine:
         loopback = self.root.parent / "loopback_up"
         loopback.write_text(LOOPBACK_UP)
         loopback.chmod(0o755)
-        environment = {
-            "PATH": f"{home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": home,
-            "USER": "root" if root else "stranger",
-            "LANG": "C.UTF-8",
-            "DEBIAN_FRONTEND": "noninteractive",
-            "FOLDER": home,
-            **self.settings,
-        }
         words = [*("unshare", "--mount", "--pid", "--fork", "--kill-child"), *([] if network else ["--net"])]
         words += [
             "bash",
@@ -164,7 +155,7 @@ class Machine:
             "--",
             "env",
             "-i",
-            *(f"{name}={value}" for name, value in environment.items()),
+            *(f"{name}={value}" for name, value in self._environment(home).items()),
         ]
         words += ["bash", "-c", f"cd; {SESSION}"]
         return subprocess.run(
@@ -176,6 +167,17 @@ class Machine:
             check=False,
             timeout=PATIENCE,
         )
+
+    def _environment(self, home: str) -> dict[str, str]:
+        return {
+            "PATH": f"{home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": home,
+            "USER": "stranger" if home == HOME else "root",
+            "LANG": "C.UTF-8",
+            "DEBIAN_FRONTEND": "noninteractive",
+            "FOLDER": home,
+            **self.settings,
+        }
 
     def must(self, what: str, command: str, *, root: bool = False, network: bool = False) -> str:
         """What it prints; a command that asks for a package to be installed gets it, and is tried again."""

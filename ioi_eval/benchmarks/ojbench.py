@@ -45,7 +45,7 @@ class OJBench(Benchmark):
         """Its file has a row for each language; here is one for each problem, with where its package is."""
         found = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
         if not found:
-            remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with --data-dir"
+            remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with data_dir=FOLDER"
             raise InputError(f"there is no {_ROWS}", where=data_dir or self.name, remedy=remedy)
         root = found[0].absolute().parents[1]
         problems: dict[str, dict[str, Any]] = {}

@@ -126,7 +126,7 @@ def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
 # Where a message is for whoever starts a server or a machine, and what a library's caller never meets.
 SPEAK_OF_FLAGS = [
     *("cli", "engines", "server"),
-    *("benchmarks.guess", "benchmarks.usaco", "judge.blame", "model.languages"),
+    *("benchmarks.guess", "benchmarks.usaco", "generate.asks", "judge.blame", "model.languages"),
     *("problems.dmoj_solutions", "problems.polygon"),
 ]
 _FLAG = re.compile(r"(?<![\w-])--[a-z]")
