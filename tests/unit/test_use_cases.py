@@ -88,7 +88,7 @@ async def test_a_run_keeps_what_its_problems_were(tmp_path: Path) -> None:
 
 async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> None:
     problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
-    with pytest.raises(InputError, match="loaded are chosen already"):
+    with pytest.raises(InputError, match="loaded problems take no further choice"):
         await score_dump(
             dump(tmp_path, "a"), problems, out=tmp_path / "run", choice=BenchmarkOptions(sample=1)
         )

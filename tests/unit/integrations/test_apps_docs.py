@@ -19,7 +19,7 @@ def test_the_first_example_says_what_it_says(
 ) -> None:
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     example = re.search(
-        r"```python\n(from ioi_eval.integrations.eval_protocol.*?)\n```\n\nWith", DOCS.read_text(), re.S
+        r"```python\n(from ioi_eval.integrations.eval_protocol.*?)\n```\n\nIf ", DOCS.read_text(), re.S
     )
     assert example is not None
     promised = re.search(r"# (1\.0 .*)$", example[1], re.M)

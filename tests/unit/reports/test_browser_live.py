@@ -18,7 +18,7 @@ from test_pages import run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.reports.document import Document, Section, Table, html
-from ioi_eval.store.progress import Progress, Standing, write_progress
+from ioi_eval.store.folder import Progress, Standing, write_progress
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
