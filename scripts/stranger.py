@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.pages import ROOT, Block, blocks, matches  # scripts/stranger says where it is
+from support.pages import PAGES, ROOT, Block, blocks, matches  # scripts/stranger says where it is
 
 UID = 1000
 HOME = "/home/stranger"
@@ -24,7 +24,8 @@ SHARED = "/srv/shared"  # apt must find nothing mounted where it writes
 INSTALLS = "scripts/stranger"  # a block that is run here alone takes a registry
 PATIENCE = 3600  # seconds for one block; a machine may be busy
 SUITE = ("./scripts/test", "./scripts/test tests/unit/test_scoring.py")
-TUTORIALS = tuple(f"docs/tutorials/{name}.md" for name in ("dump", "problem", "reward", "cluster"))
+# The first one installs what all need.
+TUTORIALS = sorted((page for page in PAGES if "/tutorials/" in page), key=lambda page: "dump" not in page)
 
 # In namespaces of its own, with which all mounts end. A plain chroot would forbid user namespaces, which are
 # a layer of the judge.
@@ -221,16 +222,23 @@ class Machine:
             raise Surprise(f"{block} shows\n{shown}\nand this was printed:\n{printed}")
 
 
+def _not_cloned(folder: str, names: list[str]) -> set[str]:
+    """Whatever a clone would not hold, or need not."""
+    unwanted = r"__pycache__|.*\.egg-info"
+    if folder == str(ROOT):
+        unwanted += r"|\.git|\.venv.*|\..*_cache|runs|build|dist"
+    return {name for name in names if re.fullmatch(unwanted, name)}
+
+
 def readme(machine: Machine, whole_suite: bool) -> None:
     clone = machine.root / HOME[1:] / "ioi_eval"
-    unwanted = shutil.ignore_patterns(".git", ".venv*", "runs", "build", "dist", ".*_cache", "__pycache__")
-    shutil.copytree(ROOT, clone, ignore=unwanted, symlinks=True)
+    shutil.copytree(ROOT, clone, ignore=_not_cloned, symlinks=True)
     subprocess.run(["chown", "-R", f"{UID}:{UID}", clone], check=True)
     machine.follow("README.md", "ioi_eval", whole_suite=whole_suite)
 
 
 def tutorials(machine: Machine) -> None:
-    """One after the other on one machine: the first one installs what all need."""
+    """One after the other on one machine."""
     for page in TUTORIALS:
         machine.follow(page, f"~/{Path(page).stem}")
 
