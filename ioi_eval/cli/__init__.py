@@ -22,7 +22,7 @@ from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 COMMANDS = {
     "score": "Score a dump of generations.",
     "judge": "Judge one program, and show a table of its tests.",
-    "run": "Ask a model for programs and score them as they come.",
+    "run": "Ask a model for programs and score them as they arrive.",
     "validate": "Judge solutions of known worth, and say where judge and authors differ.",
     "calibrate": "Propose a time factor for this hardware, by SOURCE's own solutions.",
     "report": "Make reports of runs anew, also while they go on, and put runs side by side.",
@@ -120,13 +120,13 @@ def _options(
 
     \b
     Examples:
-      ioi-eval doctor                                        what works on this machine
-      ioi-eval examples mine                                 example problems and a dump to try
+      ioi-eval doctor                    what works on this machine
+      ioi-eval examples mine             example problems and a dump to try
       ioi-eval score mine/generations.jsonl --problems mine/problems
       ioi-eval judge sol.cpp --problem lanterns --problems mine/problems
-      ioi-eval validate mine/problems                        do the solutions get what they should?
-      ioi-eval run --help                                    no dump yet: ask a model or an agent
-      ioi-eval score --help                                  all about scoring
+      ioi-eval validate mine/problems    do the solutions get what they should?
+      ioi-eval run --help                no dump yet: ask a model or an agent
+      ioi-eval score --help              all about scoring
     """
 
 

@@ -141,7 +141,7 @@ def run(
     print_prompt: _Print = False,
     rejudge: _Rejudge = False,
 ) -> None:
-    """Ask a model for programs and score them as they come. The same command again goes on.
+    """Ask a model for programs and score them as they arrive. The same command again goes on.
 
     Flags win over the file. The key comes from the environment (OPENAI_API_KEY, or the variable that the
     file names). Exit code 0: everything is scored; 2: bad input; 3: some programs were not written or could
