@@ -35,6 +35,7 @@ def names(path: Path, **options: Any) -> list[str]:
     return [name for batch in batches(path, **options) for name in batch.column("name").to_pylist()]
 
 
+@pytest.mark.sample("dictionary")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
