@@ -76,6 +76,13 @@ _REACHING = (
         win=Win.JUDGE,
     ),
     _python(
+        "stopping",
+        "kill-the-group-in-python",
+        "seccomp landlock session",
+        "import os, signal\nos.killpg(0, signal.SIGKILL)",
+        win=Win.JUDGE,
+    ),
+    _python(
         "forging",
         "words-to-the-one-that-waits-for-it",
         "descriptors",
