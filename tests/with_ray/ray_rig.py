@@ -36,6 +36,7 @@ _PATIENCE = {
     "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S": 600,
     "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": 300,
 }
+PATIENTLY = (sys.executable, str(Path(__file__).with_name("patient.py")))
 # A grader that is compiled in, a checker that is compiled, files instead of streams, and scores in parts.
 NAMES = ("lanterns", "pumpkins", "tide", "relay")
 
@@ -149,5 +150,10 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def command(*words: str, engine: str) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, str(Path(__file__).with_name("patient.py")), *words, "--engine", engine]
-    return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=_LONGEST)
+    return subprocess.run(
+        [*PATIENTLY, *words, "--engine", engine],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_LONGEST,
+    )

@@ -8,14 +8,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from ray_rig import EXAMPLES, PATIENT, ROOM, Rig, command, here, told, until
+from ray_rig import EXAMPLES, PATIENT, PATIENTLY, ROOM, Rig, command, here, told, until
 
 from ioi_eval import Scorer, Store
 from ioi_eval.engines.ray import RayEngine
@@ -123,21 +122,20 @@ fi
 
 
 @contextlib.contextmanager
-def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[None]:
+def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Where a node looks for compilers it finds one that calls itself 99.1.0, in mounts of its own."""
     folder.mkdir()
     (folder / "g++").write_text(_OTHER)
     (folder / "g++").chmod(0o755)
-    start = ["ray", "start", "--block", f"--address={rig.cluster.address}", "--num-cpus=2"]
+    start = [*PATIENTLY, "ray", "start", "--block", f"--address={rig.cluster.address}", "--num-cpus=2"]
     start += [f"--object-store-memory={ROOM}", "--disable-usage-stats"]
     mount = 'mount --bind "$0" /usr/local/bin && exec "$@"'
-    ray_here = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     started = subprocess.Popen(
         ["unshare", "--mount", "sh", "-c", mount, str(folder), *start],
-        env=ray_here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        yield
+        yield started
     finally:
         started.terminate()
         started.wait()
@@ -149,10 +147,10 @@ async def test_nodes_with_other_compilers_judge_what_either_has_built(
 ) -> None:
     rig.node()
     compiled = [each for each in submissions if each.language == "cpp"]
-    with node_with_another_compiler(rig, tmp_path / "bin"):
+    with node_with_another_compiler(rig, tmp_path / "bin") as other:
         on_ray = RayEngine(patience=PATIENT)
         async with Scorer(on_ray, store=store) as scorer:
-            await until(lambda: len(on_ray.nodes) == 2)
+            await until(lambda: len(on_ray.nodes) == 2 or other.poll() is not None)
             (difference,) = [each for each in on_ray.differences if each.name == "g++"]
             assert "99.1.0" in difference.detail
             work = [scorer.score(problems[each.problem_id], each) for each in compiled]
