@@ -223,7 +223,9 @@ class Store:
             return
         descriptor = _opened(self.root / "eviction")
         try:
-            if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            if _flock(descriptor, fcntl.LOCK_EX | (0 if total == math.inf else fcntl.LOCK_NB)):
+                if total == math.inf:  # who measures meanwhile may have looked before ours was there
+                    total = self._count(lambda counted: counted + added)
                 self._remove_dead_parts()
                 self._swept = True
                 if total > self.limit:
