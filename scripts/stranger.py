@@ -96,6 +96,7 @@ def registry() -> tuple[dict[str, str], tuple[str, ...]]:
     }
     settings = {names[name]: value for name, value in pip.items() if name in names}
     settings["UV_FIND_LINKS"] = ",".join(pip["PIP_FIND_LINKS"].split())
+    settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # pip, too, takes the best of all indexes
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     return {**proxies, **settings, **pip, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, tuple(sorted(shares))
 
