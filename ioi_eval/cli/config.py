@@ -86,11 +86,11 @@ _FLAGS: Mapping[str, str] = {
     "model.name": "model",
     "timeout_seconds": "timeout",
 }  # others are called as keys are
-# What `score` calls otherwise; benchmarks know its names.
+# What benchmarks call otherwise.
 _OTHERWISE: Mapping[str, str] = {
-    "--difficulty": "filter_difficulty",
-    "--problem": "tasks",
-    "--dataset": "dataset",
+    "choice.difficulty": "filter_difficulty",
+    "choice.problems": "tasks",
+    "choice.dataset": "dataset",
 }
 _INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
 

@@ -111,7 +111,7 @@ def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
 
 def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
-    with pytest.raises(InputError, match="no token"):
+    with pytest.raises(InputError, match="the file is empty"):
         EngineOptions(engine="slurm", token_file=tmp_path / "token").choice()
 
 

@@ -210,6 +210,19 @@ def numbers(run: Path) -> dict[str, Any]:
     return {key: {name: row[name] for name in names} for key, row in results(run).items()}
 
 
+@pytest.mark.long
+def test_outputs_may_be_compared_otherwise(cli: CommandLine, copies: Path) -> None:
+    with model_server(lambda _: fenced("print(2.0 * int(input()))\n")) as server:
+        config = write_config(cli, copies, server.url)
+        for options, resolved in ((), False), (("--checker", "apps"), True):
+            done = cli("run", "-c", config, *tasks(1), *options, "--rejudge")
+            assert done.returncode == 0, done.stderr
+            assert [one["resolved"] for one in instances(cli.folder / "run")] == [resolved]
+    assert len(server.asked) == 1
+    wrong = cli("run", "-c", config, *tasks(1), "--checker", "float")
+    assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
+
+
 def test_a_prompt_is_shown_and_nobody_asked(cli: CommandLine, copies: Path) -> None:
     config = write_config(cli, copies, "http://127.0.0.1:1/v1", time_limit=3)
     done = cli("run", "-c", config, *tasks(42), "--print-prompt")

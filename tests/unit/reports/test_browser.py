@@ -15,6 +15,7 @@ import pytest
 from browsing import column, find, media, pages, violations
 from test_html_page import HOSTILE
 
+from ioi_eval.reports import named, summary, write_comparison
 from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
 
@@ -110,10 +111,16 @@ def test_no_page_scrolls_sideways(folder: Path, recorded: Path, browser: Any, wi
         assert wide <= 0, f"{page.name} at {width} pixels"
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 400)])
-def test_axe_finds_nothing(folder: Path, recorded: Path, browser: Any, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 400), ("dark", 400)]
+)
+def test_axe_finds_nothing(
+    folder: Path, recorded: Path, tmp_path: Path, browser: Any, scheme: str, width: int
+) -> None:
     browser.set_window_size(width, 900)
-    for page in [*pages(folder), *pages(recorded)]:
+    runs = named({each: summary(each) for each in (folder, recorded)})
+    both = write_comparison(runs, tmp_path)
+    for page in [*pages(folder), *pages(recorded), both]:
         browser.get(page.as_uri())
         media(browser, scheme=scheme)
         assert violations(browser) == [], f"{page.name}, {scheme}, {width} pixels"
