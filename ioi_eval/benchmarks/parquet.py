@@ -35,7 +35,7 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
             for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
                 yield batch
                 del batch  # the next must not come on top of it
-            pyarrow.default_memory_pool().release_unused()
+                pyarrow.default_memory_pool().release_unused()
 
 
 def _parts(group: Any, columns: list[str] | None) -> list[Any]:

@@ -87,9 +87,9 @@ print(max(seen) - seen[0])
 @pytest.mark.parametrize(
     ("options", "most"),
     [
-        (A_PAGE_FOR_EACH, 210),
-        ({**ONE_PAGE, "compression": "none"}, 210),
-        (ONE_PAGE, 510),
+        (A_PAGE_FOR_EACH, 130),
+        ({**ONE_PAGE, "compression": "none"}, 130),
+        (ONE_PAGE, 430),
     ],
     ids=["pages", "not packed", "page"],
 )
