@@ -244,7 +244,7 @@ def written(folder: Path) -> bytes:
 def looked_at(
     bench: Bench, library: bytes | None, marks: Sequence[str], look: Callable[[Path], Look]
 ) -> list[Look]:
-    """What is found at a process of each test, while it runs."""
+    """Look at the process of each test from outside, while it runs."""
     found, looks = list[Judged](), list[Look]()
 
     def judge() -> None:

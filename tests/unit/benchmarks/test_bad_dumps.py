@@ -1,4 +1,4 @@
-"""What is wrong with a dump is named before anything is judged."""
+"""A fault in a dump is named before anything is judged."""
 
 from __future__ import annotations
 
