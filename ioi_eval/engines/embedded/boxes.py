@@ -84,7 +84,10 @@ class Boxes:
     def _take(self, base: Path) -> bool:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
         folder.chmod(_ENTER_ONLY)
-        lock = _locked(folder / _OWNER)
+        try:
+            lock = _locked(folder / _OWNER, os.O_CREAT)
+        except FileNotFoundError:
+            return False
         if lock is None:
             return False
         self._folder, self._lock = folder, lock
@@ -108,7 +111,7 @@ class Boxes:
         lock, self._lock = self._lock, -1
         try:
             if folder is not None:
-                remove_tree(folder)
+                remove_tree(folder, last=_OWNER)
         except OSError as error:
             raise EngineError(f"{folder} could not be removed: {error}") from error
         finally:
@@ -127,21 +130,22 @@ def sweep(base: Path) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    lock = _locked(folder / _OWNER)
+    try:
+        lock = _locked(folder / _OWNER)
+    except FileNotFoundError:
+        folder.rmdir()  # nothing was begun in it; or nothing is left, and its engine does the same
+        return
     if lock is None:
         return
     try:
-        remove_tree(folder)
+        remove_tree(folder, last=_OWNER)
     finally:
         os.close(lock)
 
 
-def _locked(path: Path) -> int | None:
-    """A descriptor with the lock on the file, which is made where it is missing; None: another has it."""
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:  # the folder has gone
-        return None
+def _locked(path: Path, flags: int = 0) -> int | None:
+    """A descriptor with the lock on the file; None: another has it. Raises FileNotFoundError."""
+    lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if path.stat().st_ino == os.fstat(lock).st_ino:  # not one that was removed before we had it

@@ -152,11 +152,12 @@ _BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ALL_OF_THE_OWNER = 0o700
 
 
-def remove_tree(path: Path) -> None:
+def remove_tree(path: Path, *, last: str = "") -> None:
     """Removes a folder and all in it; a folder that is gone is fine. Raises OSError when something stays.
 
-    Every folder below is emptied of its files, its own folders are moved up beside it, and then it is
-    removed. So nothing recurses, no path grows, and three descriptors do for any depth.
+    The file named `last` stays until nothing else is there. Every folder below is emptied of its files, its
+    own folders are moved up beside it, and then it is removed. So nothing recurses, no path grows, and three
+    descriptors do for any depth.
     """
     try:
         handle = os.open(path, _BY_PATH)
@@ -165,12 +166,14 @@ def remove_tree(path: Path) -> None:
     top = _readable(handle)
     try:
         names = (f".rm-{number}" for number in count())
-        while folders := _remove_files(top):
+        while folders := _remove_files(top, but=last):
             for folder in folders:
                 _raise_children(top, folder, names)
+        _remove_files(top)
     finally:
         os.close(top)
-    path.rmdir()
+    with contextlib.suppress(FileNotFoundError):
+        path.rmdir()
 
 
 def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
@@ -195,12 +198,12 @@ def _free(names: Iterator[str], top: int) -> str:
     raise AssertionError("the names do not end")
 
 
-def _remove_files(folder: int) -> list[str]:
+def _remove_files(folder: int, *, but: str = "") -> list[str]:
     """Removes what is no folder; gives the names of the folders."""
     with os.scandir(folder) as entries:
         listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in listed:
-        if not is_folder:
+        if not is_folder and name != but:
             os.unlink(name, dir_fd=folder)
     return [name for name, is_folder in listed if is_folder]
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ioi_eval.engines.embedded import placing
 from ioi_eval.engines.embedded.boxes import Boxes, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
@@ -39,6 +41,25 @@ def test_sweep_takes_the_dead_and_leaves_the_living(base: Path) -> None:
     sweep(base)
     assert sorted(path.name for path in base.iterdir()) == sorted([living.folder.name, "somebody-else"])
     living.close()
+
+
+def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that remove one folder stumble over each other: an engine that closes was told that it failed."""
+    boxes = Boxes(base)
+    boxes.open()
+    (boxes.make(None) / "inner").mkdir()
+    raise_children, seen = placing._raise_children, []
+
+    def beside_a_sweeper(*arguments: Any) -> None:
+        monkeypatch.undo()
+        sweep(base)
+        seen.append(arguments)
+        raise_children(*arguments)
+
+    monkeypatch.setattr(placing, "_raise_children", beside_a_sweeper)
+    boxes.close()
+    assert seen, "it removed no folder"
+    assert list(base.iterdir()) == []
 
 
 def test_opening_sweeps(base: Path) -> None:
