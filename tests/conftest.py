@@ -65,10 +65,21 @@ def compilers_are_asked_once() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
+    parser.addoption("--again", action="store_true", help="Leave out what does not depend on who runs it.")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a matrix that names a sample the rest is long."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Half of the files have nothing for the second user, and loading all takes longer than most tests."""
+    if not config.getoption("--again") or not collection_path.name.startswith("test_"):
+        return None
+    return "\npytestmark = pytest.mark.once\n" in collection_path.read_text() or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a matrix that names a sample the rest is long. Run again, nothing is left of what runs once."""
+    if config.getoption("--again"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("once")])
+        items[:] = [item for item in items if not item.get_closest_marker("once")]
     for item in items:
         sample = item.get_closest_marker("sample")
         callspec = getattr(item, "callspec", None)  # a test without parameters is its own sample
