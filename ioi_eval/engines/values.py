@@ -48,7 +48,7 @@ class Profile(Value):
 class Recipe(Value):
     """One build: everything that decides what its artifact is, and nothing that does not."""
 
-    kind: str  # proctor, checker, submission, header
+    kind: str  # proctor, checker, submission, header, object
     output: str  # the artifact's name in the folder of the job
     command: tuple[str, ...]
     sources: tuple[NamedBlob, ...]  # what the build is about comes last
@@ -57,6 +57,7 @@ class Recipe(Value):
     refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
     header: str = ""  # the language's big header, worth having precompiled; empty: there is none
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
+    shared: str = ""  # the name of a source that many builds have in common; empty: there is none
     tells_program: bool = False  # what the command prints first is a hash of what the program does
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
 

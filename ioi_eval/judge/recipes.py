@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from ioi_eval.engines.transport.build_jobs import HEADER, WRAPPER
+from ioi_eval.engines.transport.ahead import HEADER, WRAPPER
+from ioi_eval.engines.transport.build_jobs import DRIVERS
 from ioi_eval.engines.values import SUBMISSION, Recipe
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find
@@ -80,6 +81,7 @@ def submission_recipe(
         refusals=language.refusals,
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
+        shared="" if submission.files or language.command not in DRIVERS else grader,
         tells_program=language.tells_program,
     )
 

@@ -85,4 +85,4 @@ class BuildLimits(Value):
 class BuildOptions(Value):
     limits: BuildLimits = BuildLimits()
     attempts: int = 4  # of one job, where the engine and not the job is at fault
-    precompile_after: int | None = 8  # builds with the same flags; None: never precompile a header
+    precompile_after: int | None = 8  # builds with the same flags; None: precompile no header and no grader

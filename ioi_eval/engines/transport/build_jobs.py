@@ -17,19 +17,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
+from ioi_eval.engines.transport.ahead import FOLDER, OBJECT, header_name
 from ioi_eval.engines.transport.jobs import OWN, shell_runtime
 from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
 from ioi_eval.engines.values import Profile, Recipe, least
 from ioi_eval.model.job import CPU_LIMIT, Job, JobFile, Stage, StageStatus, Toolchain
-from ioi_eval.model.options import TRUSTED_SECONDS
-from ioi_eval.model.values import Blob, NamedBlob
+from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import hard_stop, milliseconds
 
 # --- the script and its ending -----------------------------------------------------------------------
@@ -40,6 +39,7 @@ KILLED = 137  # what a shell calls a program that was killed: by the server or t
 _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
 _OWN_LIMITS = frozenset({"Memory limit exceeded", "Too many processes", "Too many or too large files"})
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
+_QUICK_LOG = ".ioi-eval-quick.log"
 _SIGNS_OF_A_CRASH = re.compile(
     r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
     r"|out of memory"
@@ -60,12 +60,19 @@ class Ending(StrEnum):
     MACHINE = "machine"  # the control program could not be built either
 
 
-def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
-    """`headers`: a folder with a precompiled header, searched first; it never changes what comes out."""
+def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False) -> str:
+    """`headers`: a folder with a precompiled header, searched first; it never changes what comes out.
+
+    `linked`: whether the shared source is there as an object, too. What fails with that is built without.
+    """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     options += ["-I", headers] if headers else []
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
+    if linked:
+        words = (OBJECT if word == recipe.shared else word for word in recipe.command[1:])
+        quick = shlex.join([tool.path, *options, *words])
+        build = f"{{ {quick} > {_QUICK_LOG} 2>&1 && cat {_QUICK_LOG}; }} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
@@ -144,75 +151,6 @@ def _stopped(stage: Stage) -> str:
     return f"The compiler was stopped: {reason or stage.message or f'killed by {stage.signal}'}."
 
 
-# --- precompiled headers -----------------------------------------------------------------------------
-# A build with a precompiled header must give the bytes that a build without it gives. The compiler checks
-# flags and macros itself and falls back silently. What it does not check is a `#pragma` that comes before
-# the include so a source is only taken where nothing but comments does, and only beside graders without
-# such pragmas.
-
-
-HEADER, WRAPPER = "header", "wrapper.hpp"
-FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
-
-_COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
-_ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
-_PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
-
-
-def starts_with(header: str, source: str) -> bool:
-    """Whether the first thing in a source, after comments, is the header's include."""
-    include = rf"{_COMMENTS}#[ \t]*include[ \t]*<{re.escape(header)}>"
-    return re.match(include, source, re.DOTALL) is not None
-
-
-def serves(recipe: Recipe) -> bool:
-    """Whether a precompiled header makes this build faster and surely leaves its outcome alone."""
-    if not recipe.header or not recipe.precompile:
-        return False
-    beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
-    if not starts_with(recipe.header, beginning):
-        return False
-    others = (file.content.read() for file in recipe.sources[:-1])
-    return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
-
-
-class Demand:
-    """Counts the builds that each header would have served."""
-
-    def __init__(self, pays_after: int | None) -> None:
-        self._pays_after = pays_after
-        self._builds: Counter[str] = Counter()
-
-    @property
-    def wanted(self) -> bool:
-        return self._pays_after is not None
-
-    def pays(self, key: str) -> bool:
-        """To be asked once per build: whether a header under this key is worth making now."""
-        self._builds[key] += 1
-        return self._pays_after is not None and self._builds[key] > self._pays_after
-
-
-def header_name(recipe: Recipe) -> str:
-    return f"{FOLDER}/{recipe.header}.gch"
-
-
-def header_recipe(recipe: Recipe) -> Recipe:
-    """The big header that a recipe's sources include, precompiled for its flags.
-
-    The compiled file includes the real one: where the compiler keeps that need not be known.
-    """
-    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(f"#include <{recipe.header}>\n"))
-    return Recipe(
-        kind=HEADER,
-        output=HEADER,
-        command=recipe.precompile,
-        sources=(wrapper,),
-        control=recipe.control,
-        limits=recipe.limits.at_least(TRUSTED_SECONDS),
-    )
-
-
 # --- the jobs, for each kind of transport ------------------------------------------------------------
 
 
@@ -225,10 +163,13 @@ _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is 
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's boxes
 
 
-def build_job(recipe: Recipe, tool: Toolchain, header: JobFile | None, profile: Profile) -> Job:
-    """The sources, the one that the build is about last, and the script that compiles them. Never a test."""
+def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile: Profile) -> Job:
+    """The sources, the one that the build is about last, and the script that compiles them. Never a test.
+
+    `ahead`: what was compiled before, a header or the shared source's object.
+    """
     if profile.takes_paths:
-        return _job_with_paths(recipe, tool, header)
+        return _job_with_paths(recipe, tool, ahead)
     # By its name where endpoints have it in different places.
     paths = {tools[tool.command].path for tools in profile.by_endpoint.values() if tool.command in tools}
     if not paths <= {tool.path}:
@@ -237,17 +178,23 @@ def build_job(recipe: Recipe, tool: Toolchain, header: JobFile | None, profile: 
         log = max(0, min(recipe.limits.log, profile.max_output // 2))
         recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
     if recipe.proctor is not None:
-        return _job_in_a_box(recipe, tool, profile, recipe.proctor)
+        return _job_in_a_box(recipe, tool, profile, recipe.proctor, ahead)
     if shell_runtime(profile) == OWN:
-        return _job_of_two_stages(recipe, tool, profile)
-    return _job_of_one_stage(recipe, tool, profile)
+        return _job_of_two_stages(recipe, tool, profile, ahead)
+    return _job_of_one_stage(recipe, tool, profile, ahead)
 
 
-def _job_with_paths(recipe: Recipe, tool: Toolchain, header: JobFile | None) -> Job:
-    script = compile_script(recipe, tool=tool, headers=FOLDER if header else "")
+def _compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> str:
+    names = {file.name for file in ahead}
+    headers = FOLDER if header_name(recipe) in names else ""
+    return compile_script(recipe, tool=tool, headers=headers, linked=OBJECT in names)
+
+
+def _job_with_paths(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> Job:
+    script = _compiling(recipe, tool, ahead)
     limits = recipe.limits
     return Job(
-        files=(_script("compile", script), *((header,) if header else ()), *_sources(recipe)),
+        files=(_script("compile", script), *ahead, *_sources(recipe)),
         compile_timeout=milliseconds(limits.wall_time),
         compile_cpu_time=milliseconds(limits.cpu_time),
         compile_memory_limit=limits.memory,
@@ -255,13 +202,14 @@ def _job_with_paths(recipe: Recipe, tool: Toolchain, header: JobFile | None) -> 
     )
 
 
-def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job:
+def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile]) -> Job:
     compiling = recipe.limits
     delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
-            _script("compile", _ENVIRONMENT + compile_script(recipe, tool=tool)),
+            _script("compile", _ENVIRONMENT + _compiling(recipe, tool, ahead)),
             _script("run", hand_over(recipe.output, profile.max_output)),
+            *ahead,
             *_sources(recipe),
         ),
         compile_timeout=least(milliseconds(compiling.wall_time), profile.max_compile_time),
@@ -272,7 +220,7 @@ def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job
     )
 
 
-def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job:
+def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile]) -> Job:
     limits = recipe.limits
     script = whole_build(
         recipe.output,
@@ -286,7 +234,8 @@ def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile) -> Job:
     return Job(
         files=(
             _script(_BUILD, script),
-            _script("compile", _ENVIRONMENT + compile_script(recipe, tool=tool)),
+            _script("compile", _ENVIRONMENT + _compiling(recipe, tool, ahead)),
+            *ahead,
             *_sources(recipe),
         ),
         run_timeout=least(time, profile.max_run_time),
@@ -311,7 +260,9 @@ def _memory(recipe: Recipe, tool: Toolchain) -> int | None:
 # --- in a box of the proctor's -----------------------------------------------------------------------
 
 
-def _job_in_a_box(recipe: Recipe, tool: Toolchain, profile: Profile, proctor: Blob) -> Job:
+def _job_in_a_box(
+    recipe: Recipe, tool: Toolchain, profile: Profile, proctor: Blob, ahead: Sequence[JobFile]
+) -> Job:
     limits = recipe.limits
     # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
@@ -320,7 +271,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     -e "s#@COMPILER@#${{compiler%/*/*}}#" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
 """ + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
-    inside = (_script("compile", compile_script(recipe, tool=tool)), *_sources(recipe))
+    inside = (_script("compile", _compiling(recipe, tool, ahead)), *ahead, *_sources(recipe))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(

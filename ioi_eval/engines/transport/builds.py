@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,23 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines import Transport
+from ioi_eval.engines.transport.ahead import (
+    GRADERS_PAY_AFTER,
+    OBJECT,
+    Demand,
+    header_name,
+    header_recipe,
+    object_recipe,
+    one_compiler,
+    serves,
+)
 from ioi_eval.engines.transport.build_jobs import (
     DELIVERY_SECONDS,
-    Demand,
     Ending,
     build_job,
     ending,
-    header_name,
-    header_recipe,
     log_of,
     program_of,
-    serves,
 )
 from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
 from ioi_eval.engines.transport.shipping import (
@@ -250,7 +256,8 @@ class Builds:
         self._transport, self._shipping, self._attempts = transport, shipping, options.attempts
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
-        self._demand = Demand(options.precompile_after)
+        self._ahead_of_none = options.precompile_after is None
+        self._headers, self._graders = Demand(options.precompile_after), Demand(GRADERS_PAY_AFTER)
         self._background: dict[str, asyncio.Task[Built | Rejected]] = {}
 
     async def close(self) -> None:
@@ -277,14 +284,14 @@ class Builds:
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is not None:
             return found
-        made = await self._make(recipe, tool, await self._header(recipe))
+        made = await self._make(recipe, tool, await self._ahead(recipe))
         end = ending(made.stage, recipe.refusals)
         if end not in _ONCE_MORE:
             return await self._take(key, recipe, made, lasting=True)
         made.discard()
-        # Once more, without our header. What crashes or is stopped twice is the source's fault.
+        # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
         alone = end is not Ending.CRASHED
-        made = await self._make(recipe, tool, None, alone=alone)
+        made = await self._make(recipe, tool, (), alone=alone)
         return await self._take(key, recipe, made, lasting=False)
 
     async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built | Rejected:
@@ -321,11 +328,11 @@ class Builds:
             made.discard()
 
     async def _make(
-        self, recipe: Recipe, tool: Toolchain, header: JobFile | None, *, alone: bool = False
+        self, recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], *, alone: bool = False
     ) -> Made:
         """One build job. JudgeFailure where the engine, or a limit of it, and not the source is at fault."""
         profile = await self._transport.profile()
-        job = msgspec.structs.replace(build_job(recipe, tool, header, profile), alone=alone)
+        job = msgspec.structs.replace(build_job(recipe, tool, ahead, profile), alone=alone)
         if not profile.takes_paths:
             job = await self._shipping.shipped(job, job.files[0].name, profile)
         made_of = partial(_made, recipe, tool, profile, recipe.proctor is not None)
@@ -348,26 +355,36 @@ class Builds:
             self._shipping.delivered(made.content, made.packed)
         return made
 
-    # --- precompiled headers ---
+    # --- what is compiled ahead ---
 
-    async def _header(self, recipe: Recipe) -> JobFile | None:
-        """The precompiled header for a build, if there is one by now. Making one never holds a build up.
-
-        It is too large to travel with every build.
-        """
+    async def _ahead(self, recipe: Recipe) -> tuple[JobFile, ...]:
+        """What builds like this one share, where it is there by now. Making it never holds a build up."""
         profile = await self._transport.profile()
-        if not (self._demand.wanted and profile.takes_paths and serves(recipe)):
-            return None
-        header = header_recipe(recipe)
-        key = header.key(profile.architecture, toolchain(profile, header.tool, "building a header"))
+        files = dict[str, Built | None]()
+        if self._ahead_of_none:
+            return ()
+        # A header is too large to travel with every build.
+        if profile.takes_paths and serves(recipe):
+            files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), self._headers)
+        if recipe.shared and one_compiler(profile, recipe.tool):
+            files[OBJECT] = await self._made_ahead(object_recipe(recipe), self._graders)
+        return tuple(
+            JobFile(name=name, content=built.artifact, recurs=name == OBJECT)
+            for name, built in files.items()
+            if built is not None
+        )
+
+    async def _made_ahead(self, recipe: Recipe, demand: Demand) -> Built | None:
+        profile = await self._transport.profile()
+        key = recipe.key(profile.architecture, toolchain(profile, recipe.tool, f"building a {recipe.kind}"))
         found = await asyncio.to_thread(self._shelf.find, key)
-        if found is None and self._demand.pays(key) and key not in self._background:
-            task = self._background[key] = asyncio.create_task(self.build(header))
+        if found is None and demand.pays(key) and key not in self._background:
+            task = self._background[key] = asyncio.create_task(self.build(recipe))
             task.add_done_callback(_look_at)
-        return JobFile(name=header_name(recipe), content=found.artifact) if isinstance(found, Built) else None
+        return found if isinstance(found, Built) else None
 
 
 def _look_at(task: asyncio.Task[Built | Rejected]) -> None:
-    """A header that cannot be made is done without, and not tried again."""
+    """What cannot be made ahead is done without, and not tried again."""
     if not task.cancelled():
         task.exception()

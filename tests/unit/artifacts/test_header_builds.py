@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from artifact_samples import HELLO, opened, plain_problem, submitted
+from artifact_samples import HELLO, graded_problem, opened, plain_problem, submitted
 
+from ioi_eval.engines.transport.ahead import OBJECT
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     BuildOptions,
@@ -82,3 +83,18 @@ async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) ->
         engine.delay = 30
         await task
     assert engine.running == 0
+
+
+# --- graders as objects ------------------------------------------------------------------------------
+
+
+async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path: Path) -> None:
+    engine, task = FakeEngine(), graded_problem()
+    async with opened(tmp_path, engine) as artifacts:
+        for index in range(4):
+            await artifacts.submission(task, submitted(f"// {index}\n"))
+            while artifacts.engine.builds.busy:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.001)
+    assert kinds(engine) == ["submission", "submission", OBJECT, "submission", "submission"]
+    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
+    assert [OBJECT in each for each in names] == [False, False, True, True]

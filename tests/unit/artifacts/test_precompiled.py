@@ -4,19 +4,24 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from artifact_samples import HELLO, graded_problem, named, plain_problem, submitted
 from support.engines import Recipe, submission_recipe
 
-from ioi_eval.engines.transport.build_jobs import (
+from ioi_eval.engines.transport.ahead import (
     FOLDER,
+    OBJECT,
     Demand,
-    compile_script,
     header_name,
     header_recipe,
+    object_recipe,
+    one_compiler,
     serves,
     starts_with,
 )
+from ioi_eval.engines.transport.build_jobs import compile_script
+from ioi_eval.engines.values import Profile
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 
 pytestmark = pytest.mark.once
@@ -112,15 +117,23 @@ def compiler() -> Toolchain:
     return Toolchain(command="g++", path=path, version="1", identity="1")
 
 
-def run_build(box: Path, recipe: Recipe, header: Path | None = None) -> bytes:
+def run_build(
+    box: Path, recipe: Recipe, header: Path | None = None, shared: bytes | None = None, refused: str = ""
+) -> bytes:
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
         (box / file.name).write_bytes(file.content.read())
     if header is not None:
         (box / header_name(recipe)).parent.mkdir(parents=True)
         (box / header_name(recipe)).symlink_to(header)  # as the engine puts large files into a box
-    script = compile_script(recipe, tool=compiler(), headers=FOLDER if header else "")
+    if shared is not None:
+        (box / OBJECT).write_bytes(shared)
+    linked = shared is not None
+    script = compile_script(recipe, tool=compiler(), headers=FOLDER if header else "", linked=linked)
     done = subprocess.run(["sh", "-c", script], cwd=box, capture_output=True, check=False)
+    if refused:
+        assert done.returncode == 1 and done.stdout.decode().count(refused) == 1
+        return b""
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     return (box / recipe.output).read_bytes()
 
@@ -167,3 +180,64 @@ def test_the_header_is_really_used(tmp_path: Path, header: Path) -> None:
         [compiler().path, "-I", FOLDER, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stderr.startswith(f"! {FOLDER}/bits/stdc++.h.gch")
+
+
+# --- graders as objects ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return run_build(tmp_path_factory.mktemp("object"), object_recipe(recipe(HELLO, graded(GRADER))))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_graders_object_changes_no_byte(tmp_path: Path, shared: bytes, broken: bool) -> None:
+    """An object that cannot be linked is done without."""
+    build = recipe('#include "sum.h"\nint add(int a, int b) { return a + b; }\n', graded(GRADER))
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+    made = run_build(tmp_path / "with", build, shared=b"broken" if broken else shared)
+    assert made == run_build(tmp_path / "without", build)
+
+
+def test_a_graders_object_is_really_used(tmp_path: Path, shared: bytes) -> None:
+    build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
+    (tmp_path / "object").mkdir()
+    theirs = run_build(tmp_path / "object", object_recipe(build))
+    assert theirs != shared
+    (tmp_path / "box").mkdir()
+    own = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
+    (tmp_path / "plain").mkdir()
+    assert run_build(tmp_path / "box", own, shared=theirs) != run_build(tmp_path / "plain", own)
+
+
+def test_a_source_that_is_wrong_is_refused_with_an_object(tmp_path: Path, shared: bytes) -> None:
+    """What the compiler says is told once."""
+    build = recipe("int add(int a, int b) { return nonsense; }\n", graded(GRADER))
+    run_build(tmp_path, build, shared=shared, refused="error: ")
+
+
+def test_an_object_is_of_the_problem_and_the_flags_alone() -> None:
+    first, second = (object_recipe(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
+    assert first == second
+    assert first.main.name == "graders/grader.cpp"
+    other = object_recipe(recipe("int a;", graded(GRADER + "// another")))
+    keys = {one.key("x86_64", compiler()) for one in (first, other)}
+    assert len(keys) == 2
+
+
+def test_only_alone_a_source_shares_its_grader() -> None:
+    """Further files of a submission may change what the grader includes."""
+    alone = submitted("int a;")
+    many = msgspec.structs.replace(alone, files=(named("other.h", ""),))
+    shared = [submission_recipe(graded(GRADER), one, BuildLimits()).shared for one in (alone, many)]
+    assert shared == ["graders/grader.cpp", ""]
+    assert not recipe(HELLO).shared
+
+
+def test_different_compilers_share_no_object() -> None:
+    tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("12", "13")]
+    places = {str(place): {"g++": tool} for place, tool in enumerate(tools)}
+    profile = Profile(name="two", architecture="x86_64", toolchains=places["0"], by_endpoint=places)
+    assert not one_compiler(profile, "g++")
+    assert one_compiler(msgspec.structs.replace(profile, by_endpoint={"0": places["0"]}), "g++")
