@@ -58,11 +58,10 @@ def submission_recipe(
         if file.name not in {one.name for one in included}
     )
     further = (*own, *included)
+    text = _prelude(problem, language) + (submission.code or "")
     source = NamedBlob(
         name=_source_name(problem, language, {file.name for file in further}),
-        content=Blob.of(
-            (_prelude(problem, language) + (submission.code or "")).encode(errors="surrogatepass")
-        ),
+        content=Blob.of(text.encode(errors="surrogatepass")),
     )
     grader = _grader(problem, language)
     compiled = [grader] if grader else []
