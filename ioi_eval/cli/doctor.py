@@ -157,7 +157,7 @@ async def _packed_proctor() -> bytes | None:
             binary = await proctor_binary(compiler, graders() / "proctor", open_store(), Path(folder))
         except EngineUnavailable:
             return None
-        return await asyncio.to_thread(gzip.compress, binary)
+        return await asyncio.to_thread(gzip.compress, binary.content)
 
 
 async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> list[EndpointReport]:

@@ -8,7 +8,8 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import msgspec
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, is_in_memory, why_not_in_memory
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
-from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, proctor_binary, shipped_proctor
+from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
@@ -48,10 +49,15 @@ class Condition(Value):
 async def conditions(
     store: Store, *, boxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[Condition]:
-    """All of them, what others depend on first. The proctor is built where it is not yet."""
-    found, brought = await asyncio.to_thread(find_compiler), await _is_shipped()
+    """All of them, what others depend on first. What confines is built where it is not yet."""
+    found = await asyncio.to_thread(find_compiler)
+    with _private() as folder:
+        binary = await _proctor(found, store, folder)
+        waits = await waiting_python(found, python, store, folder)
+        confines = await asyncio.to_thread(_probe, binary, folder)
+    there = isinstance(binary, Binary)
     ask: list[Callable[[], list[Condition]]] = [
-        lambda: compiler(found, brought),
+        lambda: compiler(found, there),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
         lambda: pythons(python, folders),
@@ -60,21 +66,29 @@ async def conditions(
         machine,
     ]
     answers = await asyncio.gather(*(asyncio.to_thread(question) for question in ask))
-    of_proctor = [proctor(found, brought)] if brought or found is not None else []
-    found_out = [condition for answer in answers for condition in answer]
-    return [*found_out, *of_proctor, *await confinement(found, store)]
+    which = [Condition(name="proctor", ok=True, detail=binary.origin)] if isinstance(binary, Binary) else []
+    return [*(condition for answer in answers for condition in answer), *which, *waits, *confines]
 
 
-async def _is_shipped() -> bool:
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
-        return await shipped_proctor(graders() / "proctor", Path(folder)) is not None
+async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
+    """What confines and judges, or why there is none."""
+    try:
+        return await proctor_binary(found, graders() / "proctor", store, folder)
+    except EngineUnavailable as error:
+        return error
 
 
-def proctor(found: Toolchain | None, brought: bool) -> Condition:
-    """Which one is in use: what confines and judges."""
-    by = "" if found is None else f"built here by g++ {found.version} from the package's sources"
-    detail = f"came with the package, for {platform.machine()}" if brought else by
-    return Condition(name="proctor", ok=True, detail=detail)
+async def waiting_python(found: Toolchain | None, python: str, store: Store, folder: Path) -> list[Condition]:
+    """Which library an interpreter waits with. Python without one is judged too, and slower."""
+    name, interpreter = "waiting Python", await asyncio.to_thread(find_python, python)
+    if interpreter is None:
+        return []
+    try:
+        library = await waiting_library(found, interpreter, graders(), store, folder)
+    except EngineUnavailable as error:
+        detail = f"none, so each test starts Python: {error}"
+        return [Condition(name=name, ok=None, detail=detail, remedy=INSTALL_COMPILER)]
+    return [Condition(name=name, ok=True, detail=f"its library {library.origin}")]
 
 
 def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
@@ -207,18 +221,22 @@ def machine() -> list[Condition]:
 
 async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:
     """What the proctor finds when it confines itself here."""
+    with _private() as folder:
+        return await asyncio.to_thread(_probe, await _proctor(found, store, folder), folder)
+
+
+@contextmanager
+def _private() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
-        try:
-            binary = await proctor_binary(found, graders() / "proctor", store, Path(folder))
-        except EngineUnavailable as error:
-            return [Condition(name="confinement", ok=False, detail=str(error), remedy="See the lines above")]
-        return await asyncio.to_thread(_probe, binary, Path(folder))
+        yield Path(folder)
 
 
-def _probe(binary: bytes, folder: Path) -> list[Condition]:
+def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[Condition]:
+    if not isinstance(binary, Binary):
+        return [Condition(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
     folder.chmod(0o711)  # for the uid that it turns into when we are root
     proctor = folder / "proctor"
-    proctor.write_bytes(binary)
+    proctor.write_bytes(binary.content)
     proctor.chmod(0o755)
     done = _run([str(proctor), "probe"])
     return answered(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)

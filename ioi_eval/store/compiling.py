@@ -47,9 +47,11 @@ WAITING = "waiting.so"
 def waiting_arguments(output: str) -> tuple[str, ...]:
     """What a C++17 compiler is told, in the folder `graders`, to build what an interpreter waits with.
 
-    It confines programs by the proctor's own sources.
+    It confines programs by the proctor's own sources. Of the compiler's libraries it holds only what it
+    calls, and shows nothing: the rest asks for a newer C library, and modules in C++ have the same names.
     """
     units = (*(f"proctor/{name}.cpp" for name in (*_CONFINING, "supervisor", "wire")), "python/ending.cpp")
     ahead = [word for unit in units for word in ("-include", unit)]
     flags = ("-std=c++17", "-O2", "-fPIC", "-shared", "-static-libstdc++", "-static-libgcc", "-s")
-    return (*flags, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")
+    bare = ("-ffunction-sections", "-Wl,--gc-sections", "-Wl,--exclude-libs,ALL")
+    return (*flags, *bare, "-I", "proctor", "-o", output, *ahead, "python/waiting.cpp")

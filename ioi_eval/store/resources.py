@@ -32,14 +32,16 @@ def piston() -> Path:
     return _folder("piston", _PACKAGE)
 
 
-def shipped(name: str, machine: str, digest: str) -> Path | None:
-    """A binary that came with the package for such machines, if these sources are what it was made of."""
+def shipped(name: str, machine: str, digest: str) -> Path | str:
+    """A binary that came with the package, or why there is none for such machines of these sources."""
     folder = _PACKAGE / "_data" / BINARIES
     made_of = folder / SOURCES
-    if not made_of.is_file() or made_of.read_text().strip() != digest:
-        return None
+    if not made_of.is_file():
+        return "none came with the package, which is used from its sources"
+    if made_of.read_text().strip() != digest:
+        return "the one that came with the package is not of the package's sources"
     found = folder / machine / name
-    return found if found.is_file() else None
+    return found if found.is_file() else f"none came with the package for {machine}"
 
 
 def _folder(name: str, package: Path) -> Path:

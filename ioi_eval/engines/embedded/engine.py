@@ -149,9 +149,8 @@ class EmbeddedEngine:
         tools = await to_its_end(partial(toolchains, self._python))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
-        proctor.write_bytes(
-            await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
-        )
+        binary = await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
+        proctor.write_bytes(binary.content)
         proctor.chmod(0o755)
         library = await self._library(tools, boxes.folder)
         self._held.callback(uids.release)
@@ -183,7 +182,7 @@ class EmbeddedEngine:
         library = folder / WAITING
         try:
             found = await waiting_library(tools.get("g++"), tools["python3"], graders(), self._store, folder)
-            library.write_bytes(found)
+            library.write_bytes(found.content)
         except EngineUnavailable:
             return None
         return Blob.of_file(library)

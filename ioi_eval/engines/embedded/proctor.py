@@ -6,7 +6,10 @@ import asyncio
 import logging
 import platform
 import subprocess
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.threads import run_command
@@ -32,58 +35,79 @@ _WORDS = 4000  # bytes of a compiler's complaints that a message repeats
 INSTALL_COMPILER = "apt-get install g++"
 
 
-async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> bytes:
+class Binary(NamedTuple):
+    """One that is in use. `origin`: it came with the package, or was built here, and why."""
+
+    content: bytes
+    origin: str
+
+
+async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> Binary:
     """The static binary. `folder` is a private one of the caller's, where a build may leave things."""
-    if (found := await shipped_proctor(sources, folder)) is not None:
-        return found
+    brought = await _brought(PROCTOR, sources.parent, partial(_runs, folder))
+    if isinstance(brought, Binary):
+        return brought
     if compiler is None:
-        raise EngineUnavailable(f"no C++ compiler was found in {STAGE_PATH}. Install one: {INSTALL_COMPILER}")
+        raise EngineUnavailable(
+            f"no C++ compiler was found in {STAGE_PATH}, and {brought}. Install one: {INSTALL_COMPILER}"
+        )
     output = folder / "proctor-built"
     arguments = proctor_arguments(_units(sources), str(output))
-    return await _built_once(proctor_key(compiler, sources), compiler, arguments, output, sources, store)
-
-
-async def shipped_proctor(sources: Path, folder: Path) -> bytes | None:
-    """The one that came with the package; None where there is none of these sources, or it does not run."""
-    found = _shipped(PROCTOR, sources.parent)
-    if found is None:
-        return None
-    tried, binary = folder / "proctor-shipped", await asyncio.to_thread(found.read_bytes)
-    tried.write_bytes(binary)
-    tried.chmod(0o755)
-    try:
-        done = await run_command([str(tried), "probe"], cwd=folder, seconds=_TRIED, env={})
-    except (OSError, TimeoutError):
-        return None
-    finally:
-        tried.unlink()
-    return binary if done.stdout else None
-
-
-def _shipped(name: str, sources: Path) -> Path | None:
-    return shipped(name, platform.machine(), sources_digest(sources))
+    key = proctor_key(compiler, sources)
+    return Binary(
+        await _built_once(key, compiler, arguments, output, sources, store), _built_by(compiler, brought)
+    )
 
 
 async def waiting_library(
     compiler: Toolchain | None, python: Toolchain, sources: Path, store: Store, folder: Path
-) -> bytes:
-    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`.
-
-    The one that came with the package may ask for a younger C library than this machine's.
-    """
-    found = _shipped(WAITING, sources)
-    if found is not None and (compiler is None or await _loads(python, found)):
-        return await asyncio.to_thread(found.read_bytes)
+) -> Binary:
+    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`."""
+    brought = await _brought(WAITING, sources, partial(_loads, python))
+    if isinstance(brought, Binary):
+        return brought
     if compiler is None:
-        raise EngineUnavailable("there is no C++ compiler")
+        raise EngineUnavailable(f"there is no C++ compiler, and {brought}")
     files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
     command = (compiler.command, *waiting_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
     output = folder / WAITING
-    return await _built_once(key, compiler, waiting_arguments(str(output)), output, sources, store)
+    arguments = waiting_arguments(str(output))
+    return Binary(
+        await _built_once(key, compiler, arguments, output, sources, store), _built_by(compiler, brought)
+    )
+
+
+def _built_by(compiler: Toolchain, why: str) -> str:
+    return f"built here by {compiler.command} {compiler.version}: {why}"
+
+
+async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:
+    """The one that came with the package, or why it cannot be used."""
+    machine = platform.machine()
+    found = shipped(name, machine, sources_digest(sources))
+    if isinstance(found, str):
+        return found
+    if not await works(found):
+        return "the one that came with the package does not work with this machine's libraries"
+    return Binary(await asyncio.to_thread(found.read_bytes), f"came with the package, for {machine}")
+
+
+async def _runs(folder: Path, proctor: Path) -> bool:
+    tried = folder / "proctor-shipped"
+    tried.write_bytes(await asyncio.to_thread(proctor.read_bytes))
+    tried.chmod(0o755)
+    try:
+        done = await run_command([str(tried), "probe"], cwd=folder, seconds=_TRIED, env={})
+    except (OSError, TimeoutError):
+        return False
+    finally:
+        tried.unlink()
+    return bool(done.stdout)
 
 
 async def _loads(python: Toolchain, library: Path) -> bool:
+    """One that came with the package may ask for a younger C library than this machine's."""
     command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library))
     try:
         return (await run_command(command, seconds=_TRIED, env={})).returncode == 0

@@ -11,6 +11,7 @@ from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
 from ioi_eval.engines.conditions import Condition, conditions, described
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, is_in_memory
+from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.models import Toolchain
 
 WHOLE: dict[str, Any] = {
@@ -43,10 +44,17 @@ async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert brought.ok is None and "submissions" in brought.detail
 
 
-def test_which_proctor_is_in_use() -> None:
-    gcc = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="")
-    assert doctor.proctor(gcc, brought=False).detail == "built here by g++ 12.2.0 from the package's sources"
-    assert doctor.proctor(None, brought=True).detail.startswith("came with the package, for ")
+async def test_which_binaries_are_in_use(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here they are built: nothing came with a checkout."""
+    gcc = find_compiler()
+    assert gcc is not None
+    found = {condition.name: condition.detail for condition in await conditions(store)}
+    origin = f"built here by g++ {gcc.version}: none came with the package, which is used from its sources"
+    assert (found["proctor"], found["waiting Python"]) == (origin, f"its library {origin}")
+    monkeypatch.setattr(doctor, "find_compiler", lambda: None)
+    lines = {condition.name: condition for condition in await conditions(store)}
+    assert "proctor" not in lines and lines["waiting Python"].ok is None
+    assert "each test starts Python" in lines["waiting Python"].detail
 
 
 def test_other_languages_and_how_to_get_them() -> None:

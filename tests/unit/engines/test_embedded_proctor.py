@@ -62,7 +62,7 @@ async def test_built_once_per_source_and_compiler(sources: Path, own_store: Stor
         f'echo x >> {tmp_path}/count; while [ "$1" != -o ]; do shift; done; echo binary > "$2"',
     )
     for _ in range(3):
-        assert await proctor_binary(counting, sources, own_store, tmp_path) == b"binary\n"
+        assert (await proctor_binary(counting, sources, own_store, tmp_path)).content == b"binary\n"
     assert (tmp_path / "count").read_text() == "x\n"
     (sources / "x.hpp").write_text("#define X 1\n")
     await proctor_binary(counting, sources, own_store, tmp_path)
@@ -101,10 +101,16 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 async def test_what_came_with_the_package_needs_no_compiler(
     brought: Path, own_store: Store, tmp_path: Path
 ) -> None:
-    graders = tmp_path / "graders"
-    assert b"echo" in await proctor_binary(None, graders / "proctor", own_store, tmp_path)
-    assert await waiting_library(None, PYTHON, graders, own_store, tmp_path) == b"library"
+    graders, origin = tmp_path / "graders", f"came with the package, for {platform.machine()}"
+    (brought / WAITING).write_bytes(LOADABLE)
+    proctor = await proctor_binary(None, graders / "proctor", own_store, tmp_path)
+    library = await waiting_library(None, PYTHON, graders, own_store, tmp_path)
+    assert b"echo" in proctor.content and library.content == LOADABLE
+    assert (proctor.origin, library.origin) == (origin, origin)
     assert own_store.size() == 0
+
+
+NOT_OF_THESE_LIBRARIES = "the one that came with the package does not work with this machine's libraries"
 
 
 async def test_a_library_that_python_does_not_load_is_built(
@@ -114,9 +120,18 @@ async def test_a_library_that_python_does_not_load_is_built(
     graders = tmp_path / "graders"
     (graders / "python").mkdir()
     quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')
-    assert await waiting_library(quick, PYTHON, graders, own_store, tmp_path) == b"built\n"
-    (brought / WAITING).write_bytes(LOADABLE)
-    assert await waiting_library(quick, PYTHON, graders, own_store, tmp_path) == LOADABLE
+    built = await waiting_library(quick, PYTHON, graders, own_store, tmp_path)
+    assert built == (b"built\n", f"built here by g++ 1: {NOT_OF_THESE_LIBRARIES}")
+    with pytest.raises(EngineUnavailable, match=f"no C\\+\\+ compiler, and {NOT_OF_THESE_LIBRARIES}"):
+        await waiting_library(None, PYTHON, graders, own_store, tmp_path)
+
+
+FAULTS = {
+    "of other sources": "the one that came with the package is not of the package's sources",
+    "of another machine": f"none came with the package for {platform.machine()}",
+    "does not run": NOT_OF_THESE_LIBRARIES,
+    "says nothing": NOT_OF_THESE_LIBRARIES,
+}
 
 
 def damaged(place: Path, fault: str) -> None:
@@ -131,13 +146,14 @@ def damaged(place: Path, fault: str) -> None:
             (place.parent / SOURCES).write_text("0" * 64)
 
 
-@pytest.mark.parametrize("fault", ["of other sources", "of another machine", "does not run", "says nothing"])
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_what_came_is_left_where_it_cannot_be_right(
     brought: Path, own_store: Store, tmp_path: Path, fault: str
 ) -> None:
     damaged(brought, fault)
     quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
-    assert await proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path) == b"binary\n"
+    built = await proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path)
+    assert built == (b"binary\n", f"built here by g++ 1: {FAULTS[fault]}")
 
 
 def test_a_changed_source_is_another_digest(brought: Path, tmp_path: Path) -> None:
