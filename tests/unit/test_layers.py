@@ -127,7 +127,7 @@ def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
 SPEAK_OF_FLAGS = [
     *("cli", "engines", "server"),
     *("benchmarks.guess", "benchmarks.usaco", "generate.asks", "judge.blame", "model.languages"),
-    *("problems.dmoj_solutions", "problems.polygon"),
+    *("problems.dmoj_solutions", "problems.polygon", "store.compiling"),
 ]
 _FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
