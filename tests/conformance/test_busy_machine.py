@@ -45,6 +45,7 @@ async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Prob
     ]
 
 
+@pytest.mark.long
 async def test_verdicts_are_those_of_a_quiet_machine(
     engine: EmbeddedEngine, store: Store, cache: Path
 ) -> None:
@@ -60,6 +61,7 @@ BURNS = "#include <ctime>\nint main() { while (clock() < 0.6 * CLOCKS_PER_SEC) {
 SLEEPS = "#include <unistd.h>\nint main() { for (;;) sleep(9); }\n"
 
 
+@pytest.mark.sample("computes")
 @pytest.mark.parametrize(
     ("code", "status"), [(BURNS, Verdict.AC), (SLEEPS, Verdict.TLE)], ids=["computes", "sleeps"]
 )

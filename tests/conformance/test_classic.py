@@ -40,7 +40,7 @@ async def classics(store: Store) -> AsyncIterator[Prepared]:
         yield Prepared(opened, store)
 
 
-@pytest.mark.sample("cairn|verse")
+@pytest.mark.sample("verse")
 @pytest.mark.once
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, name: str) -> None:

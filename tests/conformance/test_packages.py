@@ -26,6 +26,7 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
     return await validate(package, out=out, store=Store(cache))
 
 
+@pytest.mark.sample("^(?!halves$)")  # the last test but one tries most of it
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cache: Path) -> None:
     found = (await validated(package, tmp_path / "run", shared_cache)).validation

@@ -120,6 +120,7 @@ def ground(
     return Ground(engine, store, fresh, problems, known)
 
 
+@pytest.mark.long
 @pytest.mark.once
 async def test_every_task_type_over_http(ground: Ground) -> None:
     """Through our own runtime, with its two stages."""

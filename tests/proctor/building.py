@@ -11,6 +11,7 @@ from pathlib import Path
 from ioi_eval.store.compiling import proctor_arguments, sources_digest, waiting_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SANITIZERS = (
     "-g1",
     "-O0",  # compiling all as one takes most of the time
@@ -42,14 +43,14 @@ def of_these_sources(name: str) -> str:
 
 def build_proctor(flags: Sequence[str], output: Path) -> None:
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
-    subprocess.run(["g++", *arguments, *flags], check=True, cwd=SOURCES)  # later flags win
+    subprocess.run(["g++", *arguments, *WARNINGS, *flags], check=True, cwd=SOURCES)  # later flags win
 
 
-def build_sanitized(flags: Sequence[str], output: Path) -> None:
+def build_sanitized(output: Path) -> None:
     """With AddressSanitizer and UndefinedBehaviorSanitizer, which do not go with a static program."""
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
     kept = [word for word in arguments if word not in ("-static", "-s", "-O2")]
-    subprocess.run(["g++", *SANITIZERS, *kept, *flags], check=True, cwd=SOURCES)
+    subprocess.run(["g++", *SANITIZERS, *kept, *WARNINGS], check=True, cwd=SOURCES)
 
 
 def build_program(code: str, output: Path) -> None:
@@ -62,9 +63,8 @@ def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:
     """What an interpreter waits with, of these sources."""
 
     def build(output: Path) -> None:
-        warnings = ("-Wall", "-Wextra", "-Werror")
         subprocess.run(
-            ["g++", *waiting_arguments(str(output)), *warnings, *flags], check=True, cwd=SOURCES.parent
+            ["g++", *waiting_arguments(str(output)), *WARNINGS, *flags], check=True, cwd=SOURCES.parent
         )
 
     return built_once(binaries / f"{name}-{sources_digest(SOURCES.parent)[:16]}", build).read_bytes()

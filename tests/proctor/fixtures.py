@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -11,15 +12,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import (
-    build_proctor,
-    build_program,
-    build_sanitized,
-    built_once,
-    of_these_sources,
-    waiting_library,
-)
+from building import SOURCES, build_program, build_sanitized, built_once, of_these_sources, waiting_library
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
+
+from ioi_eval import Store
+from ioi_eval.engines.embedded.proctor import proctor_binary
+from ioi_eval.engines.embedded.toolchains import find_compiler
 
 
 @pytest.fixture(scope="session")
@@ -49,12 +47,17 @@ def binaries(kept: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def proctor(workshop: Path, binaries: Path, request: pytest.FixtureRequest) -> Path:
-    build = build_sanitized if request.config.getoption("--sanitize") else build_proctor
-    built = built_once(
-        binaries / of_these_sources(build.__name__), partial(build, ["-Wall", "-Wextra", "-Werror"])
-    )
-    return Path(shutil.copy(built, workshop / "proctor"))
+def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> Path:
+    """The one that engines build, or one with sanitizers."""
+    place = workshop / "proctor"
+    if request.config.getoption("--sanitize"):
+        shutil.copy(built_once(binaries / of_these_sources("sanitized"), build_sanitized), place)
+    else:
+        place.write_bytes(
+            asyncio.run(proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop))
+        )
+        place.chmod(0o755)
+    return place
 
 
 @pytest.fixture(scope="session")

@@ -58,13 +58,14 @@ def talk(
     return judged.tests[0]
 
 
+@pytest.mark.alike
 def test_a_manager_that_computes_is_no_idling_of_the_submission(bench: Bench) -> None:
     line = talk(bench, f"int main() {{ {ANSWER} }}", manager=BURN)
     assert (line.end, line.score) == ("ok", 1), line
     assert line.wall_us > SHORT.wall_ms * 1000
 
 
-@pytest.mark.sample("")
+@pytest.mark.alike
 def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> None:
     """Nor of the manager, which may not be ended before those that it waits for."""
     limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
@@ -72,14 +73,16 @@ def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> N
     assert (line.end, line.score) == ("ok", 1), line
 
 
+@pytest.mark.alike
 def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None:
-    with one_processor(), crowd(6):
+    with one_processor(), crowd(3):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
     assert (line.end, line.score) == ("ok", 1), line
     assert line.waited_us > SHORT.wall_ms * 1000
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Bench) -> None:
     source = (
         HEAD
@@ -88,7 +91,7 @@ def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Benc
       else putchar(getc(fopen(argv[2], "r")));
     }}"""
     )
-    with one_processor(), crowd(6):
+    with one_processor(), crowd(3):
         line = bench.one(source, answer="7", task_type="TwoSteps", limits=SHORT)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -116,19 +119,22 @@ ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
 def fail_with(bench: Bench, interactor: str) -> Line:
     """Of a submission that says the wrong word and dies."""
     wrong = HEAD + 'int main() { puts("41"); fflush(stdout); abort(); }'
-    with one_processor(), crowd(6):
+    with one_processor(), crowd(3):
         return bench.one(
             wrong, answer=None, task_type="Interactive", limits=SHORT, manager=ASKED,
             manager_source=JUDGING % interactor,
         )  # fmt: skip
 
 
+@pytest.mark.alike
 def test_an_interactor_that_heard_enough_has_decided(bench: Bench) -> None:
     """However long that takes it: it cannot know what became of the submission in the meantime."""
     line = fail_with(bench, BURN)
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
 
 
+@pytest.mark.alike
+@pytest.mark.sample("own numbers-at once")
 @pytest.mark.parametrize("first", ["", BURN], ids=["at once", "when it has computed"])
 def test_an_interactor_that_waits_for_more_has_not_decided(bench: Bench, first: str) -> None:
     line = fail_with(bench, first + " getchar(); while (getchar() != EOF);")
@@ -142,6 +148,7 @@ def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
     assert (line.end, line.signal) == ("wall", 9)
 
 
+@pytest.mark.alike
 @pytest.mark.sample("")
 def test_who_has_computed_and_sleeps_then_is_ended(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
@@ -198,10 +205,11 @@ def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Be
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "cpu"
 
 
+@pytest.mark.alike
 def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 500, "hard_ms": 600_000}
-    with one_processor(), crowd(6):
-        boxed = bench.box("for i in 1 2 3 4 5 6 7 8 9; do /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
+    with one_processor(), crowd(3):
+        boxed = bench.box("for i in 1 2 3 4 5 6; do /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
     assert (boxed.report["killed"], boxed.report["code"]) == ("", 0)
     assert boxed.report["wall_us"] > 500_000
 

@@ -86,11 +86,13 @@ def compare(bench: Bench, library: bytes, source: str | bytes, given: str, **mor
     assert ended(forked.tests[1]) == expected  # whatever the first one did
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("name", BATCH)
 def test_a_program_ends_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, BATCH[name], GIVEN)
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_returns_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, whole_function(FUNCTIONS[name]), ARGUMENTS, function="solve")

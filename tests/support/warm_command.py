@@ -22,7 +22,12 @@ _COMMANDS = "calibrate doctor examples judge problems report run score validate 
 _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
     "ioi_eval.engines.piston",
+    "ioi_eval.engines.ray.engine",
+    "ioi_eval.reports.listings",
+    "ioi_eval.reports.outputs",
     "jinja2",
+    "pandas",
+    "pyarrow.parquet",
     "pydantic",
 )
 _LARGEST = 1 << 20  # bytes of a request
@@ -98,9 +103,18 @@ def _become(arguments: list[str], folder: str, environment: dict[str, str], desc
     sys.path[0] = folder
 
 
+def _ask_compilers_once() -> None:
+    """Who they are does not change while tests run, and asking all of them takes longer than most jobs."""
+    engine = import_module("ioi_eval.engines.embedded.engine")
+    asked = cache(engine.toolchains)
+    asked("")
+    engine.toolchains = lambda python="": dict(asked(python))
+
+
 if __name__ == "__main__":
     for name in _LOADED:
         import_module(name)
+    _ask_compilers_once()
     gc.freeze()  # a collection in a child would copy all of it
     if _wait_for_a_call(socket.socket(fileno=int(sys.argv[1]))):
         from ioi_eval.cli import main

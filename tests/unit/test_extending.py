@@ -38,12 +38,14 @@ def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess
     return ran(installed, "problems", *arguments, "--json")
 
 
-def ran(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    cache = str(installed.parent / "cache")
+def ran(
+    installed: Path, *arguments: str | Path, cache: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    cache = cache or installed.parent / "cache"
     return subprocess.run(
         [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(installed), "IOI_EVAL_CACHE": cache},
+        env={**os.environ, "PYTHONPATH": str(installed), "IOI_EVAL_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=False,
@@ -61,7 +63,9 @@ def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path) 
     assert guessed["format"] == "sums", "its columns tell"
 
 
-def test_a_benchmark_is_one_file_without_an_installation(installed: Path, tmp_path: Path) -> None:
+def test_a_benchmark_is_one_file_without_an_installation(
+    installed: Path, tmp_path: Path, shared_cache: Path
+) -> None:
     """As the page says, in at most 60 lines: listed, and rows of a dump judged by it."""
     own, rows, dump = installed / "sums_benchmark.py", tmp_path / "rows.jsonl", tmp_path / "dump.jsonl"
     assert len(own.read_text().splitlines()) <= 60
@@ -74,7 +78,7 @@ def test_a_benchmark_is_one_file_without_an_installation(installed: Path, tmp_pa
     listed = told(alone, own, "--dataset", rows)
     assert listed.returncode == 0 and json.loads(listed.stdout)[0]["format"] == "sums", listed.stderr
     out = tmp_path / "run"
-    done = ran(alone, "score", dump, "--problems", own, "--dataset", rows, "--out", out)
+    done = ran(alone, "score", dump, "--problems", own, "--dataset", rows, "--out", out, cache=shared_cache)
     assert done.returncode == 0, done.stderr
     judged = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     assert {row["key"]: row["solved"] for row in judged} == {"right": True, "wrong": False}

@@ -146,7 +146,7 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return box / wanted.output
 
 
-@pytest.mark.sample("pragma after")
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "problem"),
     [

@@ -37,6 +37,7 @@ def judged_once(run: Path) -> bool:
     return results(run).keys() == {f"row-{n}" for n in range(NUMBER)}
 
 
+@pytest.mark.alike
 @pytest.mark.sample("^2$")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_cleanly(

@@ -113,6 +113,7 @@ def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_pat
     assert seen(cli, *said) == []
 
 
+@pytest.mark.long
 def test_a_model_s_key_is_nowhere_to_be_seen(loud: CommandLine, copies: Path) -> None:
     """A server that repeats it, in programs and in refusals; a run to its end and one that is interrupted."""
 

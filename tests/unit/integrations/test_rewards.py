@@ -142,6 +142,7 @@ def test_tests_in_a_list_may_call_a_function() -> None:
     assert rewards(Mode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
 
 
+@pytest.mark.sample("^def|inputs0")
 @pytest.mark.parametrize(
     ("inputs", "outputs"),
     [

@@ -131,6 +131,7 @@ async def test_a_failure_of_its_own_stays_ours(scorer: Scorer, breaks: str) -> N
         await scorer.score(communication(breaks, solutions=(solution(RIGHT),)), submission(NONSENSE))
 
 
+@pytest.mark.long
 async def test_a_manager_that_computes_for_ever_is_tried_too(store: Store) -> None:
     for_ever = communication('while (said < 0) asm("");', solutions=(solution(RIGHT),))
     limits = ManagerLimits(cpu_time=0.3, more_time=0.1)

@@ -35,6 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_it_has_every_command_option_and_public_name(site: Path) -> None:
     commands = unescape((site / "reference" / "commands.html").read_text())
     api = (site / "reference" / "api.html").read_text()
@@ -48,6 +49,7 @@ def test_it_has_every_command_option_and_public_name(site: Path) -> None:
         assert missing == []
 
 
+@pytest.mark.long
 def test_it_works_without_a_network(site: Path) -> None:
     """Pages load nothing from elsewhere, and the search has its index in a script, as pages of files must."""
     loads = re.compile(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)|<link[^>]*stylesheet[^>]*href="([^"]*)')
