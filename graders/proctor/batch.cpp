@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "task.hpp"
 
@@ -53,7 +54,16 @@ class Batch : public Task {
       check(verdict, test, input, output.get(), mode_);
     else
       verdict.feedback = last_words(error.get());
+    if (!plan_.output_file.empty() && verdict.score < 1) need_room(output.get());
     return verdict;
+  }
+
+  // What had no room for its output may have been right. Less than this lies about where a disk is full.
+  static void need_room(int output) {
+    constexpr unsigned long long least = 1 << 20;
+    struct statvfs disk;
+    if (fstatvfs(output, &disk) == 0 && static_cast<unsigned long long>(disk.f_bavail) * disk.f_frsize < least)
+      sys::fail("the disk is full where programs write their files");
   }
 
   static std::string own(const std::string& name) { return std::string(own_folder) + "/" + name; }

@@ -1,0 +1,58 @@
+"""A disk of the judge's that is full is nobody's score."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from harness import LIMITS, Bench
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a test a small disk")
+
+_SECONDS = 60.0
+WRITES = """#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+int main() {
+    FILE* out = std::fopen("out.txt", "w");
+    for (int i = 0; i < 3000000; i++) std::fputc('x', out);
+    ENDING
+}"""
+ENDINGS = {"WA": "std::fclose(out);", "RE": "return std::fclose(out) != 0;"}
+ANSWER = "x" * 3_000_000
+LARGE = msgspec.structs.replace(LIMITS, output=8 << 20)
+FILES = {"input_file": "in.txt", "output_file": "out.txt", "limits": LARGE}
+
+
+@pytest.fixture
+def small(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Whose boxes lie on a disk with room for a program and an answer."""
+    disk = bench.workshop / tmp_path_factory.mktemp("small").name
+    disk.mkdir(mode=0o711)
+    mount = ("mount", "-t", "tmpfs", "-o", "mode=711,size=5m", "small", str(disk))
+    subprocess.run(mount, check=True, timeout=_SECONDS)
+    try:
+        yield dataclasses.replace(bench, workshop=disk)
+    finally:
+        subprocess.run(("umount", "--lazy", str(disk)), check=True, timeout=_SECONDS)
+        disk.rmdir()
+
+
+@pytest.mark.parametrize("ending", ["WA", "RE"])
+def test_an_output_that_found_no_room_has_no_verdict(bench: Bench, small: Bench, ending: str) -> None:
+    source = WRITES.replace("ENDING", ENDINGS[ending])
+    assert bench.one(source, "", ANSWER, **FILES).score == 1
+    line = small.one(source, "", ANSWER, **FILES)
+    assert (line.end, line.provoked) == (None, False)
+    assert "the disk is full" in (line.failure or "")
+
+
+def test_what_found_room_is_judged_all_the_same(small: Bench) -> None:
+    source = '#include <cstdio>\nint main() { std::fputc(51, std::fopen("out.txt", "w")); }'
+    assert small.one(source, "", "3", **FILES).score == 1
+    by_stream = WRITES.replace('std::fopen("out.txt", "w")', "stdout").replace("ENDING", "")
+    assert small.one(by_stream, "", ANSWER, limits=LARGE).score == 1
