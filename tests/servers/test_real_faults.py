@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -96,3 +97,34 @@ def test_a_full_disk_is_nobodys_score(desk: Any, programs: Mapping[str, str], sp
     code, said = finish(desk.cli.start(*words))
     assert code == 0, said
     check_points(desk.folder / "there", programs)
+
+
+_LONG = """#include <cstdio>
+int main() {
+    long long a, b;
+    FILE* out = std::fopen("sum.out", "w");
+    std::fscanf(std::fopen("sum.in", "r"), "%lld %lld", &a, &b);
+    for (int i = 0; i < 20000000; i++) std::fputc(' ', out);
+    std::fprintf(out, "%lld", a + b);
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
+def test_an_output_without_room_is_nobodys_score(desk: Any, spare: Any) -> None:
+    spare.start("16m")
+    header = desk.folder / "problems" / "add" / "problem.json"
+    files = {"task_type_parameters_Batch_input_filename": "sum.in"}
+    files |= {"task_type_parameters_Batch_output_filename": "sum.out"}
+    known = json.loads(header.read_text())
+    asked = json.loads(known["task_type_params"]) | files
+    header.write_text(json.dumps(known | {"task_type_params": json.dumps(asked)}))
+    words = desk.words({"0": _LONG + f"// {time.time_ns()}\n"}, spare.url)
+    code, said = finish(desk.cli.start(*words))
+    assert code == 3 and not has_rows(desk.folder, 1), said
+    assert "the disk is full" in (desk.folder / "there" / "failures.jsonl").read_text()
+    spare.enlarge("1g")
+    code, said = finish(desk.cli.start(*words))
+    assert code == 0, said
+    (row,) = results(desk.folder / "there").values()
+    assert row["all_subtasks_points"] == 100

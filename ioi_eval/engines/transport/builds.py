@@ -358,7 +358,10 @@ class Builds:
     # --- what is compiled ahead ---
 
     async def _ahead(self, recipe: Recipe) -> tuple[JobFile, ...]:
-        """What builds like this one share, where it is there by now. Making it never holds a build up."""
+        """What builds like this one share, where it pays.
+
+        A grader's object is waited for: it takes no longer than the build itself, and many come at once.
+        """
         profile = await self._transport.profile()
         files = dict[str, Built | None]()
         if self._ahead_of_none:
@@ -367,20 +370,23 @@ class Builds:
         if profile.takes_paths and serves(recipe):
             files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), self._headers)
         if recipe.shared and one_compiler(profile, recipe.tool):
-            files[OBJECT] = await self._made_ahead(object_recipe(recipe), self._graders)
+            files[OBJECT] = await self._made_ahead(object_recipe(recipe), self._graders, wait=True)
         return tuple(
             JobFile(name=name, content=built.artifact, recurs=name == OBJECT)
             for name, built in files.items()
             if built is not None
         )
 
-    async def _made_ahead(self, recipe: Recipe, demand: Demand) -> Built | None:
+    async def _made_ahead(self, recipe: Recipe, demand: Demand, *, wait: bool = False) -> Built | None:
         profile = await self._transport.profile()
         key = recipe.key(profile.architecture, toolchain(profile, recipe.tool, f"building a {recipe.kind}"))
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
             task = self._background[key] = asyncio.create_task(self.build(recipe))
             task.add_done_callback(_look_at)
+        if found is None and wait and key in self._background:
+            await asyncio.wait({self._background[key]})
+            found = await asyncio.to_thread(self._shelf.find, key)
         return found if isinstance(found, Built) else None
 
 

@@ -93,8 +93,17 @@ async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path
     async with opened(tmp_path, engine) as artifacts:
         for index in range(4):
             await artifacts.submission(task, submitted(f"// {index}\n"))
-            while artifacts.engine.builds.busy:  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.001)
-    assert kinds(engine) == ["submission", "submission", OBJECT, "submission", "submission"]
+    assert kinds(engine) == ["submission", OBJECT, "submission", "submission", "submission"]
     names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
-    assert [OBJECT in each for each in names] == [False, False, True, True]
+    assert [OBJECT in each for each in names] == [False, True, True, True]
+
+
+async def test_those_that_come_at_once_wait_for_the_graders_object(tmp_path: Path) -> None:
+    engine, task = FakeEngine(), graded_problem()
+    engine.delay = 0.01
+    async with opened(tmp_path, engine) as artifacts:
+        work = (artifacts.submission(task, submitted(f"// {index}\n")) for index in range(6))
+        await asyncio.gather(*work)
+    assert kinds(engine).count(OBJECT) == 1
+    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
+    assert [OBJECT in each for each in names].count(False) == 1
