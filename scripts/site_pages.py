@@ -33,6 +33,7 @@ MODULES = {
     "ioi_eval.testing": "An engine for your tests.",
     "ioi_eval.classic": "One test per job, as pipelines for Piston send them.",
 }
+WIDE = {"comparison.md"}  # tables that need the whole width
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(((?!https?:|#|mailto:)[^)\s#]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 
@@ -83,6 +84,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     uri = page.file.src_uri
+    if uri in WIDE:
+        page.meta["hide"] = ["navigation", "toc"]
     if page.file.generated_by is not None:
         return markdown
     return _with_links(markdown, f"docs/{uri}", uri)
