@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from support.browsers import chromium
 from support.pages import PAGES, ROOT, blocks
 
 from ioi_eval.cli import COMMANDS, loaded
@@ -57,6 +58,28 @@ def test_it_works_without_a_network(site: Path) -> None:
         addresses = ["".join(pair) for pair in loads.findall(page.read_text())]
         assert [one for one in addresses if one.startswith(("http", "//"))] == []
     assert "ioi-eval score" in (site / "search" / "search_index.js").read_text()
+
+
+@pytest.mark.long
+def test_its_search_works_from_a_disk(site: Path) -> None:
+    """In a browser, from words to the page that has them; nothing asks for anything but files."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    with chromium() as browser:
+        browser.set_window_size(1400, 900)  # a narrow one hides the field behind a button
+        browser.get((site / "index.html").as_uri())
+        field = browser.find_element("css selector", "input.md-search__input")
+        field.click()
+        field.send_keys("waiting interpreter fork")
+        shown = '.md-search-result__link[href*="semantics.html"]'
+        WebDriverWait(browser, 600).until(lambda _: browser.find_elements("css selector", shown))
+        browser.get(browser.find_element("css selector", shown).get_attribute("href"))
+        assert (
+            "waits, and forks a process for each test" in browser.find_element("css selector", "article").text
+        )
+        assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+        asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)//', str(browser.get_log("performance"))))
+        assert asked <= {"file:", "chrome:"} and "file:" in asked
 
 
 @pytest.mark.parametrize("name", COMMANDS)

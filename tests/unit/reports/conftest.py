@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,14 @@ from typing import Any
 import golden_images
 import pytest
 from browsing import media
-from missing import lacks
+from support.browsers import chromium
 from test_html_page import HOSTILE
 from test_pages import run
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        lacks("selenium")
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        lacks("chromium and chromedriver (apt-get install chromium-driver)")
-    with golden_images.opened() as browser:
+    with chromium() as browser:
         yield browser
 
 

@@ -2,19 +2,20 @@
 
 To take them anew, after a change that is meant to be seen:
 
-    .venv/bin/python tests/unit/reports/golden_images.py
+    PYTHONPATH=tests .venv/bin/python tests/unit/reports/golden_images.py
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import shutil
 import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from support.browsers import opened
 
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import problem_page, submission_page
@@ -86,21 +87,6 @@ def unlike(browser: Any, one: bytes, other: bytes) -> float:
     browser.get("about:blank")
     pictures = (base64.b64encode(picture).decode() for picture in (one, other))
     return float(browser.execute_async_script(_COMPARE, *pictures, _CELL, _FAR))
-
-
-def opened() -> Any:
-    """Debian's Chromium, as little different from one time to another as can be."""
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
-    browser.set_script_timeout(600)  # a busy machine is slow
-    browser.set_page_load_timeout(600)
-    return browser
 
 
 def recorded(folder: Path) -> Path:
