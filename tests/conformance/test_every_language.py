@@ -145,6 +145,7 @@ async def test_builds_and_runs_with_fewer_layers(
 
 
 # Four threads with 16 MiB each, which lock, wait and are joined, as the runtime's own library does it.
+@pytest.mark.alike
 @pytest.mark.sample("^(c[+][+]|python|java)$")
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name in THREADED], ids=ids)
 async def test_threads_and_large_blocks_are_what_a_runtime_makes_of_them(
@@ -196,6 +197,7 @@ SEVERAL: dict[str, tuple[str, str, str]] = {
 SEVERAL["pypy"] = SEVERAL["python"]
 
 
+@pytest.mark.alike
 @pytest.mark.sample("^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_a_program_of_several_sources(scorer: Scorer, language: Language) -> None:
@@ -243,6 +245,7 @@ JAVA = {
 ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong() + in.nextLong());"
 
 
+@pytest.mark.alike
 @pytest.mark.sample("in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:

@@ -26,6 +26,7 @@ def test_every_public_name_has_an_example(name: str) -> None:
     assert name in ", ".join(imported).split(", ") and re.search(rf"\b{name}\b", used)
 
 
+@pytest.mark.long
 def test_the_page_is_a_program_that_runs(shared_cache: Path) -> None:
     env = {**os.environ, "TMPDIR": str(shared_cache.parent)}
     done = subprocess.run(

@@ -10,6 +10,7 @@ from support.command_line import CommandLine
 from ioi_eval.cli.examples import PackageType
 
 
+@pytest.mark.alike
 def test_packages_to_begin_with_validate(cli: CommandLine) -> None:
     for kind in PackageType:
         written = cli("new", f"packages/my-{kind}", "--type", kind)

@@ -159,6 +159,7 @@ def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
         assert "[bold]" in shown, "what looks like markup is text"
 
 
+@pytest.mark.alike
 def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLine) -> None:
     here = run(cli.folder / "here", m1=6, m2=3)
     for name in ("theirs.parquet", "theirs.jsonl"):

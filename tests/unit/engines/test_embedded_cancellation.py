@@ -56,6 +56,7 @@ async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
         assert (await engine.execute(script("echo free"))).run.stdout == "free\n"
 
 
+@pytest.mark.alike
 async def test_entering_can_be_cancelled(store: Store, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", toolchains)  # asking takes time
 
