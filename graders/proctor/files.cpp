@@ -134,6 +134,22 @@ sys::Fd reopenable(sys::Fd fd) {
   return twin;
 }
 
+void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& stays) {
+  DIR* listed = opendir(folder.c_str());
+  if (!listed) sys::fail_errno("cannot look into " + folder);
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(listed)) names.push_back(entry->d_name);
+  closedir(listed);
+  for (const std::string& name : names) {
+    if (name == "." || name == ".." || stays(name)) continue;
+    const std::string path = folder + "/" + name;
+    if (unlink(path.c_str()) == 0) continue;
+    if (errno != EISDIR) sys::fail_errno("cannot remove " + path);
+    remove_all(path, [](const std::string&) { return false; });
+    if (rmdir(path.c_str()) != 0) sys::fail_errno("cannot remove " + path);
+  }
+}
+
 void close_all_on_exec() {
   if (syscall(sys::nr_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC, since 5.11 */) == 0) return;
   const std::vector<int> found = open_descriptors();

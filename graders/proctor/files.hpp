@@ -1,6 +1,7 @@
 // The job's files: opened once, made secret, shown to nobody by name.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "sys.hpp"
@@ -36,6 +37,9 @@ sys::Fd nameless_program(const sys::Fd& fd);
 // A descriptor for the same content that a program without our rights may open again through /proc/self/fd: `fd` itself
 // where its mode allows that, a copy in memory otherwise.
 sys::Fd reopenable(sys::Fd fd);
+
+// All that lies in a folder that no submission could change, but what is called like `but` and more.
+void remove_all(const std::string& folder, const std::string& but = "");
 
 // Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
 void close_all_on_exec();

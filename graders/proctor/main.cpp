@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* usage =
     "proctor run PLAN   judge a submission on the tests of a plan; verdict lines on standard output\n"
+    "proctor stand      the same for one plan after the other, whose names are read from standard input\n"
     "proctor box SPEC   run one program in a box; a report on the descriptor that the spec names\n"
     "proctor probe      say what would confine a program here\n"
     "proctor profile    print which system calls each profile may make, and why\n";
@@ -40,6 +41,7 @@ int probe() {
 int main(int argc, char** argv) {
   raise_open_files();
   if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run::command(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run::stand();
   if (argc == 3 && std::strcmp(argv[1], "box") == 0) return box::command(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
   if (argc == 2 && std::strcmp(argv[1], "profile") == 0) return std::fputs(calls::described().c_str(), stdout) < 0;

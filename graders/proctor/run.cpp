@@ -1,7 +1,9 @@
-// proctor run PLAN: judges a submission on the tests of a plan.
+// proctor run PLAN: judges a submission on the tests of a plan. proctor stand: one plan after the other, in one room.
 #include "run.hpp"
 
+#include <algorithm>
 #include <fcntl.h>
+#include <optional>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,6 +21,8 @@ namespace run {
 namespace {
 
 constexpr size_t largest_plan = 4 << 20;
+constexpr long nobody = 65534;
+constexpr const char* waiting_folder = "waiting-";  // how folders begin that interpreters find their first script in
 
 // The verdict lines' descriptor, out of reach of everything that is started later.
 sys::Fd take_standard_output() {
@@ -123,23 +127,92 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
   }
 }
 
+// A room and the interpreters that wait in it, the one that was used last behind the others.
+class Place {
+ public:
+  // `stays`: submissions follow each other here.
+  explicit Place(bool stays) : stays_(stays) {}
+
+  // The first plan makes the room; those that come later are to be played in the same.
+  const room::Room& enter(const plan::Plan& plan) {
+    if (room_) {
+      const room::Layers &here = room_->layers, &there = plan.layers;
+      const bool same = here.namespaces == there.namespaces && here.landlock == there.landlock && here.seccomp == there.seccomp;
+      if (!same || plan.readable != readable_) sys::fail("the plan asks for another room");
+      return *room_;
+    }
+    room::drop_privileges(nobody, plan.layers);
+    room_.emplace(room::enter(".", plan.readable, plan.layers, plan.allow_unconfined));
+    if (stays_ && !room_->pid) sys::fail("submissions can follow each other in namespaces only");
+    readable_ = plan.readable;
+    room::close_to_others(plan.layers);
+    return *room_;
+  }
+
+  // For a submission that asks for an interpreter that none waits as: before the room is entered for the first time.
+  void prepare(const plan::Plan& plan) {
+    if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
+    if (find(warm::key(plan)) != waiting_.end()) return;
+    warm::make_folder(plan, folder_ = waiting_folder + std::to_string(++made_));
+  }
+
+  // The one that waits for programs as the plan's is, or `why_not`.
+  warm::Interpreter* interpreter(const plan::Plan& plan, std::string& why_not) {
+    const std::string wanted = warm::key(plan);
+    const auto found = find(wanted);
+    if (found != waiting_.end()) {
+      std::rotate(found, found + 1, waiting_.end());
+      return waiting_.back().itself.get();
+    }
+    auto started = std::make_unique<warm::Interpreter>(*room_, plan, library_, folder_);
+    why_not = started->missing();
+    if (!why_not.empty()) return nullptr;
+    if (waiting_.size() == most_waiting) waiting_.erase(waiting_.begin());
+    waiting_.push_back({wanted, folder_, std::move(started)});
+    return waiting_.back().itself.get();
+  }
+
+  // Nothing of a submission may meet the next one, nor what it was started for go on.
+  void leave_nothing() {
+    waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), [](const One& one) { return !one.itself->missing().empty(); }), waiting_.end());
+    files::remove_all(".", [&](const std::string& name) {
+      return std::any_of(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.folder == name; });
+    });
+  }
+
+ private:
+  struct One {
+    std::string key, folder;
+    std::unique_ptr<warm::Interpreter> itself;
+  };
+
+  static constexpr size_t most_waiting = 8;  // about 10 MB each
+
+  std::vector<One>::iterator find(const std::string& key) {
+    return std::find_if(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.key == key; });
+  }
+
+  bool stays_;
+  std::optional<room::Room> room_;
+  std::vector<std::string> readable_;
+  sys::Fd library_;
+  std::string folder_;  // of the one that is started next
+  int made_ = 0;
+  std::vector<One> waiting_;
+};
+
 // For a submission that asks for one.
 class Waiting {
  public:
   // Before the room is entered.
-  explicit Waiting(const plan::Plan& plan) : asked_(!plan.submission.warm.library.empty()) {
-    if (!asked_) return;
-    warm::make_folder(plan);
-    library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
+  Waiting(const plan::Plan& plan, Place& place) : asked_(!plan.submission.warm.library.empty()), place_(place) {
+    if (asked_) place.prepare(plan);
   }
 
-  warm::Interpreter* start(const room::Room& room, const plan::Plan& plan) {
+  warm::Interpreter* start(const plan::Plan& plan) {
     if (!asked_) return nullptr;
     why_not_ = reason_against(plan);
-    if (!why_not_.empty()) return nullptr;
-    interpreter_ = std::make_unique<warm::Interpreter>(room, plan, library_);
-    why_not_ = interpreter_->missing();
-    return why_not_.empty() ? interpreter_.get() : nullptr;
+    return why_not_.empty() ? place_.interpreter(plan, why_not_) : nullptr;
   }
 
   std::string report() const { return !asked_ ? "" : why_not_.empty() ? "forked" : "started: " + text::printable(why_not_, 500); }
@@ -152,13 +225,12 @@ class Waiting {
   }
 
   bool asked_;
+  Place& place_;
   std::string why_not_;
-  sys::Fd library_;
-  std::unique_ptr<warm::Interpreter> interpreter_;
 };
 
-void judge_plan(const std::string& path, verdict::Lines& lines) {
-  constexpr long uid = 65534;
+// All but the last line.
+void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
   const sys::Fd file = files::open_secret(path);
   const plan::Plan plan = plan::parse(files::read_all(file.get(), largest_plan));
   lines.set_nonce(plan.nonce);
@@ -167,20 +239,27 @@ void judge_plan(const std::string& path, verdict::Lines& lines) {
   checker::Checker checker(plan.checker);
   std::unique_ptr<desk::Desk> manager;
   if (!plan.manager.argv.empty()) manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
-  make_own_folder(plan, uid);
-  Waiting waiting(plan);
+  make_own_folder(plan, nobody);
+  Waiting waiting(plan, place);
   task::Opened opened = open_all(plan, checker.is_program() || manager);
-  room::drop_privileges(uid, plan.layers);
-  const room::Room room = room::enter(".", plan.readable, plan.layers, plan.allow_unconfined);
-  room::close_to_others(plan.layers);
+  const room::Room& room = place.enter(plan);
   if (opened.program.valid() && !room.mount && room.layers.on("copies")) opened.program = files::nameless_program(opened.program);
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
-  warm::Interpreter* const interpreter = waiting.start(room, plan);
+  warm::Interpreter* const interpreter = waiting.start(plan);
   const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, manager.get(), interpreter});
   lines.start(room.report(waiting.report()));
   judge_all(plan, *task, lines);
-  lines.done();
+}
+
+// The next line, without its end; false where there is none.
+bool read_line(int from, std::string& line) {
+  line.clear();
+  for (char letter; read(from, &letter, 1) == 1;) {
+    if (letter == '\n') return true;
+    line += letter;
+  }
+  return false;
 }
 
 }  // namespace
@@ -189,7 +268,27 @@ int command(const std::string& path) {
   verdict::Lines lines(take_standard_output());
   try {
     files::close_all_on_exec();
-    judge_plan(path, lines);
+    Place place(false);
+    judge_plan(path, lines, place);
+    lines.done();
+    return 0;
+  } catch (const sys::Failure& failure) {
+    lines.fatal(failure.text);
+    return 2;
+  }
+}
+
+int stand() {
+  const sys::Fd orders(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  verdict::Lines lines(take_standard_output());
+  try {
+    files::close_all_on_exec();
+    Place place(true);
+    for (std::string path; read_line(orders.get(), path);) {
+      judge_plan(path, lines, place);
+      place.leave_nothing();  // before anybody can lay out what comes next
+      lines.done();
+    }
     return 0;
   } catch (const sys::Failure& failure) {
     lines.fatal(failure.text);

@@ -7,4 +7,7 @@ namespace run {
 // proctor run PLAN. Returns the exit code.
 int command(const std::string& path);
 
+// proctor stand. Reads names of plans, one in a line, and judges each as `command` does.
+int stand();
+
 }  // namespace run

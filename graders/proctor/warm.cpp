@@ -1,5 +1,6 @@
 #include "warm.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -10,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <utility>
 
 #include "child.hpp"
 #include "files.hpp"
@@ -18,7 +20,6 @@
 namespace warm {
 namespace {
 
-constexpr const char* folder = "waiting";
 constexpr const char* place = "/box";        // where a submission sees its folder
 constexpr int socket_there = 3, library_there = 4;  // the numbers that graders/python/waiting.py knows
 
@@ -41,7 +42,7 @@ void keep_capabilities() {
 }
 
 // In the folder of submissions its script has the name of theirs: what is found out at the start is what they find.
-void stand_in_folder(const room::Room& room) {
+void stand_in_folder(const room::Room& room, const std::string& folder) {
   const std::string own = room.job + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("mount namespace");
   if (mount(own.c_str(), place, nullptr, MS_BIND, nullptr) != 0 || chdir(place) != 0) sys::fail_errno("the folder of submissions");
@@ -70,11 +71,11 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-[[noreturn]] void become_interpreter(const room::Room& room, const plan::Plan& plan, int socket, int library) {
+[[noreturn]] void become_interpreter(const room::Room& room, const plan::Plan& plan, int socket, int library, const std::string& folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
-    stand_in_folder(room);
+    stand_in_folder(room, folder);
     place_descriptors(socket, library);
     unlimit_stack();
     keep_capabilities();
@@ -95,18 +96,29 @@ std::string module_names(const plan::Plan& plan) {
 
 }  // namespace
 
-void make_folder(const plan::Plan& plan) {
-  if (mkdir(folder, 0755) != 0) sys::fail_errno("cannot make the interpreter's folder");
+void make_folder(const plan::Plan& plan, const std::string& folder) {
+  if (mkdir(folder.c_str(), 0755) != 0) sys::fail_errno("cannot make the interpreter's folder");
   const sys::Fd from = files::open_secret(plan.submission.warm.script);
-  const sys::Fd to(open((std::string(folder) + "/" + script_of(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  const sys::Fd to(open((folder + "/" + script_of(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!to.valid()) sys::fail_errno("cannot copy the interpreter's script");
   files::copy(from.get(), to.get());
 }
 
-Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library) {
+std::string key(const plan::Plan& plan) {
+  std::string all;
+  std::vector<std::string> modules = plan.submission.warm.modules;
+  std::sort(modules.begin(), modules.end());
+  for (const std::vector<std::string>* words : {&plan.submission.argv, &plan.submission.env, &std::as_const(modules)}) {
+    for (const std::string& word : *words) all += word + '\0';
+    all += '\0';
+  }
+  return all;
+}
+
+Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   try {
     if (!room.pid) sys::fail("it takes namespaces");
-    start(room, plan, library);
+    start(room, plan, library, folder);
     wire::Message ready;
     if (!wire::send(socket_.get(), {module_names(plan), {}}) || !wire::send(socket_.get(), wire::of_room(room)) || !wire::receive(socket_.get(), ready))
       sys::fail("the interpreter ended before it waited");
@@ -119,14 +131,14 @@ Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const s
 
 Interpreter::~Interpreter() { end(); }
 
-void Interpreter::start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library) {
+void Interpreter::start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
   socket_ = sys::Fd(ends[0]);
   const sys::Fd there(ends[1]);
   pid_ = fork();
   if (pid_ < 0) sys::fail_errno("fork");
-  if (pid_ == 0) become_interpreter(room, plan, there.get(), library.get());
+  if (pid_ == 0) become_interpreter(room, plan, there.get(), library.get(), folder);
 }
 
 void Interpreter::end() {

@@ -10,12 +10,15 @@
 namespace warm {
 
 // Makes the folder that the interpreter finds its first script in, under the submission's name. Before the room is entered.
-void make_folder(const plan::Plan& plan);
+void make_folder(const plan::Plan& plan, const std::string& folder);
+
+// Equal where one interpreter can wait for both submissions: by what it is started with, which is the judge's.
+std::string key(const plan::Plan& plan);
 
 class Interpreter {
  public:
   // One that does not come up says why, and programs are started as without it. `library`: what it waits with.
-  Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library);
+  Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
 
@@ -25,7 +28,7 @@ class Interpreter {
   process::Outcome run(const room::Room& room, const process::Program& program);
 
  private:
-  void start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library);
+  void start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
   void end();
 
   pid_t pid_ = -1;

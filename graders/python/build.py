@@ -1,4 +1,5 @@
 """build.py OUTPUT MAIN [MODULE...]: hands over what is run, if the interpreter that will run it takes it.
+build.py: only says whether it takes a source, whose name is the first line of standard input.
 
 One source is handed over byte for byte; several become an archive, which the interpreter runs by __main__.py.
 
@@ -52,7 +53,21 @@ FRAMES = ("ag_", "co_", "cr_", "f_", "gi_", "tb_")  # how attributes of these an
 
 
 def main():
-    output, path, *modules = sys.argv[1:]
+    if sys.argv[1:]:
+        build(*sys.argv[1:])
+    else:
+        check(*sys.stdin.buffer.read().split(b"\n", 1))
+
+
+def check(path, data):
+    """Says `taken` and the hash of a source that the interpreter takes without a word, else nothing."""
+    sys.stderr = io.StringIO()
+    code = compile(data, path.decode(), "exec")
+    if not sys.stderr.getvalue():
+        print("taken", equality(data, path.decode(), code))
+
+
+def build(output, path, *modules):
     said, sys.stderr = sys.stderr, io.StringIO()
     sys.tracebacklimit = 0  # a source's error is told without where we are
     try:

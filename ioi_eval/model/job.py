@@ -18,6 +18,13 @@ class JobFile(Value):
     copied: bool = False  # the box gets a copy: what runs there could change a file that it is shown
 
 
+class Stands(Value):
+    """Of a job that does nothing but run the proctor on a plan: a proctor that stays can take it over."""
+
+    plan: str  # the file's name
+    kept: tuple[str, ...]  # names of the files that all such jobs share
+
+
 class Job(Value):
     """One request to an engine: what Piston's /execute takes, as a value. Times in ms, sizes in bytes.
 
@@ -37,6 +44,7 @@ class Job(Value):
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where the profile takes paths
     alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
+    stands: Stands | None = None
 
 
 class StageStatus(StrEnum):

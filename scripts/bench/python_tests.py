@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import resource
 import subprocess
 import tempfile
 from pathlib import Path
+
+from used import cpu_seconds
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
@@ -27,12 +28,6 @@ PROGRAMS = {
 LIMITS = Limits(cpu_time=10.0, wall_time=120.0, memory=512 << 20)
 
 
-def cpu() -> float:
-    """Seconds that this process and all that it waited for have computed."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
-
-
 def problem(tests: int) -> Problem:
     cases = (Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(tests))
     return Problem(id="sum", limits=LIMITS, tests=tuple(cases))
@@ -42,20 +37,20 @@ def plain(folder: Path, python: str, code: str, tests: int) -> float:
     """Milliseconds per test of `python3 program.py`, with no limits and nothing compared."""
     program = folder / "program.py"
     program.write_text(code)
-    before = cpu()
+    before = cpu_seconds()
     for number in range(tests):
         given = f"{number} 1\n".encode()
         done = subprocess.run([python, program], input=given, stdout=subprocess.PIPE, check=True)
         assert int(done.stdout) == number + 1
-    return (cpu() - before) / tests * 1000
+    return (cpu_seconds() - before) / tests * 1000
 
 
 async def judged(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
     """Milliseconds per test, those that were the program's own, and how Python came to run."""
     submission = Submission(key="bench", problem_id="sum", code=code, language="python")
-    before = cpu()
+    before = cpu_seconds()
     result = await scorer.score(problem(tests), submission)
-    spent = cpu() - before
+    spent = cpu_seconds() - before
     assert all(test.score == 1 for test in result.tests), result.tests[0]
     own = sum(test.cpu_time or 0.0 for test in result.tests)
     return spent / tests * 1000, own / tests * 1000, str(result.confinement.get("interpreter", "started"))

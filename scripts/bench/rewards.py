@@ -13,13 +13,14 @@ import io
 import itertools
 import json
 import random
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from used import cpu_seconds
 
 from ioi_eval.integrations.rewards import Mode, RewardOptions
 from ioi_eval.integrations.runtime import close_all
@@ -96,11 +97,6 @@ def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measure
         seconds.append(time.perf_counter() - begin)
     each = (cpu_seconds() - cpu) / rounds / len(rewards)
     return Measured(rewards, len(rewards) / statistics.median(seconds), each)
-
-
-def cpu_seconds() -> float:
-    both = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(used.ru_utime + used.ru_stime for used in both)
 
 
 # --- equal programs ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,6 +21,7 @@ from rounds import Found, Round, files, functions, pairs, programs, scripts, sou
 from sieges import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
+from ioi_eval.engines.embedded.standing import Standing
 from ioi_eval.models import TaskType
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
@@ -48,7 +50,9 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
 async def scorer(layers: tuple[str, ...], shared_cache: Path, way: Way | None) -> AsyncIterator[Scorer]:
     store = Store(shared_cache)
     engine = EmbeddedEngine(store=store, slots=1, layers=layers, waiting=way is not Way.STARTED)
-    options = JudgeOptions(all_tests=True, layers=layers, checker=CHECKING)
+    # All layers are what there is without any word about them, and only then a proctor stays.
+    named = None if layers == EVERYTHING else layers
+    options = JudgeOptions(all_tests=True, layers=named, checker=CHECKING)
     async with Scorer(engine, store=store, options=options) as opened:
         yield opened
 
@@ -82,11 +86,26 @@ async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) ->
 
 @pytest.mark.sample("everything-forked")
 @pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
-async def test_no_python_succeeds(scorer: Scorer, ground: Ground, layers: tuple[str, ...], way: Way) -> None:
-    """By a process that an interpreter has forked, which takes namespaces, and by one of its own."""
+async def test_no_python_succeeds(
+    scorer: Scorer, ground: Ground, layers: tuple[str, ...], way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that an interpreter has forked, which takes namespaces, and by one of its own.
+
+    With all layers the forked ones come one after the other under a proctor that stays.
+    """
     expected = way if "namespaces" in layers else Way.STARTED
+    judge, stayed = Standing.judge, []
+
+    def counted(*arguments: Any) -> Any:
+        stayed.append(judge(*arguments))
+        return stayed[-1]
+
+    monkeypatch.setattr(Standing, "judge", counted)
     assert not faults(await programs(scorer, ground, PYTHON, way=expected))
     assert not faults(await functions(scorer, ground, way=expected))
+    assert bool([stage for stage in stayed if stage is not None]) is (
+        way is Way.FORKED and layers == EVERYTHING
+    )
 
 
 @pytest.mark.sample("everything-Communication")

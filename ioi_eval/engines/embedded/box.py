@@ -200,7 +200,7 @@ class Caps(msgspec.Struct, frozen=True):
     stderr: int
 
 
-class _Pipe:
+class Pipe:
     """A stream of the box and what has come through it, up to a limit."""
 
     def __init__(self, name: str, cap: int) -> None:
@@ -231,14 +231,16 @@ class _Pipe:
         os.close(self.end)
 
 
+Streams = tuple[Pipe, Pipe, Pipe]
+
+
 def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> Stage:
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
-            report = _pipe(held, "report", _REPORT_BYTES)
-            streams = _pipe(held, "stdout", caps.stdout), _pipe(held, "stderr", caps.stderr), report
+            streams = pipes(held, caps)
             with starting:
-                process = _start(held, proctor, spec, stdin, streams, leash)
+                process = start(held, proctor, spec, _sealed(held, stdin), streams, leash)
         except OSError as error:
             raise _not_started(error) from error
         # Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself.
@@ -247,26 +249,25 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
     return _outcome(streams, code, leash)
 
 
-def _pipe(held: ExitStack, name: str, cap: int) -> _Pipe:
-    pipe = _Pipe(name, cap)
-    held.callback(pipe.close)
-    return pipe
+def pipes(held: ExitStack, caps: Caps) -> Streams:
+    """For standard output, standard error and the report."""
+    made = []
+    for name, cap in (("stdout", caps.stdout), ("stderr", caps.stderr), ("report", _REPORT_BYTES)):
+        made.append(Pipe(name, cap))
+        held.callback(made[-1].close)
+    stdout, stderr, report = made
+    return stdout, stderr, report
 
 
-def _start(
-    held: ExitStack,
-    proctor: Path,
-    spec: BoxSpec,
-    stdin: bytes,
-    streams: tuple[_Pipe, _Pipe, _Pipe],
-    leash: Leash,
+def start(
+    held: ExitStack, proctor: Path, spec: BoxSpec, stdin: int, streams: Streams, leash: Leash
 ) -> subprocess.Popen[bytes]:
     stdout, stderr, report = streams
     text = encode_spec(msgspec.structs.replace(spec, report_fd=report.box_end, leash_fd=leash.end))
     plan = _sealed(held, text)
     process = subprocess.Popen(
         [proctor, "box", f"/proc/self/fd/{plan}"],
-        stdin=_sealed(held, stdin),
+        stdin=stdin,
         stdout=stdout.box_end,
         stderr=stderr.box_end,
         pass_fds=(plan, report.box_end, leash.end),
@@ -299,7 +300,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _read_all(streams: Iterable[_Pipe], leash: Leash, patience: float | None) -> None:
+def _read_all(streams: Iterable[Pipe], leash: Leash, patience: float | None) -> None:
     """Until every stream is at its end. One that says too much cuts the leash, and then patience is short."""
     deadline = None if patience is None else time.monotonic() + patience
     with selectors.PollSelector() as waiting:
@@ -319,7 +320,7 @@ def _read_all(streams: Iterable[_Pipe], leash: Leash, patience: float | None) ->
                     leash.cut()
 
 
-def _outcome(streams: tuple[_Pipe, _Pipe, _Pipe], code: int, leash: Leash) -> Stage:
+def _outcome(streams: Streams, code: int, leash: Leash) -> Stage:
     stdout, stderr, report = streams
     overflow = next((pipe.name for pipe in (stdout, stderr) if pipe.overflows), "")
     if leash.is_cut and not overflow:

@@ -18,7 +18,17 @@ import msgspec
 
 from ioi_eval.engines.embedded.box import Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
-from ioi_eval.engines.embedded.job import BUILT_IN, ENDPOINT, Ground, JobPlan, Room, drop, plan_of, run_job
+from ioi_eval.engines.embedded.job import (
+    BUILT_IN,
+    ENDPOINT,
+    Ground,
+    JobPlan,
+    Room,
+    Slot,
+    drop,
+    plan_of,
+    run_job,
+)
 from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import toolchains
@@ -39,7 +49,8 @@ class _Running(msgspec.Struct, frozen=True):
     profile: Profile
     packages: tuple[Package, ...]
     threads: ThreadPoolExecutor
-    free: asyncio.LifoQueue[int | None]  # a uid for every free slot
+    slots: tuple[Slot, ...]
+    free: asyncio.LifoQueue[Slot]
     leashes: set[Leash]  # of the jobs under way
     several: asyncio.Lock  # held by who collects more than one slot
 
@@ -105,16 +116,18 @@ class EmbeddedEngine:
         running = self._entered()
         packages, processes = running.packages, self._max_processes
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
-        async with _slots(running, self._slots if job.alone else 1) as uid:
+        async with _slots(running, self._slots if job.alone else 1) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
-            return await _execute(running, job, plan, uid)
+            return await _execute(running, job, plan, slot)
 
     def let_go(self) -> None:
         """In a child that was forked while the engine was open: what runs stays the parent's alone."""
         running, self._running = self._running, None
         for leash in tuple(running.leashes if running else ()):
             leash.let_go()
+        for slot in running.slots if running else ():
+            slot.standing.let_go()
 
     def _entered(self) -> _Running:
         if self._running is None:
@@ -154,14 +167,16 @@ class EmbeddedEngine:
         proctor.chmod(0o755)
         library = await self._library(tools, boxes.folder)
         self._held.callback(uids.release)
-        free: asyncio.LifoQueue[int | None] = asyncio.LifoQueue()
-        for uid in uids.reserve(self._slots):
-            free.put_nowait(uid)
-        threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
-        self._held.push_async_callback(to_its_end, threads.shutdown)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         how = self._layers, self._allow_unconfined
         ground = Ground(boxes, proctor, self._caps, self._room, Lock(), *how, read)
+        slots = tuple(Slot(ground, uid) for uid in uids.reserve(self._slots))
+        free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
+        for slot in slots:
+            free.put_nowait(slot)
+            self._held.push_async_callback(to_its_end, slot.standing.close)
+        threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
+        self._held.push_async_callback(to_its_end, threads.shutdown)
         profile = Profile(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -173,7 +188,7 @@ class EmbeddedEngine:
             waiting=library,
             max_output=self._caps.stdout,
         )
-        return _Running(ground, profile, packages, threads, free, set(), asyncio.Lock())
+        return _Running(ground, profile, packages, threads, slots, free, set(), asyncio.Lock())
 
     async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """None where it cannot be had: every test starts its interpreter then."""
@@ -197,27 +212,27 @@ class EmbeddedEngine:
 
 
 @asynccontextmanager
-async def _slots(running: _Running, count: int) -> AsyncIterator[int | None]:
-    """Hold `count` slots, with the uid of one. Only one at a time asks for several, or two would block."""
-    taken: list[int | None] = []
+async def _slots(running: _Running, count: int) -> AsyncIterator[Slot]:
+    """Hold `count` slots, and give one. Only one at a time asks for several, or two would block."""
+    taken: list[Slot] = []
     try:
         async with running.several if count > 1 else nullcontext():
             while len(taken) < count:
                 taken.append(await running.free.get())
         yield taken[0]
     finally:
-        for uid in taken:
-            running.free.put_nowait(uid)
+        for slot in taken:
+            running.free.put_nowait(slot)
 
 
-async def _execute(running: _Running, job: Job, plan: JobPlan, uid: int | None) -> JobResult:
+async def _execute(running: _Running, job: Job, plan: JobPlan, slot: Slot) -> JobResult:
     try:
         leash = Leash()
     except OSError as error:
         raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
     running.leashes.add(leash)
     try:
-        work = partial(run_job, running.ground, job, plan, uid, leash)
+        work = partial(run_job, running.ground, job, plan, slot, leash)
         return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
     finally:
         running.leashes.discard(leash)

@@ -15,11 +15,12 @@ from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.standing import Order, Standing, Ward
 from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import hard_stop
+from ioi_eval.rules.limits import hard_stop, patience
 
 # --- what a job asks for -----------------------------------------------------------------------------
 
@@ -158,27 +159,66 @@ class Ground(msgspec.Struct, frozen=True):
     read: tuple[str, ...] = ()  # what all jobs may look into, for their interpreter
 
 
-def run_job(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
+class Slot:
+    """A uid that boxes run under (None: ours), and a proctor that stays."""
+
+    def __init__(self, ground: Ground, uid: int | None) -> None:
+        self.uid = uid
+        self.standing = Standing(Ward(ground.boxes, ground.proctor, ground.caps, ground.starting, uid))
+
+
+def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> JobResult:
     """Closes the leash when it is done: until then its descriptor is in use."""
     with contextlib.closing(leash):
-        with room_for_files():
-            box = ground.boxes.make(uid)
-        try:
-            with room_for_files(box):
-                linked = fill(box, job.files, uid, ground.starting)
-            compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
-            places = {name: ground.boxes.place_to_keep() for name in job.keep}
-            kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
-        finally:
-            with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
-                remove_tree(box)
+        order = _order(ground, job, plan, slot.uid)
+        run = None if order is None else slot.standing.judge(order, leash)
+        if run is not None:
+            return _result(plan, run)
+        return _run_in_box(ground, job, plan, slot.uid, leash)
+
+
+def _order(ground: Ground, job: Job, plan: JobPlan, uid: int | None) -> Order | None:
+    """For a proctor that stays; limits of time are each test's own."""
+    if job.stands is None or plan.run is None:
+        return None
+    room, limits = ground.room, plan.run.limits
+    spec = msgspec.structs.replace(
+        _spec(ground, plan, Path(), (), uid),
+        argv=("./proctor", "stand"),
+        profile=plan.run.profile,
+        limits=BoxLimits(
+            file_size=limits.file_size, processes=limits.processes, disk=room.disk, names=room.names
+        ),
+    )
+    seconds = None if job.run_timeout is None else patience(job.run_timeout)
+    return Order(plan=job.stands.plan, files=job.files, kept=job.stands.kept, spec=spec, seconds=seconds)
+
+
+def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
+    with room_for_files():
+        box = ground.boxes.make(uid)
+    try:
+        with room_for_files(box):
+            linked = fill(box, job.files, uid, ground.starting)
+        compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
+        places = {name: ground.boxes.place_to_keep() for name in job.keep}
+        kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
+    finally:
+        with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
+            remove_tree(box)
+    return _result(plan, run, compiled, kept)
+
+
+def _result(
+    plan: JobPlan, run: Stage, compiled: Stage | None = None, kept: Mapping[str, str] | None = None
+) -> JobResult:
     return JobResult(
         run=run,
         compile=compiled,
         language=plan.language,
         version=plan.version,
         endpoint=ENDPOINT,
-        kept=kept,
+        kept=kept or {},
     )
 
 

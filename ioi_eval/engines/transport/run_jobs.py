@@ -14,7 +14,7 @@ from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.transport.waiting import waiting
 from ioi_eval.engines.values import Answers, Batch, Profile, Program, least
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
-from ioi_eval.model.job import Job, JobFile, Stage
+from ioi_eval.model.job import Job, JobFile, Stage, Stands
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
@@ -28,7 +28,9 @@ from ioi_eval.rules.limits import (
 )
 from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
 
-_RUN_SCRIPT = "exec ./proctor run plan.json\n"
+_PROCTOR, _PLAN = "proctor", "plan.json"
+_RUN_SCRIPT = f"exec ./{_PROCTOR} run {_PLAN}\n"
+_COPIED = 1 << 20  # bytes of tests at most that are copied for a proctor that stays: links take no time
 _PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
 _HANDED = "handed"  # of a test's files the one that is the submission's
 _RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
@@ -53,15 +55,15 @@ def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
     if not profile.takes_paths:
         taking_part = (program.submission, program.checker, program.manager)
         argvs = (each.argv for each in taking_part if each is not None)
-        script = _room_for_output(problem.limits.output) + finding(argvs, "plan.json") + script
+        script = _room_for_output(problem.limits.output) + finding(argvs, _PLAN) + script
     time = milliseconds(_job_time(batch, len(chosen.tests), profile))
     # Of all processes together; where nobody asks, servers give three seconds.
     together = None if time is None else time * (processes_of(problem) + 1)
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
-            JobFile(name="proctor", content=program.proctor, executable=True, recurs=True),
-            JobFile(name="plan.json", content=plan),
+            JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
+            JobFile(name=_PLAN, content=plan),
             *program.files,
             *(
                 JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
@@ -72,7 +74,21 @@ def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
         run_timeout=time,
         run_cpu_time=None if profile.takes_paths else least(together, profile.max_run_cpu_time),
         run_memory_limit=None if profile.takes_paths else _job_memory(problem, program),
+        stands=_stands(batch, program, chosen),
     )
+
+
+def _stands(batch: Batch, program: Program, chosen: Chosen) -> Stands | None:
+    """Where an interpreter waits, and nobody's program but the submission runs."""
+    options, warm = batch.options, program.submission.warm
+    if warm is None or program.checker.argv or program.manager or options.layers or options.allow_unconfined:
+        return None
+    if batch.alone or batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
+        return None
+    contents = (each for planned in chosen.tests.values() for each in _contents(program, planned).values())
+    if sum(content.size for content in contents) > _COPIED:
+        return None
+    return Stands(plan=_PLAN, kept=(_PROCTOR, warm.library))
 
 
 def _located(program: Program, profile: Profile) -> Program:

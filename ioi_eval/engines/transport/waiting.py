@@ -13,12 +13,12 @@ import msgspec
 
 from ioi_eval.engines.values import Profile, Program
 from ioi_eval.model.job import JobFile
-from ioi_eval.model.protocol import PlanWarm
+from ioi_eval.model.protocol import PlanSubmission, PlanWarm
 from ioi_eval.model.values import Blob
 from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders
 
-_COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
+COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
 _ARCHIVE = b"PK\x03\x04"  # of several sources: one of them may be called like a module
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
@@ -46,22 +46,23 @@ _OF_HARNESS = re.findall(
 def waiting(program: Program, profile: Profile) -> Program:
     """The program with an interpreter that waits for it, where the engine has one."""
     submission = program.submission
-    if profile.waiting is None or not submission.argv or submission.argv[0] != _COMMAND:
+    if profile.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
     own = {*submission.files} - {_HARNESS}  # which imports some only when it needs them
     named = _named(file.content for file in program.files if file.name in own)
     modules = _OF_HARNESS + named if _HARNESS in submission.files else named
+    submission, files = wait_for(submission, modules, profile.waiting)
+    return msgspec.structs.replace(program, submission=submission, files=(*program.files, *files))
+
+
+def wait_for(
+    submission: PlanSubmission, modules: Iterable[str], library: Blob
+) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
+    """A program with an interpreter that waits for it, and what that waits with: first the library."""
     warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
     script = Blob.of_file(graders() / "python" / _SCRIPT)
-    return msgspec.structs.replace(
-        program,
-        submission=msgspec.structs.replace(submission, warm=warm),
-        files=(
-            *program.files,
-            JobFile(name=WAITING, content=profile.waiting),
-            JobFile(name=_SCRIPT, content=script),
-        ),
-    )
+    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=script))
+    return msgspec.structs.replace(submission, warm=warm), files
 
 
 def _named(sources: Iterable[Blob]) -> list[str]:

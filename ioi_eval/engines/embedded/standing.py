@@ -1,0 +1,156 @@
+"""A proctor that stays: it judges the plans of many jobs, one after the other, in one box.
+
+What it saves is what every job pays before its first test: two boxes, a shell, and the start of Python, whose
+interpreters wait from one job to the next. Nothing of a submission is ever read in these.
+
+Whatever goes wrong here is nobody's verdict: the job runs as any other does, and the next one gets a new
+proctor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import selectors
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+
+import msgspec
+
+from ioi_eval.engines.embedded.box import BoxFile, BoxSpec, Caps, Leash, Streams, pipes, start
+from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files
+from ioi_eval.model.errors import EngineError, EngineUnavailable
+from ioi_eval.model.job import JobFile, Stage
+from ioi_eval.rules.limits import GRACE
+
+_PIECE = 1 << 18
+_ENOUGH = 3  # failures: it cannot be had here, and every job would be begun twice
+_FAREWELL = 1.0  # seconds for a proctor without further orders
+_LAST = b',"done":true}\n'  # no other line ends so: within a text of a program's, quotes are escaped
+
+
+class Ward(msgspec.Struct, frozen=True):
+    """What the proctor of a slot is started with."""
+
+    boxes: Boxes
+    proctor: Path
+    caps: Caps
+    starting: Lock
+    uid: int | None
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A job as the proctor gets it: all files are in its box when it is told the plan's name."""
+
+    plan: str
+    files: tuple[JobFile, ...]
+    kept: tuple[str, ...]  # of them those that all jobs share; the proctor has them opened already
+    spec: BoxSpec  # of the proctor's box, all but its folder and its files
+    seconds: float | None  # after which it is broken
+
+
+class Standing:
+    """The proctor of one slot, started when it is first needed. One thread at a time uses it."""
+
+    def __init__(self, ward: Ward) -> None:
+        self._ward, self._held = ward, ExitStack()
+        self._leash: Leash | None = None  # its box's, while there is one
+        self._streams: Streams | None = None
+        self._box, self._orders = Path(), -1
+        self._spec: BoxSpec | None = None
+        self._failures = 0  # without a success between them
+
+    def judge(self, order: Order, leash: Leash) -> Stage | None:
+        """None: nobody knows. Raises EngineUnavailable when the job's own leash is cut meanwhile."""
+        if self._failures == _ENOUGH:
+            return None
+        said = None
+        try:
+            said = self._said(order, leash)
+        except (OSError, EngineError):
+            pass  # the job runs as any other does, and meets what is wrong with it there
+        finally:
+            if said is None:
+                self.close(seconds=0)
+        if leash.is_cut:
+            raise EngineUnavailable("the job was ended before it was done")
+        self._failures = self._failures + 1 if said is None else 0
+        return None if said is None else Stage(stdout=said.decode("utf-8", "replace"), code=0)
+
+    def close(self, *, seconds: float = _FAREWELL) -> None:
+        """Ends the proctor and all that it started, and lets it go by itself first. May be called again."""
+        leash, self._leash = self._leash, None
+        orders, self._orders = self._orders, -1
+        streams, self._streams = self._streams, None
+        if orders >= 0:
+            os.close(orders)
+        if leash is not None and streams is not None:
+            report = streams[-1].end
+            select.select([report], [], [], seconds)  # what it has used is counted if it goes by itself
+            leash.cut()
+            select.select([report], [], [], GRACE)
+        self._held.close()
+
+    def let_go(self) -> None:
+        """In a child that was forked meanwhile."""
+        if self._leash is not None:
+            self._leash.let_go()
+
+    def _said(self, order: Order, leash: Leash) -> bytes | None:
+        kept = (file for file in order.files if file.name in order.kept)
+        opened = tuple(BoxFile(name=file.name, path=file.content.path or "") for file in kept)
+        spec = msgspec.structs.replace(order.spec, files=opened)
+        if self._leash is not None and spec != self._spec:
+            self.close()
+        if self._leash is None:
+            self._start(spec)
+        files = (
+            msgspec.structs.replace(file, copied=True) for file in order.files if file.name not in order.kept
+        )
+        with room_for_files(self._box):
+            fill(self._box, files, self._ward.uid, self._ward.starting)
+        os.write(self._orders, f"{order.plan}\n".encode())
+        return self._read(leash, order.seconds)
+
+    def _start(self, spec: BoxSpec) -> None:
+        ward, held = self._ward, self._held
+        self._spec, self._leash = spec, Leash()
+        held.callback(self._leash.close)
+        self._box = ward.boxes.make(ward.uid)
+        held.callback(self._remove)
+        reading, self._orders = os.pipe()
+        try:
+            streams = pipes(held, ward.caps)
+            spec = msgspec.structs.replace(spec, dir=os.fspath(self._box))
+            with ward.starting:
+                start(held, ward.proctor, spec, reading, streams, self._leash)
+            self._streams = streams
+        finally:
+            os.close(reading)
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
+            remove_tree(self._box)
+
+    def _read(self, leash: Leash, seconds: float | None) -> bytes | None:
+        """Verdict lines up to the last one; None where that does not come."""
+        assert self._streams is not None, "it was started"
+        stdout, stderr, report = self._streams
+        said, deadline = bytearray(), None if seconds is None else time.monotonic() + seconds
+        with selectors.PollSelector() as waiting:
+            for end in (stdout.end, stderr.end, report.end, leash.end):
+                waiting.register(end, selectors.EVENT_READ)
+            while not said.endswith(_LAST):
+                left = None if deadline is None else deadline - time.monotonic()
+                ready = {key.fd for key, _ in waiting.select(left)} if left is None or left > 0 else set()
+                if not ready or ready & {leash.end, report.end, stderr.end}:
+                    return None
+                piece = os.read(stdout.end, _PIECE)
+                said += piece
+                if not piece or len(said) > self._ward.caps.stdout:
+                    return None
+        return bytes(said)

@@ -1,0 +1,216 @@
+"""A proctor that stays from one submission to the next: nothing of the one meets the other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from engine_helpers import boxes, until
+
+from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
+from ioi_eval.judge.sharing import Sharing
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
+
+pytestmark = pytest.mark.alike
+
+PROBLEM = Problem(
+    id="sum",
+    limits=Limits(cpu_time=5.0, wall_time=60.0, memory=256 << 20),
+    tests=tuple(Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(3)),
+)
+SUM = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
+SLEEPER = "import time, sys\ntime.sleep(20)\nprint(sum(map(int, sys.stdin.read().split())))\n"
+
+
+def proctors(base: Path) -> list[int]:
+    """The pids of those that stay in the boxes of this folder's engines."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if place.joinpath("cmdline").read_bytes() != b"./proctor\0stand\0":
+                continue
+            parent = place.joinpath("stat").read_text().rpartition(")")[2].split()[1]
+            above = Path(f"/proc/{parent}/cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if os.fsencode(base) in above:
+            found.append(int(place.name))
+    return found
+
+
+def python(code: str, key: str = "a") -> Submission:
+    return Submission(key=key, problem_id="sum", code=code, language="python")
+
+
+class Desk:
+    """An engine with one slot, and what stays in it."""
+
+    def __init__(self, scorer: Scorer, base: Path) -> None:
+        self.scorer, self.base = scorer, base
+
+    async def points(self, code: str, problem: Problem = PROBLEM, language: str = "python") -> list[float]:
+        submission = Submission(key="a", problem_id="sum", code=code, language=language)
+        return [test.score for test in (await self.scorer.score(problem, submission)).tests]
+
+    def pids(self) -> list[int]:
+        return proctors(self.base)
+
+
+@pytest.fixture
+async def desk(shared_cache: Path, base: Path) -> AsyncIterator[Desk]:
+    store = Store(shared_cache)
+    engine = EmbeddedEngine(store=store, slots=1, boxes=base)
+    async with Scorer(engine, store=store) as scorer:
+        yield Desk(scorer, base)
+    assert proctors(base) == []
+    assert boxes(base) == []
+
+
+def fresh(code: str) -> str:
+    """As text, another program: nothing is known of it."""
+    return f"{code}# {os.urandom(8).hex()}\n"
+
+
+async def test_it_stays_for_the_next_one(desk: Desk) -> None:
+    assert desk.pids() == []
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    first = desk.pids()
+    assert len(first) == 1
+    assert await desk.points(fresh("print(0)\n")) == [0, 0, 0]
+    assert await desk.points(fresh("import heapq\n" + SUM)) == [1, 1, 1]
+    assert await desk.points(fresh("raise SystemExit(3)\n")) == [0, 0, 0]
+    assert await desk.points(fresh("import os, signal\nos.kill(0, signal.SIGKILL)\n")) == [0, 0, 0]
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert desk.pids() == first
+
+
+LEAVES = """
+import builtins, gc, math, os, random, sys, threading
+math.pi = 3
+builtins.sum = lambda of: 7
+sys.modules["heapq"] = math
+sys.path.insert(0, "/tmp")
+os.environ["LEFT"] = "1"
+for one in gc.get_objects():  # of those that are shared with what waits, too
+    if isinstance(one, dict) and "__builtins__" in one:
+        one["planted"] = 1
+for place in ("/tmp/heapq.py", "/box/heapq.py", "/box/submission", "/dev/shm/left", "/job/left", "heapq.py"):
+    try:
+        open(place, "w").write("sum = None")
+    except OSError:
+        pass
+try:
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            pass
+except OSError:
+    pass
+threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()
+print(0)
+sys.stdout.flush()
+os._exit(0)
+"""
+FINDS = """
+import heapq, math, os, sys
+def listed(place):
+    try:
+        return os.listdir(place)
+    except OSError:
+        return []
+left = [name for place in ("/tmp", "/dev/shm", "/job") for name in listed(place)]
+clean = not left and listed("/box") == ["submission"]
+clean = clean and open(__file__).read().startswith("\\nimport heapq, math")
+clean = clean and math.pi > 3.1 and "LEFT" not in os.environ and "planted" not in globals()
+clean = clean and heapq.__name__ == "heapq" and "/tmp" not in sys.path
+print(sum(map(int, sys.stdin.read().split())) if clean else "no")
+"""
+
+
+async def test_nothing_of_one_is_there_for_the_next(desk: Desk) -> None:
+    assert await desk.points(fresh(FINDS)) == [1, 1, 1]
+    first = desk.pids()
+    assert await desk.points(fresh(LEAVES)) == [0, 0, 0]
+    assert await desk.points(fresh(FINDS)) == [1, 1, 1]
+    assert desk.pids() == first
+    (box,) = boxes(desk.base)
+    assert all(path.name.startswith("waiting-") for path in box.iterdir())
+
+
+async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    (first,) = desk.pids()
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: not desk.pids())
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    slow = asyncio.create_task(desk.points(fresh(SLEEPER.replace("20", "2"))))
+    await until(lambda: bool(desk.pids()))
+    await asyncio.sleep(1)
+    for pid in desk.pids():
+        os.kill(pid, signal.SIGKILL)
+    assert await slow == [1, 1, 1]
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert len(desk.pids()) == 1 and desk.pids() != [first]
+
+
+async def test_who_is_cancelled_leaves_nothing(desk: Desk) -> None:
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    task = asyncio.create_task(desk.points(fresh(SLEEPER)))
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert desk.pids() == [] and boxes(desk.base) == []
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+
+
+async def test_programs_of_others_take_a_box_of_their_own(desk: Desk) -> None:
+    source = NamedBlob(name="checker.cpp", content=Blob.of("int main() { return 0; }\n"))
+    checker = Checker(kind=CheckerKind.TESTLIB, sources=(source,))
+    large = Test(name="0", input=Blob.of("1 " * (1 << 20)), answer=Blob.of(f"{1 << 20}\n"))
+    for problem in (
+        msgspec.structs.replace(PROBLEM, checker=checker),
+        msgspec.structs.replace(PROBLEM, tests=(large,)),
+    ):
+        assert set(await desk.points(fresh(SUM), problem)) == {1}
+    assert set(await desk.points('#include <cstdio>\nint main() { puts("0"); }\n', language="c++")) == {0}
+
+
+SOURCES = {
+    "a program": SUM,
+    "nothing": "",
+    "a warning": 'print("\\d")\n',
+    "an error": "print(1\n",
+    "an error in a line": "x = 1\ny = = 2\n",
+    "a name that is bound": "def f():\n    x = 1\n    global x\n",
+    "a byte that is zero": "print(1)\0\n",
+    "another encoding": "# -*- coding: latin-1 -*-\nprint('\u00e4')\n",
+    "an encoding that is not there": "# -*- coding: nothing -*-\nprint(1)\n",
+    "other ends of lines": "print(1)\r\nprint(2)\r\n",
+    "too deep": "(" * 3000 + ")" * 3000,
+    "too deep for what looks": "x = " + "-" * 2000 + "1\n",
+    "a return": "return 1\n",
+    "what is not its own": "import os\nprint(open(__file__).read())\n",
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, shared_cache: Path, name: str) -> None:
+    found = []
+    for waiting in (True, False):
+        shelf = Store(tmp_path / f"{waiting}")
+        engine = EmbeddedEngine(store=Store(shared_cache), slots=1, waiting=waiting)
+        async with Scorer(engine, store=shelf) as scorer:
+            judge = scorer.judge.sharing(Sharing())
+            found.append(told(await judge.judge(PROBLEM, python(SOURCES[name]))))
+    assert found[0] == found[1]
+
+
+def told(result: SubmissionResult) -> dict[str, object]:
+    fields = ("compiles", "compile_output", "compiler", "program_sha256", "points")
+    return {field: getattr(result, field) for field in fields}
