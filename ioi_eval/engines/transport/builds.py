@@ -32,8 +32,8 @@ from ioi_eval.engines.transport.build_jobs import (
     log_of,
     program_of,
 )
-from ioi_eval.engines.transport.checks import built_by, check_job
-from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, execute, read, shell_runtime, toolchain
+from ioi_eval.engines.transport.checks import check
+from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
 from ioi_eval.engines.transport.shipping import (
     Shipping,
     TooLarge,
@@ -285,7 +285,7 @@ class Builds:
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is not None:
             return found
-        checked = await self._check(recipe, tool)
+        checked = await check(self._transport, recipe, tool, attempts=self._attempts)
         if checked is not None:
             return await asyncio.to_thread(self._shelf.keep, key, checked)
         made = await self._make(recipe, tool, await self._ahead(recipe))
@@ -297,15 +297,6 @@ class Builds:
         alone = end is not Ending.CRASHED
         made = await self._make(recipe, tool, (), alone=alone)
         return await self._take(key, recipe, made, lasting=False)
-
-    async def _check(self, recipe: Recipe, tool: Toolchain) -> Built | None:
-        """None: it takes a build to say."""
-        check = check_job(recipe, tool, await self._transport.profile())
-        if check is None:
-            return None
-        job, nonce = check
-        result = await execute(self._transport, job, attempts=self._attempts, phase="compiling")
-        return built_by(recipe, tool, result, nonce)
 
     async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built | Rejected:
         end = ending(made.stage, recipe.refusals)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import secrets
 
+from ioi_eval.engines import Transport
+from ioi_eval.engines.transport.jobs import execute
 from ioi_eval.engines.transport.waiting import COMMAND, wait_for
-from ioi_eval.engines.values import SUBMISSION, Built, Profile, Recipe
+from ioi_eval.engines.values import SUBMISSION, Built, Recipe
 from ioi_eval.model.errors import BrokenReply
-from ioi_eval.model.job import Job, JobFile, JobResult, Stands, Toolchain
+from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
 from ioi_eval.model.protocol import (
     Plan,
     PlanChecker,
@@ -30,25 +32,50 @@ _ANSWER = re.compile(r"taken ([0-9a-f]{64})?\n")
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-def check_job(recipe: Recipe, tool: Toolchain, profile: Profile) -> tuple[Job, str] | None:
-    """With the word by which its lines are known; None for what only a build can say."""
-    if recipe.kind != SUBMISSION or recipe.tool != COMMAND or not recipe.tells_program:
+async def check(transport: Transport, recipe: Recipe, tool: Toolchain, *, attempts: int) -> Built | None:
+    """What a build would make; None where it takes a build to say."""
+    profile = await transport.profile()
+    if not _can_be_checked(recipe) or not profile.takes_paths:
         return None
-    if (
-        len(recipe.sources) != 2
-        or profile.waiting is None
-        or not profile.takes_paths
-        or profile.proctor is None
-    ):
+    if profile.waiting is None or profile.proctor is None:
         return None
-    helper, source = recipe.sources
     nonce = secrets.token_hex(16)
-    submission = PlanSubmission(
-        argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}
+    job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
+    result = await execute(transport, job, attempts=attempts, phase="compiling")
+    return _built(recipe, tool, result.run.stdout, nonce)
+
+
+def _can_be_checked(recipe: Recipe) -> bool:
+    """A program in Python: what builds it, and one source."""
+    alone = len(recipe.sources) == 2
+    return recipe.kind == SUBMISSION and recipe.tool == COMMAND and recipe.tells_program and alone
+
+
+def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
+    helper, source = recipe.sources
+    submission, waiting = wait_for(
+        PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),
+        (),
+        library,
     )
-    submission, waiting = wait_for(submission, (), profile.waiting)
+    named = f"{source.name}\n".encode() + source.content.read()
+    return Job(
+        files=(
+            JobFile(name="run", content=Blob.of(f"exec ./{_PROCTOR} run {_PLAN}\n")),
+            JobFile(name=_PROCTOR, content=proctor, executable=True),
+            JobFile(name=_PLAN, content=Blob.of(encode_plan(_plan(recipe, tool, submission, nonce)))),
+            JobFile(name=_SCRIPT, content=helper.content),
+            JobFile(name=_SOURCE, content=Blob.of(named)),
+            *waiting,
+        ),
+        run_timeout=milliseconds(recipe.limits.wall_time),
+        stands=Stands(plan=_PLAN, kept=(_PROCTOR, waiting[0].name)),
+    )
+
+
+def _plan(recipe: Recipe, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
     limits = recipe.limits
-    plan = Plan(
+    return Plan(
         nonce=nonce,
         task_type="Batch",
         submission=submission,
@@ -60,32 +87,16 @@ def check_job(recipe: Recipe, tool: Toolchain, profile: Profile) -> tuple[Job, s
         echo=_LONGEST,
         read=tool.read,
     )
-    named = f"{source.name}\n".encode() + source.content.read()
-    return Job(
-        files=(
-            JobFile(name="run", content=Blob.of(f"exec ./{_PROCTOR} run {_PLAN}\n")),
-            JobFile(name=_PROCTOR, content=profile.proctor, executable=True),
-            JobFile(name=_PLAN, content=Blob.of(encode_plan(plan))),
-            JobFile(name=_SCRIPT, content=helper.content),
-            JobFile(name=_SOURCE, content=Blob.of(named)),
-            *waiting,
-        ),
-        run_timeout=milliseconds(limits.wall_time),
-        stands=Stands(plan=_PLAN, kept=(_PROCTOR, waiting[0].name)),
-    ), nonce
 
 
-def built_by(recipe: Recipe, tool: Toolchain, result: JobResult, nonce: str) -> Built | None:
+def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | None:
     try:
-        lines = list(decode_lines(result.run.stdout, nonce))
+        lines = list(decode_lines(stdout, nonce))
     except BrokenReply:
         return None
     said = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
     answer = _ANSWER.fullmatch(said)
     if answer is None:
         return None
-    return Built(
-        artifact=recipe.main.content,
-        compiler=f"{tool.command} {tool.version}",
-        program=answer[1] or "",
-    )
+    compiler, program = f"{tool.command} {tool.version}", answer[1] or ""
+    return Built(artifact=recipe.main.content, compiler=compiler, program=program)

@@ -16,8 +16,6 @@ from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
 from ioi_eval.judge.sharing import Sharing
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
 
-pytestmark = pytest.mark.alike
-
 PROBLEM = Problem(
     id="sum",
     limits=Limits(cpu_time=5.0, wall_time=60.0, memory=256 << 20),
@@ -199,6 +197,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("name", SOURCES)
 async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, shared_cache: Path, name: str) -> None:
     found = []
