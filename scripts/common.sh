@@ -176,12 +176,6 @@ need_python() {
         "sudo apt-get update && sudo apt-get install -y $packages"
 }
 
-# install ARGUMENT...: as pip does, by uv where that is at hand: in seconds what takes pip minutes.
-install() {
-    if command -v uv >/dev/null && uv pip install --quiet --python "$venv/bin/python" "$@"; then return; fi
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
-}
-
 # need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed.
 need_package() {
     local wanted
@@ -192,7 +186,7 @@ need_package() {
     if ! [ -e "$venv/.installed$1" ] || [ "$(cat "$venv/.installed$1")" != "$wanted" ]; then
         make_venv
         say "Installing ioi_eval$1 into $venv ..."
-        install --editable "$top$1"
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$top$1"
         printf '%s\n' "$wanted" >"$venv/.installed$1"
     fi
     exec 9<&-
