@@ -162,7 +162,7 @@ def main() -> NoReturn:
         if error.name is None or error.name.partition(".")[0] not in _OF_DATASETS:
             raise
         console.complain(
-            f"{error.name} is not installed, and this takes it: pip install 'ioi-eval[datasets]'"
+            f"{error.name} is not installed. Install it: pip install 'ioi-eval[datasets]'"
         )
     except OSError as error:
         if error.errno not in _UNREACHABLE or error.filename is None:

@@ -12,5 +12,5 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        what = f"{error.name} is not installed, and this takes it: pip install 'ioi-eval[{extra}]'"
+        what = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
         raise ModuleNotFoundError(what, name=error.name) from None

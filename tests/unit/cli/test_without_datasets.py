@@ -48,5 +48,5 @@ def test_what_is_missing_is_named_with_its_extra(core: CommandLine, problems: Pa
     assert done.returncode == 2
     assert (
         done.stderr
-        == "error: pyarrow is not installed, and this takes it: pip install 'ioi-eval[datasets]'\n"
+        == "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
     )
