@@ -251,19 +251,32 @@ ioi-eval examples mine
 ioi-eval score mine/generations.jsonl --problems mine/problems --limit 3 --out runs/mine
 cd ..
 """
+# By what the wheel brings; the program is one of the examples, in a dump.
+WITHOUT_A_COMPILER = """
+if type g++ || type cc; then exit 1; fi
+ioi-eval doctor | tee doctor.txt
+grep -E '^ok +proctor +came with the package' doctor.txt
+grep -E '^ok +waiting Python +its library came with the package' doctor.txt
+rm -rf bare; ioi-eval examples bare
+python - <<'END'
+import json, pathlib
+program = pathlib.Path("bare/problems/frame/solutions/correct/joined.py").read_text()
+row = {"problem_id": "frame", "language": "python", "generation": program}
+pathlib.Path("bare/dump.jsonl").write_text(json.dumps(row) + "\\n")
+END
+ioi-eval score bare/dump.jsonl --problems bare/problems --out runs/bare
+grep '"verdict":"AC"' runs/bare/results.jsonl
+grep '"interpreter": "forked"' runs/bare/run.json
+"""
 
 
 def installation(machine: Machine) -> None:
     """In each way that README names, up to the first result; the extras are looked up and not downloaded."""
-    machine.must(
-        "python3-venv, g++, pipx",
-        "apt-get update && apt-get install -y python3-venv g++ pipx",
-        root=True,
-        network=True,
-    )
+    apt = "apt-get update && apt-get install -y"
+    machine.must("python3-venv", f"{apt} --no-install-recommends python3-venv", root=True, network=True)
     ways = {
-        "the source distribution": f"{VENV} && pip install --no-binary ioi-eval ioi-eval",
         "the wheel": f"{VENV} && pip install ioi-eval",
+        "the source distribution": f"{VENV} && pip install --no-binary ioi-eval ioi-eval",
         "pipx": "pipx install ioi-eval",
         "uv": "python3 -m venv uv && uv/bin/pip install uv && uv/bin/uv tool install ioi-eval",
     }
@@ -271,6 +284,9 @@ def installation(machine: Machine) -> None:
         terminal = machine.root / HOME[1:] / ".terminal"
         terminal.unlink(missing_ok=True)
         machine.must(f"installed from {name}", command, network=True)
+        if name == "the wheel":
+            machine.must("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
+            machine.must("g++, pipx", f"{apt} g++ pipx", root=True, network=True)
         machine.must(f"the first result, installed from {name}", FIRST_RESULT)
         if name == "pipx":
             machine.must("pipx takes it away", "pipx uninstall ioi-eval")
