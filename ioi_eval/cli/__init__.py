@@ -161,9 +161,7 @@ def main() -> NoReturn:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _OF_DATASETS:
             raise
-        console.complain(
-            f"{error.name} is not installed. Install it: pip install 'ioi-eval[datasets]'"
-        )
+        console.complain(f"{error.name} is not installed. Install it: pip install 'ioi-eval[datasets]'")
     except OSError as error:
         if error.errno not in _UNREACHABLE or error.filename is None:
             raise

@@ -46,7 +46,4 @@ def test_what_is_missing_is_named_with_its_extra(core: CommandLine, problems: Pa
     dump.write_bytes(b"PAR1PAR1")
     done = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
-    )
+    assert done.stderr == "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
