@@ -53,9 +53,8 @@ def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
     if request.config.getoption("--sanitize"):
         shutil.copy(built_once(binaries / of_these_sources("sanitized"), build_sanitized), place)
     else:
-        place.write_bytes(
-            asyncio.run(proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop))
-        )
+        built = proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
+        place.write_bytes(asyncio.run(built).content)
         place.chmod(0o755)
     return place
 
