@@ -20,9 +20,13 @@ NUMBER = 12
 
 @pytest.fixture
 def programs() -> Mapping[str, str]:
-    """Sources that nobody has built yet."""
+    """Sources that nobody has built yet.
+
+    Their programs differ, too. Of equal ones one is judged, and the others wait for that: on a server that
+    stands still this takes as long as its job may.
+    """
     mark = f"// {time.time_ns()}\n"
-    found = {f"{n}": mark + f"int one{n};\n" + (WRONG if n % 3 else RIGHT) for n in range(NUMBER)}
+    found = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(NUMBER)}
     return {**found, "broken": mark + BROKEN}
 
 
