@@ -9,6 +9,7 @@ import random
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import pytest
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
 from patient import SlowClock  # noqa: E402
+from ray._private.services import wait_for_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
@@ -46,10 +48,22 @@ class Rig(NamedTuple):
     port: int  # of clients
 
     def node(self, cpus: int = 2, **resources: float) -> Any:
-        return self.cluster.add_node(num_cpus=cpus, object_store_memory=ROOM, resources=resources)
+        how = {"num_cpus": cpus, "object_store_memory": ROOM, "resources": resources}
+        node = self.cluster.add_node(wait=False, **how)  # which would wait for half a minute at most
+        wait_for_node(node.gcs_address, node.plasma_store_socket_name, _LONGEST)
+        return node
 
     def kill(self, node: Any) -> None:
         self.cluster.remove_node(node, allow_graceful=False)
+
+    def clear(self) -> None:
+        """Leave the head alone, for the next test."""
+        for node in list(self.cluster.worker_nodes):
+            self.kill(node)
+        ends = time.monotonic() + _LONGEST
+        while sum(each["Alive"] for each in ray.nodes()) > 1:
+            assert time.monotonic() < ends, "nodes that were removed are still there"
+            time.sleep(0.05)
 
     @property
     def outside(self) -> str:
@@ -66,13 +80,16 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture
-def patient_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session")
+def patient_ray(cache: Path) -> Iterator[None]:
     """Its processes wait for each other too little for a busy machine, and end where they waited."""
-    for name, seconds in _PATIENCE.items():
-        if name not in os.environ:
-            monkeypatch.setenv(name, f"{seconds}000" if name.endswith("ms") else f"{seconds}")
-    monkeypatch.setattr("ray._private.node.time", SlowClock())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        for name, seconds in _PATIENCE.items():
+            if name not in os.environ:
+                patch.setenv(name, f"{seconds}000" if name.endswith("ms") else f"{seconds}")
+        patch.setattr("ray._private.node.time", SlowClock())
+        yield
 
 
 def free_port() -> int:
@@ -84,19 +101,29 @@ def free_port() -> int:
                 return port
 
 
-@pytest.fixture
-def rig(cache: Path, patient_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+def new_rig() -> Rig:
     """A head without CPUs, as clusters have them; tests add what they need."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     port = free_port()
     head = {"num_cpus": 0, "object_store_memory": ROOM, "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port})
+    return Rig(Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port}), port)
+
+
+@pytest.fixture(scope="session")
+def shared_rig(patient_ray: None) -> Iterator[Rig]:
+    made = new_rig()
     try:
-        ray.init(address=made.address, log_to_driver=False, logging_level="error")
-        yield Rig(made, port)
+        ray.init(address=made.cluster.address, log_to_driver=False, logging_level="error")
+        yield made
     finally:
         ray.shutdown()
-        made.shutdown()
+        made.cluster.shutdown()
+
+
+@pytest.fixture
+def rig(shared_rig: Rig) -> Iterator[Rig]:
+    """The head of all tests; what a test adds goes with it."""
+    yield shared_rig
+    shared_rig.clear()
 
 
 @pytest.fixture
@@ -104,12 +131,12 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Problem]:
     return load_problems(EXAMPLES / "problems", cache=tmp_path_factory.mktemp("problems"), only=set(NAMES))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def submissions() -> list[Submission]:
     lines = (EXAMPLES / "generations.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["problem_id"] in NAMES and row["code"]]
@@ -136,11 +163,22 @@ async def judged(
     return [told(result) for result in await asyncio.gather(*work)]
 
 
-async def here(
-    store: Store, problems: Mapping[str, Problem], submissions: Sequence[Submission]
-) -> list[Told]:
-    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        return await judged(scorer, problems, submissions)
+Expected = Callable[[Sequence[Submission]], list[Told]]
+
+
+@pytest.fixture(scope="session")
+def expected(
+    problems: Mapping[str, Problem], submissions: list[Submission], tmp_path_factory: pytest.TempPathFactory
+) -> Expected:
+    """The embedded engine's rows."""
+
+    async def here() -> list[Told]:
+        store = Store(tmp_path_factory.mktemp("here"))
+        async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+            return await judged(scorer, problems, submissions)
+
+    rows = {row[0]: row for row in asyncio.run(here())}
+    return lambda some: [rows[each.key] for each in some]
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from ray_rig import EXAMPLES, PATIENT, PATIENTLY, ROOM, Rig, command, here, told, until
+from ray_rig import EXAMPLES, PATIENT, PATIENTLY, ROOM, Expected, Rig, command, new_rig, told, until
 
 from ioi_eval import Scorer, Store
 from ioi_eval.engines.ray import RayEngine
@@ -31,7 +31,9 @@ if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {time
 
 
 @pytest.fixture
-def dying(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+def dying(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient_ray: None
+) -> int:
     """Let some processes die that the head starts for clients, as they do when a fork goes wrong."""
     times: int = request.param
     (tmp_path / "died").mkdir()
@@ -44,18 +46,25 @@ def dying(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return times
 
 
+@pytest.fixture
+def own_rig(dying: int) -> Iterator[Rig]:
+    """A head whose processes die."""
+    made = new_rig()
+    yield made
+    made.cluster.shutdown()
+
+
 @pytest.mark.parametrize("dying", [1], indirect=True)
-def test_a_head_that_cannot_start_a_client_at_once_is_asked_again(dying: int, rig: Rig) -> None:
-    rig.node()
-    doctor = command("doctor", "--json", engine=rig.outside)
+def test_a_head_that_cannot_start_a_client_at_once_is_asked_again(dying: int, own_rig: Rig) -> None:
+    own_rig.node()
+    doctor = command("doctor", "--json", engine=own_rig.outside)
     assert doctor.returncode == 0, doctor.stderr
     assert doctor.stderr.count("did not let us in") >= dying
 
 
 @pytest.mark.parametrize("dying", [1000], indirect=True)
-@pytest.mark.usefixtures("dying")
-def test_a_head_that_can_start_no_client_is_given_up(rig: Rig) -> None:
-    refused = command("doctor", engine=rig.outside)
+def test_a_head_that_can_start_no_client_is_given_up(own_rig: Rig) -> None:
+    refused = command("doctor", engine=own_rig.outside)
     assert refused.returncode == 2
     assert refused.stderr.count("did not let us in") == _EVER - 1
     assert re.search("Starting Ray client server failed|Proxy failed to Connect to backend", refused.stderr)
@@ -72,9 +81,8 @@ def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("patient_ray")
 def test_a_command_makes_a_cluster_of_this_machine_and_ends_it(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # sockets have short paths
         monkeypatch.setenv("RAY_TMPDIR", folder)
@@ -143,7 +151,12 @@ def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[subprocess.Po
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a node another compiler")
 async def test_nodes_with_other_compilers_judge_what_either_has_built(
-    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission], tmp_path: Path
+    rig: Rig,
+    store: Store,
+    problems: Mapping[str, Problem],
+    submissions: list[Submission],
+    expected: Expected,
+    tmp_path: Path,
 ) -> None:
     rig.node()
     compiled = [each for each in submissions if each.language == "cpp"]
@@ -161,4 +174,4 @@ async def test_nodes_with_other_compilers_judge_what_either_has_built(
             assert len(picky.nodes) == 1
             assert [why for why in picky.left_out.values() if "another" in why and "g++" in why]
     assert {"99.1.0" in result.compiler for result in results} == {True, False}
-    assert [told(result) for result in results] == await here(store, problems, compiled)
+    assert [told(result) for result in results] == expected(compiled)

@@ -15,7 +15,7 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
-from ray_rig import PATIENT, Rig, here, judged, until  # noqa: E402
+from ray_rig import PATIENT, Expected, Rig, judged, until  # noqa: E402
 
 from ioi_eval import Scorer, Store  # noqa: E402
 from ioi_eval.engines.ray import RayEngine, cluster, engine  # noqa: E402
@@ -37,7 +37,11 @@ pytest_plugins = ["ray_rig"]
 
 
 async def test_rows_are_equal_whatever_nodes_leave_and_join(
-    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission]
+    rig: Rig,
+    store: Store,
+    problems: Mapping[str, Problem],
+    submissions: list[Submission],
+    expected: Expected,
 ) -> None:
     first, second = rig.node(), rig.node()
     on_ray = RayEngine(patience=PATIENT)
@@ -56,7 +60,7 @@ async def test_rows_are_equal_whatever_nodes_leave_and_join(
         assert [name.endswith(f":{third._ray_params.node_manager_port}") for name in on_ray.nodes] == [True]
         assert set(on_ray.left_out.values()) != set()
     assert [row[0] for row in rows] == [each.key for each in submissions], "each once, in its place"
-    assert rows == await here(store, problems, submissions)
+    assert rows == expected(submissions)
 
 
 class _Losing(RayEngine):
@@ -73,7 +77,11 @@ class _Losing(RayEngine):
 
 
 async def test_what_a_lost_node_had_built_is_built_again(
-    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission]
+    rig: Rig,
+    store: Store,
+    problems: Mapping[str, Problem],
+    submissions: list[Submission],
+    expected: Expected,
 ) -> None:
     nodes = {node.node_id: node for node in (rig.node(), rig.node())}
     one = [next(each for each in submissions if each.problem_id == "pumpkins")]
@@ -82,11 +90,15 @@ async def test_what_a_lost_node_had_built_is_built_again(
     async with Scorer(losing, store=store) as scorer:
         rows = await judged(scorer, problems, one)
         assert len(losing.nodes) <= 1
-    assert rows == await here(store, problems, one)
+    assert rows == expected(one)
 
 
 async def test_an_actor_that_is_killed_is_started_again_on_its_node(
-    rig: Rig, store: Store, problems: Mapping[str, Problem], submissions: list[Submission]
+    rig: Rig,
+    store: Store,
+    problems: Mapping[str, Problem],
+    submissions: list[Submission],
+    expected: Expected,
 ) -> None:
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
@@ -97,7 +109,7 @@ async def test_an_actor_that_is_killed_is_started_again_on_its_node(
         ray.kill(before.actor)
         rows = await running
         assert before not in on_ray._entered()[0].usable
-    assert rows == await here(store, problems, submissions[:4])
+    assert rows == expected(submissions[:4])
 
 
 # --- contents ----------------------------------------------------------------------------------------
