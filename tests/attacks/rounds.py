@@ -67,20 +67,21 @@ async def programs(
     *,
     alone: bool = False,
     way: Way | None = None,
+    compared: bool = False,
 ) -> Round:
     """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once.
 
-    `alone`: the program has no others in it. `way`: how Python must run; None: it is not asked.
+    `alone`: the program has no others in it. `way`: how Python must run; None: it is not asked. `compared`: no
+    checker quotes what it reads.
     """
     language = attacks[0].language
     code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
     orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
     limits = LIMITS if language != "java" else msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME)
-    checker = _FRAGILE if attacks[0].fragile else _QUOTING
+    checker = WHITE_DIFF if compared else _FRAGILE if attacks[0].fragile else _QUOTING
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
-    problem = Problem(
-        id="attacked", tests=_tests(ground, orders), limits=limits, checker=checker, options=options
-    )
+    tests = _tests(ground, orders, fine="fine\n" if compared else None)
+    problem = Problem(id="attacked", tests=tests, limits=limits, checker=checker, options=options)
     return _round(attacks, await _score(scorer, problem, code, language), ground, way)
 
 
