@@ -125,17 +125,17 @@ STEALING = (
         "everything-python-finds",
         "landlock namespaces",
         """import os
-left = 300
+left, room = 300, 1 << 18  # bytes: an output over the limit earns nothing
 for base in (os.path.dirname(home), os.path.dirname(neighbour), ".", "..", "/job", "/box", "/dev/shm", "/tmp"):
     for folder, _, names in os.walk(base):
         left -= 1
         for file in names[:50]:
             try:
                 with open(os.open(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK), "rb") as f:
-                    sys.stdout.buffer.write(f.read(1024))
+                    room -= sys.stdout.buffer.write(f.read(1024))
             except OSError:
                 pass
-        if left < 0:
+        if left < 0 or room < 0:
             break""",
         verdicts=ANY,
     ),

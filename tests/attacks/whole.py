@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -34,7 +35,7 @@ from ioi_eval.engines.embedded import job
 from ioi_eval.engines.transport import build_jobs
 from ioi_eval.engines.transport import builds as builder
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage, Toolchain
+from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage
 
 
 def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
@@ -94,8 +95,8 @@ def _something_on_standard_input() -> Iterator[None]:
 
 @contextmanager
 def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
-    def naive(recipe: Recipe, *, tool: Toolchain, headers: str = "") -> str:
-        return re.sub(for_each, instead, compile_script(recipe, tool=tool, headers=headers))
+    def naive(recipe: Recipe, **more: Any) -> str:
+        return re.sub(for_each, instead, compile_script(recipe, **more))
 
     with mock.patch.object(build_jobs, "compile_script", naive):
         yield
