@@ -61,7 +61,8 @@ class Desk:
 
 @pytest.fixture
 def desk(shared_cache: Path, tmp_path: Path) -> Desk:
-    write_package(tmp_path / "problems" / "add", time_limit=0.5)
+    # To touch much memory takes its time, too, and on some machines half a second of it.
+    write_package(tmp_path / "problems" / "add", time_limit=0.5, memory=64 << 20)
     return Desk(CommandLine(folder=tmp_path, cache=shared_cache))
 
 

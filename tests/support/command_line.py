@@ -70,6 +70,7 @@ def write_package(
     *,
     checker: str | None = None,
     time_limit: float = 2.0,
+    memory: int = 256 << 20,
     subtasks: Mapping[str, tuple[int, list[str]]] = SUBTASKS,
 ) -> Path:
     """A package in the contest system's layout; its id is the folder's name."""
@@ -79,7 +80,7 @@ def write_package(
     header = {
         "code": folder.name,
         "time_limit": time_limit,
-        "memory_limit": 256 << 20,
+        "memory_limit": memory,
         "score_precision": 2,
         "task_type": "Batch",
         "task_type_params": json.dumps({f"task_type_parameters_Batch_{key}": how[key] for key in how}),
