@@ -120,8 +120,9 @@ Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const s
     if (!room.pid) sys::fail("it takes namespaces");
     start(room, plan, library, folder);
     wire::Message ready;
-    if (!wire::send(socket_.get(), {module_names(plan), {}}) || !wire::send(socket_.get(), wire::of_room(room)) || !wire::receive(socket_.get(), ready))
-      sys::fail("the interpreter ended before it waited");
+    // It may have said what is wrong, and ended, before it was told everything.
+    static_cast<void>(wire::send(socket_.get(), {module_names(plan), {}}) && wire::send(socket_.get(), wire::of_room(room)));
+    if (!wire::receive(socket_.get(), ready)) sys::fail("the interpreter ended before it waited");
     if (ready.bytes != "ready") sys::fail(ready.bytes);
   } catch (const sys::Failure& failure) {
     missing_ = failure.text;

@@ -85,8 +85,9 @@ bool receive(int socket, Message& message) {
   msghdr header = {};
   header.msg_iov = &piece, header.msg_iovlen = 1, header.msg_control = space, header.msg_controllen = sizeof space;
   ssize_t length;
+  // Who ends with something unread is told of first, and what it said before only then.
   do length = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  while (length < 0 && errno == EINTR);
+  while (length < 0 && (errno == EINTR || errno == ECONNRESET));
   if (length > 0) take_descriptors(header, message);
   message.bytes.resize(length > 0 ? static_cast<size_t>(length) : 0);
   return length > 0;
