@@ -166,6 +166,19 @@ def cpu_of(
     return cpu_seconds() - before
 
 
+def fresh(reward: Callable[..., Sequence[float | None]], column: str, number: int, rounds: int) -> None:
+    """Print how long a call takes of whose programs nothing is known."""
+    salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
+    seconds, cpu = [], cpu_seconds()
+    for _ in range(rounds):
+        completions = alike("python", [next(salt) for _ in range(number)])
+        begin = time.perf_counter()
+        reward(completions=completions, tests=[column] * number)
+        seconds.append(time.perf_counter() - begin)
+    each = 1000 * (cpu_seconds() - cpu) / rounds / number
+    print(f"  {number:3} new: {statistics.median(seconds):6.3f} s a call, {each:5.1f} ms of CPU for one")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=8)
@@ -189,6 +202,8 @@ def main() -> None:
     ):
         per_test = 1000 * one.cpu / options.tests
         print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
+    for number in (1, len(completions)):
+        fresh(reward, columns[0], number, options.rounds)
     print(f"{_EQUALS} completions of one prompt, and one")
     repetitions(reward, columns[0], options.rounds)
     close_all()
