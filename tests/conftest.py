@@ -55,7 +55,7 @@ def shared_cache(kept: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def compilers_are_asked_once() -> Iterator[None]:
-    """Who they are does not change while tests run, and asking all of them takes longer than most jobs."""
+    """They stay the same while tests run, and asking all of them takes longer than most jobs."""
     asked = cache(toolchains)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda python="": dict(asked(python)))

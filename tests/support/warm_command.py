@@ -104,7 +104,7 @@ def _become(arguments: list[str], folder: str, environment: dict[str, str], desc
 
 
 def _ask_compilers_once() -> None:
-    """Who they are does not change while tests run, and asking all of them takes longer than most jobs."""
+    """They stay the same while tests run, and asking all of them takes longer than most jobs."""
     engine = import_module("ioi_eval.engines.embedded.engine")
     asked = cache(engine.toolchains)
     asked("")
