@@ -190,7 +190,7 @@ class Uids:
         return uids
 
     def _holds(self, path: Path) -> bool:
-        lock = _locked(path)
+        lock = _locked(path, os.O_CREAT)
         if lock is not None:
             self._held.callback(os.close, lock)
         return lock is not None

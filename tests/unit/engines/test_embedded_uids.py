@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from ioi_eval.engines.embedded import boxes
 from ioi_eval.engines.embedded.boxes import Uids
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(os.geteuid() != 0, reason="only root has uids to give")]
@@ -38,6 +40,7 @@ print("ready", flush=True)
 input()
 """
 RESERVING = """
+from ioi_eval.engines.embedded import boxes
 from ioi_eval.engines.embedded.boxes import Uids
 uids = Uids()
 print(*uids.reserve(2), flush=True)
@@ -57,6 +60,13 @@ def running(program: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_new_machine_has_uids_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes, "_PLACES", (tmp_path,))  # nobody has reserved one there before
+    uids = Uids()
+    assert None not in uids.reserve(2)
+    uids.release()
 
 
 def test_another_user_cannot_stop_root() -> None:
