@@ -197,7 +197,7 @@ void execute(const room::Room& room, const Program& program) {
 void confine(const room::Room& room, const Program& program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (room.layers.on("session")) setsid();
-  if (room.pid) arrange_mounts(room, program);
+  if (room.pid && room.shared.empty()) arrange_mounts(room, program);
   const std::string folder = folder_here(room, program);
   if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("enter " + folder);
   place_standard(program);
@@ -262,6 +262,12 @@ pid_t own_pid(int proc) {
   char link[32] = {};
   if (readlinkat(proc, "self", link, sizeof link - 1) <= 0) return -1;
   return std::atoi(link);
+}
+
+void arrange_shared_mounts(const room::Room& room) {
+  Program any;
+  any.folder = room.shared;
+  arrange_mounts(room, any);
 }
 
 void become(const room::Room& room, const Program& program, int proc, int news) {

@@ -5,6 +5,9 @@
 
 namespace process {
 
+// Shows the caller, and all that it forks, what programs see that share their mounts: their folder, and neither the job's nor /proc.
+void arrange_shared_mounts(const room::Room& room);
+
 // Becomes the program; `news` is the pipe to the supervisor. Does not return.
 [[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news);
 

@@ -145,7 +145,7 @@ void remove_all(const std::string& folder, const std::function<bool(const std::s
     const std::string path = folder + "/" + name;
     if (unlink(path.c_str()) == 0) continue;
     if (errno != EISDIR) sys::fail_errno("cannot remove " + path);
-    remove_all(path, [](const std::string&) { return false; });
+    remove_all(path);
     if (rmdir(path.c_str()) != 0) sys::fail_errno("cannot remove " + path);
   }
 }

@@ -38,8 +38,8 @@ sys::Fd nameless_program(const sys::Fd& fd);
 // where its mode allows that, a copy in memory otherwise.
 sys::Fd reopenable(sys::Fd fd);
 
-// All that lies in a folder that no submission could change, but what is called like `but` and more.
-void remove_all(const std::string& folder, const std::string& but = "");
+// All that lies in a folder that no submission could change, but what `stays` by its name.
+void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& stays = [](const std::string&) { return false; });
 
 // Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
 void close_all_on_exec();

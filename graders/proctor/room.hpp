@@ -50,6 +50,7 @@ struct Room {
   std::vector<std::string> missing;  // one sentence per layer that the kernel refused
   std::vector<Grant> system;         // what every program may read: the system's folders and harmless devices
   std::string job = ".";             // the job's folder as the proctor sees it from now on
+  std::string shared;                // the folder of all programs, which see the same mounts; empty: each has mounts of its own
   sys::Fd proc;                      // the /proc that measures are read from
 
   bool confined() const { return mount || (layers.landlock && landlock_abi > 0); }

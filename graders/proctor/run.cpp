@@ -84,8 +84,9 @@ std::unique_ptr<task::Task> make_task(const task::Parts& parts) {
   sys::fail("task_type: this proctor does not know " + parts.plan.task_type);
 }
 
-void make_own_folder(const plan::Plan& plan, long uid) {
-  if (mkdir(task::own_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
+// `is_there`: it is empty, and those who wait have it mounted.
+void make_own_folder(const plan::Plan& plan, long uid, bool is_there) {
+  if (!is_there && mkdir(task::own_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
   for (const std::string& name : plan.submission.files) {
     const sys::Fd from = files::open_secret(name);
     const std::string path = std::string(task::own_folder) + "/" + name;
@@ -149,6 +150,8 @@ class Place {
     return *room_;
   }
 
+  bool is_entered() const { return room_.has_value(); }
+
   // For a submission that asks for an interpreter that none waits as: before the room is entered for the first time.
   void prepare(const plan::Plan& plan) {
     if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
@@ -175,8 +178,9 @@ class Place {
   // Nothing of a submission may meet the next one, nor what it was started for go on.
   void leave_nothing() {
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), [](const One& one) { return !one.itself->missing().empty(); }), waiting_.end());
+    files::remove_all(task::own_folder);
     files::remove_all(".", [&](const std::string& name) {
-      return std::any_of(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.folder == name; });
+      return name == task::own_folder || std::any_of(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.folder == name; });
     });
   }
 
@@ -239,7 +243,7 @@ void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
   checker::Checker checker(plan.checker);
   std::unique_ptr<desk::Desk> manager;
   if (!plan.manager.argv.empty()) manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
-  make_own_folder(plan, nobody);
+  make_own_folder(plan, nobody, place.is_entered());
   Waiting waiting(plan, place);
   task::Opened opened = open_all(plan, checker.is_program() || manager);
   const room::Room& room = place.enter(plan);

@@ -85,7 +85,7 @@ class Supervisor {
     sigaddset(&watched, SIGTERM);
     sigprocmask(SIG_SETMASK, &watched, nullptr);
     watched_ = watched;
-    if (room_.pid) {
+    if (room_.pid && room_.shared.empty()) {
       if (!mount_proc()) sys::fail_errno("own /proc");
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
       proc_ = own_proc_.get();

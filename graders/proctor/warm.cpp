@@ -15,6 +15,7 @@
 
 #include "child.hpp"
 #include "files.hpp"
+#include "task.hpp"
 #include "wire.hpp"
 
 namespace warm {
@@ -88,6 +89,12 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   _exit(127);
 }
 
+// The folder of programs that can all see the same mounts: they write no files and see no /proc.
+std::string shared_folder(const plan::Plan& plan) {
+  const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
+  return writes || plan.submission.proc || plan.submission.files.empty() ? "" : task::own_folder;
+}
+
 std::string module_names(const plan::Plan& plan) {
   std::string names = "\n";
   for (const std::string& name : plan.submission.warm.modules) names += name + "\n";
@@ -105,7 +112,7 @@ void make_folder(const plan::Plan& plan, const std::string& folder) {
 }
 
 std::string key(const plan::Plan& plan) {
-  std::string all;
+  std::string all = shared_folder(plan) + '\0';
   std::vector<std::string> modules = plan.submission.warm.modules;
   std::sort(modules.begin(), modules.end());
   for (const std::vector<std::string>* words : {&plan.submission.argv, &plan.submission.env, &std::as_const(modules)}) {
@@ -121,7 +128,7 @@ Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const s
     start(room, plan, library, folder);
     wire::Message ready;
     // It may have said what is wrong, and ended, before it was told everything.
-    static_cast<void>(wire::send(socket_.get(), {module_names(plan), {}}) && wire::send(socket_.get(), wire::of_room(room)));
+    static_cast<void>(wire::send(socket_.get(), {module_names(plan), {}}) && wire::send(socket_.get(), wire::of_room(room, shared_folder(plan))));
     if (!wire::receive(socket_.get(), ready)) sys::fail("the interpreter ended before it waited");
     if (ready.bytes != "ready") sys::fail(ready.bytes);
   } catch (const sys::Failure& failure) {

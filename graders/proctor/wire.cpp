@@ -93,11 +93,11 @@ bool receive(int socket, Message& message) {
   return length > 0;
 }
 
-Message of_room(const room::Room& room) {
+Message of_room(const room::Room& room, const std::string& shared) {
   const RoomWords words = {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.by_name, room.seccomp, room.landlock_abi, room.system.size()};
   Message message = {bytes_of(words), {}};
   for (const room::Grant& grant : room.system) message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
-  message.bytes += room.job + '\0';
+  message.bytes += room.job + '\0' + shared + '\0';
 #ifdef IOI_EVAL_TEST_LAYERS
   for (const std::string& layer : room.layers.without) message.bytes += layer + '\0';
 #endif
@@ -119,9 +119,9 @@ room::Room room_of(const Message& message) {
     at += sizeof access;
   }
   const std::vector<std::string> texts = texts_behind(message, at);
-  room.job = texts.at(0);
+  room.job = texts.at(0), room.shared = texts.at(1);
 #ifdef IOI_EVAL_TEST_LAYERS
-  room.layers.without.assign(texts.begin() + 1, texts.end());
+  room.layers.without.assign(texts.begin() + 2, texts.end());
 #endif
   room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   return room;

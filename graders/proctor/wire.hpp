@@ -20,7 +20,8 @@ bool send(int socket, const Message& message);
 // False when the other end is closed.
 bool receive(int socket, Message& message);
 
-Message of_room(const room::Room& room);
+// `shared`: as Room says it of the one there.
+Message of_room(const room::Room& room, const std::string& shared);
 room::Room room_of(const Message& message);  // takes the descriptors over
 
 // Of a program that `instead` goes on with: its words are the interpreter's already.

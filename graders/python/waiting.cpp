@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 
+#include "child.hpp"
 #include "ending.hpp"
 #include "process.hpp"
 #include "wire.hpp"
@@ -150,6 +152,14 @@ void start_one(const room::Room& room, const wire::Message& message) {
   wire::send(control, {wrong.empty() ? std::string(reinterpret_cast<const char*>(&supervisor), sizeof supervisor) : wrong, {}});
 }
 
+// Its own folder was only for the start.
+void arrange_mounts(const room::Room& room) {
+  constexpr const char* folder = "/box";
+  if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("leave the first folder");
+  process::arrange_shared_mounts(room);
+  if (chdir(folder) != 0) sys::fail_errno("the submission's folder");
+}
+
 void wait() {
   prctl(PR_SET_DUMPABLE, 0);
   wire::Message message;
@@ -160,6 +170,7 @@ void wait() {
   check_that_alone();
   check_that_nothing_is_shared();
   ending::prepare();
+  if (!room.shared.empty()) arrange_mounts(room);
   wire::send(control, {"ready", {}});
   while (wire::receive(control, message)) start_one(room, message);
 }
