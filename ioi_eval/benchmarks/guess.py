@@ -13,7 +13,7 @@ from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import column_names
 from ioi_eval.model.errors import InputError
 
-FIELD = "--problems"
+FIELD = "problems"
 
 
 def guessed(dumps: Sequence[str | Path | Place], column: str | None = None) -> str:
@@ -26,7 +26,7 @@ def guessed(dumps: Sequence[str | Path | Place], column: str | None = None) -> s
         return fitting[0]
     if fitting:
         what = f"its rows may be of {' or '.join(fitting)}"
-        raise InputError(what, where=where, field=FIELD, remedy=f"Say which: {FIELD} {fitting[0]}")
+        raise InputError(what, where=where, field=FIELD, remedy=f"Say which: problems={fitting[0]}")
     shown = ", ".join(sorted(ids)[:3]) or "none"
     what = f"nothing says which problems its rows are of (their ids: {shown})"
     raise InputError(what, where=where, field=FIELD, remedy="Name a benchmark, or packages")

@@ -1,4 +1,4 @@
-"""A benchmark in a file of somebody's own: `--problems my_benchmark.py`, without an installation."""
+"""A benchmark in a file of somebody's own: `problems="my_benchmark.py"`, without an installation."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Usaco(Benchmark):
 
     def rows(self, data_dir: str, cache: Path) -> Path:
         """Its file is an object of problems; here are its rows."""
-        remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with --data-dir"
+        remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
         found = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
         if not found:
             raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)

@@ -157,7 +157,7 @@ def main() -> NoReturn:
     except InputError as error:
         console.complain(console.as_typed(error))
     except IoiEvalError as error:
-        console.complain(str(error))
+        console.complain(console.as_called(str(error)))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _OF_DATASETS:
             raise

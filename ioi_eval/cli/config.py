@@ -203,7 +203,7 @@ def _check_known(above: str, keys: Iterable[object], known: tuple[str, ...], whe
     for key in map(str, keys):
         if key not in known:
             name = above + key
-            raise InputError(f"unknown key {name!r}", where=where, field=name, remedy=_meant(key, known))
+            raise InputError(f"unknown key {name!r}", where=where, remedy=_meant(key, known))
 
 
 def _meant(key: str, known: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import sys
 import textwrap
@@ -37,12 +38,26 @@ _TYPED = {
     "data_dir=FOLDER": "--data-dir",
     "dataset=FILE": "--dataset FILE",
     "generated_tests=False": "--no-generated-tests",
-    "problems=SOURCE": "--problems SOURCE",
     "problems=...": "--problems",
+    "problems=": "--problems ",
+    "python=PATH": "--python PATH",
+    "python=/": "--python /",
+    "missing_modules=re": "--missing-modules=re",
+    "same_compiler=True": "--same-compiler",
+    "token=...": "--token-file FILE",
+    "open_to_all=True": "--open-to-all",
+    "compiler=FOLDER": "--compiler PREFIX",
+    "time_limit=...": "--time-limit",
+    "memory_limit=...": "--memory-limit",
+    "ioi_eval.runs.authors.prompts_of(...)": "--print-prompt",
+    "ioi_eval.runs.generating.generate(PACKAGE, DIR)": "`ioi-eval problems PACKAGE --generate DIR`",
 }
+_ARGUMENT = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, _TYPED))})")
 _FIELDS = {
     "borderline": "--borderline",
     "column": "--expected-column",
+    "host": "--host",
+    "problems": "--problems",
     "references": "--validate-references",
     "repo": "--push-to-hub",
     "results": "--results",
@@ -104,12 +119,15 @@ def complain_of_rows(error: BadRows) -> None:
 
 def as_typed(error: InputError) -> str:
     """The error of a use case, with its arguments called as the command line does."""
-    remedy, field = error.remedy, _FIELDS.get(error.field, error.field)
-    for argument, option in _TYPED.items():
-        remedy = remedy.replace(argument, option)
+    field = _FIELDS.get(error.field, error.field)
     if field.startswith("choice."):
         field = "--" + field.removeprefix("choice.").replace("_", "-")
-    return str(error.but(field=field, remedy=remedy))
+    return str(error.but(field=field, remedy=as_called(error.remedy)))
+
+
+def as_called(text: str) -> str:
+    """A sentence of the library, with arguments called as the command line does."""
+    return _ARGUMENT.sub(lambda found: _TYPED[found[0]], text)
 
 
 # --- lines and tables --------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ import asyncio
 import gzip
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from ioi_eval.cli import console
@@ -64,7 +65,7 @@ def doctor(
 
 def _here(python: str, as_json: bool) -> bool:
     store = open_store()
-    found = asyncio.run(conditions(store, python=python, folders=os.get_exec_path()))
+    found = _called(asyncio.run(conditions(store, python=python, folders=os.get_exec_path())))
     found.append(Condition(name="cache", ok=True, detail=str(store.root)))
     good = _all_there(found)
     if as_json:
@@ -146,7 +147,9 @@ async def _look(choice: EngineChoice) -> Cluster:
     if not urls:
         raise EngineUnavailable(f"no server was found by {choice.text}")
     async with Wire(token=choice.token) as wire:
-        return summed_up(await _probed(Prober(wire), sorted(urls), await _packed_proctor()))
+        found = summed_up(await _probed(Prober(wire), sorted(urls), await _packed_proctor()))
+    servers = (msgspec.structs.replace(one, findings=tuple(_called(one.findings))) for one in found.servers)
+    return msgspec.structs.replace(found, servers=tuple(servers), together=tuple(_called(found.together)))
 
 
 async def _packed_proctor() -> bytes | None:
@@ -224,10 +227,23 @@ async def _looked_at(choice: EngineChoice) -> _Nodes:
         return _Nodes(
             ok=any(map(_all_there, nodes.values())),
             slots=engine.slots,
-            nodes=nodes,
+            nodes={name: _called(findings) for name, findings in nodes.items()},
             left_out=engine.left_out,
-            together=engine.differences,
+            together=tuple(_called(engine.differences)),
         )
+
+
+def _called(findings: Iterable[Condition]) -> list[Condition]:
+    """With arguments called as the command line does, as text and as JSON."""
+    return [
+        Condition(
+            name=one.name,
+            ok=one.ok,
+            detail=console.as_called(one.detail),
+            remedy=console.as_called(one.remedy),
+        )
+        for one in findings
+    ]
 
 
 def _all_there(findings: Sequence[Condition]) -> bool:

@@ -110,7 +110,7 @@ def judge(
             with Signals() as signals:
                 result = asyncio.run(_judged(problem, submission, chosen, options, measured, store, signals))
         except JudgeFailure as failure:
-            console.complain(f"not judged: {failure}")
+            console.complain(console.as_called(f"not judged: {failure}"))
             raise typer.Exit(console.UNSCORED) from None
         _show(problem, result, spoken)
     if not _is_full(result):

@@ -55,7 +55,7 @@ def problems(
         _show(packages)
     errors = [error for package in packages for error in package.errors]
     for error in errors:
-        console.complain(str(error))
+        console.complain(console.as_called(str(error)))
     if errors:
         raise typer.Exit(console.BAD_INPUT)
 
@@ -65,7 +65,7 @@ def _show(packages: tuple[Package, ...]) -> None:
     if rows:
         console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS)
     for note in (note for package in packages for note in package.notes):
-        console.show(f"note: {note}")
+        console.show(f"note: {console.as_called(note)}")
     for one in packages:
         if one.errors and one.format:
             console.show(f"{visible(one.where)} is read as {one.format}, and cannot be used")
@@ -117,7 +117,7 @@ def _memory(limits: Limits) -> str:
 
 
 def _described(package: Package) -> dict[str, Any]:
-    errors = [str(error) for error in package.errors]
+    errors = [console.as_called(str(error)) for error in package.errors]
     if (problem := package.problem) is None:
         return {"where": package.where, "format": package.format, "errors": errors}
     return {
@@ -153,6 +153,6 @@ def _described(package: Package) -> dict[str, Any]:
             }
             for solution in problem.solutions
         ],
-        "notes": list(package.notes),
+        "notes": [*map(console.as_called, package.notes)],
         "errors": errors,
     }

@@ -174,7 +174,7 @@ def news(found: ServersFound) -> Iterator[str]:
     yield from _some(found.unreachable)
     yield from _some([f"{url} is left out: {reason}" for url, reason in found.left_out.items()])
     for one in found.differences:
-        yield f"{one.name}: {one.detail}" + (f". {one.remedy}" if one.remedy else "")
+        yield f"{one.name}: {one.detail}" + (f". {console.as_called(one.remedy)}" if one.remedy else "")
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:
@@ -289,7 +289,7 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
 def say_failures(failures: Mapping[str, str], out: str) -> None:
     """The first of them, and where the others are."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
-        console.tell(f"not judged: {key}: {reason}")
+        console.tell(f"not judged: {key}: {console.as_called(reason)}")
     if not (number := len(failures)):
         return
     rows = read_failures(Path(out))

@@ -55,10 +55,13 @@ def view(
     token, which may also be in the variable IOI_EVAL_TOKEN. /metrics has the counts for Prometheus.
     """
     token = read_token(token_file)
-    check_address(host, token=token, open_to_all=False)
+    check_address(host, token=token, open_to_all=None)
     names = tuple(name.lower() for name in allow_host or ())
     os.nice(_NICE)
-    asyncio.run(_serve(folder, ServerOptions(host=host, port=port, token=token, allow_hosts=names), show))
+    options = ServerOptions(
+        host=host, port=port, token=token, allow_hosts=names, allowing="--allow-host NAME"
+    )
+    asyncio.run(_serve(folder, options, show))
 
 
 async def _serve(folder: Path, options: ServerOptions, show: bool) -> None:

@@ -134,7 +134,12 @@ class _Access:
         check_address(self.host, token=token, open_to_all=self.open_to_all)
         hosts = tuple(name.lower() for name in self.allow_host or ())
         return msgspec.structs.replace(
-            options, host=self.host, port=self.port, token=token, allow_hosts=hosts
+            options,
+            host=self.host,
+            port=self.port,
+            token=token,
+            allow_hosts=hosts,
+            allowing="--allow-host NAME",
         )
 
 

@@ -151,12 +151,12 @@ def pythons(wanted: str = "", folders: Sequence[str] = ()) -> list[Condition]:
         detail = f"python {chosen.version} ({chosen.path}) {_brings(chosen.modules or ())}"
         return [Condition(name=name, ok=True, detail=detail), *others]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
-    remedy = f"{_INSTALL_PYTHON}, or choose another one with --python" if others else _INSTALL_PYTHON
+    remedy = f"{_INSTALL_PYTHON}, or choose another one with python=PATH" if others else _INSTALL_PYTHON
     return [Condition(name=name, ok=None, detail=detail, remedy=remedy), *others]
 
 
 def _told(found: Interpreter) -> str:
-    how = f"cannot: {found.why_not}" if found.why_not else f"--python {found.path}"
+    how = f"cannot: {found.why_not}" if found.why_not else f"python={found.path}"
     return f"python {found.version} ({found.path}) {_brings(found.modules)}; {how}"
 
 

@@ -221,7 +221,7 @@ class Prompts:
         try:
             return self._template.render(words).strip() + "\n"
         except _UNFILLED as error:
-            remedy = "Mend it, and try it with --print-prompt"
+            remedy = "Mend it, and try it with ioi_eval.runs.authors.prompts_of(...)"
             raise InputError(
                 f"the template cannot be filled: {error}", where=self._where, remedy=remedy
             ) from error

@@ -155,7 +155,7 @@ def _missing(modules: Collection[str], tool: Toolchain) -> ModuleMissing:
     return ModuleMissing(
         tuple(modules),
         f"the program imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have;"
-        f" install {packages}, or see --python and --missing-modules",
-        remedy=f"Install {packages} for it, or in a virtual environment that --python or IOI_EVAL_PYTHON"
-        " names (`ioi-eval doctor` lists what interpreters have). --missing-modules=re scores it as RE",
+        f" install {packages}, or see python=PATH and missing_modules=re",
+        remedy=f"Install {packages} for it, or in a virtual environment that python=PATH or IOI_EVAL_PYTHON"
+        " names (`ioi-eval doctor` lists what interpreters have). missing_modules=re scores it as RE",
     )

@@ -27,7 +27,7 @@ def read_limits(suite: Iterable[Fields], faults: Faults) -> tuple[float, int]:
     found = [(one.number("time", above=0), one.whole("memory", least=1)) for one in suite]
     if not found:
         words = f"no limits are in it: {_USUAL_TIME:g} s and {_USUAL_MEMORY >> 10} MiB, as of the judge's"
-        faults.note(f"{words} command line; --time-limit and --memory-limit set others")
+        faults.note(f"{words} command line; time_limit=... and memory_limit=... set others")
         return _USUAL_TIME, _USUAL_MEMORY
     if len(set(found)) > 1:
         faults.note("its tests have several limits, of which the largest hold", "tests")

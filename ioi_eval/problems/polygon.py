@@ -315,7 +315,7 @@ class Reader:
         self._faults.add(
             f"{len(missing)} of {len(inputs)} tests are not there{made}",
             inputs[missing[0]],
-            remedy="Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its doall.sh",
+            remedy="Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh",
         )
 
     # --- solutions ---------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ class ServerOptions(Value):
     token: Secret = Secret()  # that requests must bring; empty: none
     log_jobs: bool = False  # every one that ends
     allow_hosts: tuple[str, ...] = ()  # further names of the worker, for requests without a token
+    allowing: str = "allow_hosts=NAME"  # how one more is named where the worker is started, for refusals
 
     @property
     def room(self) -> int:
@@ -56,14 +57,18 @@ class ServerOptions(Value):
         }
 
 
-def check_address(host: str, *, token: str, open_to_all: bool) -> None:
-    """Whoever reaches a worker runs programs on it: from elsewhere only with a token, or on request."""
+def check_address(host: str, *, token: str, open_to_all: bool | None) -> None:
+    """Whoever reaches a worker runs programs on it: from elsewhere only with a token, or on request.
+
+    `open_to_all`: None where nobody can request it.
+    """
     if token or open_to_all or is_loopback(host):
         return
+    also = "" if open_to_all is None else "; open_to_all=True if the network is closed"
     raise InputError(
         f"on {host}, everybody who reaches this machine could run programs on it",
-        field="--host",
-        remedy="Give --token-file or IOI_EVAL_TOKEN; --open-to-all if the network is closed",
+        field="host",
+        remedy="Give token=... or IOI_EVAL_TOKEN" + also,
     )
 
 
@@ -81,13 +86,13 @@ def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
     for host in hosts:
         known = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
         if not known and (is_loopback(options.host) or not _is_address(host)):
-            raise _foreign("the host", host)
+            raise _foreign("the host", host, options)
     for origin in headers.getall("Origin", []):
         page = _name(origin)
         if page not in hosts | set(options.allow_hosts) and not (
             is_loopback(page) and is_loopback(options.host)
         ):
-            raise _foreign("pages of", page)
+            raise _foreign("pages of", page, options)
 
 
 def _name(address: str) -> str:
@@ -105,6 +110,6 @@ def _is_address(host: str) -> bool:
         return False
 
 
-def _foreign(what: str, name: str) -> piston.Refused:
-    remedy = "start it with --allow-host NAME if it is to"
+def _foreign(what: str, name: str, options: ServerOptions) -> piston.Refused:
+    remedy = f"start it with {options.allowing} if it is to"
     return piston.Refused(f"this worker does not answer to {what} {name[:100]!r}: {remedy}", status=403)

@@ -52,7 +52,8 @@ def install(folder: Path, *, compiler: Path | None = None) -> Path:
         if compiler is not None:
             target = place / _COMPILER
             if not (compiler / "bin").is_dir():
-                raise InputError("there is no bin/ in it", where=os.fspath(compiler), field="--compiler")
+                remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
+                raise InputError("there is no bin/ in it", where=os.fspath(compiler), remedy=remedy)
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(compiler, target, symlinks=True)
         _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", (place / _COMPILER).is_dir()))

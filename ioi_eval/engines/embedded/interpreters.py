@@ -94,11 +94,10 @@ def choose(wanted: str) -> Interpreter:
     if found is None or found.why_not:
         problem = missing if found is None else f"{found.path} cannot run submissions: {found.why_not}"
         remedy = (
-            "Give the path of an interpreter, or a version; `ioi-eval doctor` lists those of this machine"
+            "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
+            " `ioi-eval doctor` lists those of this machine"
         )
-        raise InputError(
-            problem, where="the Python for submissions (--python, IOI_EVAL_PYTHON)", remedy=remedy
-        )
+        raise InputError(problem, where="the Python for submissions", remedy=remedy)
     return found
 
 

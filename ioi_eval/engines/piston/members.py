@@ -159,7 +159,7 @@ def _difference(command: str, reports: Sequence[EndpointReport]) -> Condition | 
     detail = ", ".join(f"{version} on {counted[version]}" for version in sorted(counted))
     if len(counted) == 1:
         detail += ", but not the same build"
-    remedy = "Give all workers the same image, or refuse what differs with --same-compiler"
+    remedy = "Give all workers the same image, or refuse what differs with same_compiler=True"
     return Condition(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)
 
 

@@ -16,6 +16,7 @@ TOO_SLOW = "is too slow to be asked"
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
 _OURS = "ioi-eval worker"  # as server/routes.py says it
+_FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
 
 
 class EndpointReport(Value):
@@ -73,7 +74,7 @@ _ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files
 _NO_BOXES = (
     "none: programs see what everybody on the machine may, and what other jobs leave in /tmp and /dev/shm"
 )
-_TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN, or name its file with --token-file"
+_TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN, or give token=..."
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 _BUILD = 2 << 30  # bytes that a build job asks for
@@ -133,8 +134,8 @@ def findings(report: EndpointReport) -> tuple[Condition, ...]:
 
 def _unreachable(reason: str) -> Condition:
     remedy = "Check that the server runs and that this machine reaches it"
-    if "--allow-host" in reason:
-        remedy = ""  # a worker says itself what to do
+    if _FOREIGN in reason:
+        remedy = ""
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN
     elif NO_PISTON in reason:

@@ -95,7 +95,7 @@ class RayEngine:
                 name=tool,
                 ok=None,
                 detail="; ".join(f"{node.url} {_version(node, tool)}" for node in nodes),
-                remedy="Install one version everywhere, or use --same-compiler",
+                remedy="Install one version everywhere, or use same_compiler=True",
             )
             for tool in tools
         )

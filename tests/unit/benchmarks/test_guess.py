@@ -56,7 +56,7 @@ def test_the_word_is_asked_for(
 ) -> None:
     with pytest.raises(InputError, match=words) as caught:
         guessed([dump(tmp_path, *ids, **columns)])
-    assert caught.value.field == "--problems"
+    assert caught.value.field == "problems"
 
 
 def test_a_column_that_is_named(tmp_path: Path) -> None:
@@ -71,5 +71,5 @@ def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> 
     assert "--problems apps, as the dump's ids and columns say" in done.stderr
     assert results(tmp_path / "run")["1"]["solved"] is True
     unknown = cli("score", dump(tmp_path, "nile"), "--out", "other")
-    assert unknown.returncode == 2 and "--problems" in unknown.stderr
+    assert unknown.returncode == 2 and ", --problems: nothing says" in unknown.stderr
     assert not (tmp_path / "other").exists()

@@ -108,6 +108,7 @@ def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_pat
     assert results(tmp_path / "run").keys() == {"a", "b"}
     assert without.returncode != 0, "it was the token that opened the door"
     assert "not this worker's token. Put the token that" in without.stderr
+    assert "into IOI_EVAL_TOKEN, or give --token-file FILE" in without.stderr
     assert any("worker" in line for line in shown), "somebody has looked"
     said = [shown, told, scored.stdout, scored.stderr, looked.stdout, looked.stderr, without.stderr]
     assert seen(cli, *said) == []

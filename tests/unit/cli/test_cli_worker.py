@@ -164,6 +164,13 @@ def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str],
     assert words in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
+    with working(cli, "--allow-host", "judge") as (_, port):
+        assert ask(port, "/", Host="judge")[0] == 200
+        status, reply = ask(port, "/", Host="evil.example")
+    assert status == 403 and "'evil.example': start it with --allow-host NAME if" in reply["message"]
+
+
 def test_a_log_of_objects(cli: CommandLine) -> None:
     with working(cli, "--log-format", "json") as (process, port):
         assert run(port, "true")[0] == 200

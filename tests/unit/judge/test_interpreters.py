@@ -103,7 +103,7 @@ async def test_what_the_judge_lacks_is_its_failure(scorer: Scorer, python: Path,
         await verdicts(scorer, code)
     (module,) = caught.value.modules
     assert module in code and str(python) in str(caught.value)
-    assert all(word in caught.value.remedy for word in ("--python", "--missing-modules=re", "doctor"))
+    assert all(word in caught.value.remedy for word in ("python=PATH", "missing_modules=re", "doctor"))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_the_doctor_lists_what_each_has(python: Path) -> None:
     assert chosen.name == "Python for submissions" and chosen.ok
     [mine] = [line.detail for line in others if str(python.parent) in line.detail]
     assert "has networkx, lacks numpy, scipy, sympy, sortedcontainers" in mine
-    assert f"--python {python.parent}" in mine
+    assert f"python={python.parent}" in mine
     [taken, *_] = pythons(str(python))
     assert str(python) in taken.detail
 

@@ -119,8 +119,8 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
     error = only_error(changed(tmp_path, drop=("tests/02", "tests/04", "tests/05", "tests/06")))
     assert str(error) == (
         "sum/tests/02: 4 of 6 tests are not there: gen 1000 > tests/04; gen 3000000000 > tests/05;"
-        " gen 4000000001 > tests/06. Make them with `ioi-eval problems PACKAGE --generate DIR`, or by"
-        " its doall.sh"
+        " gen 4000000001 > tests/06. Make them with"
+        " ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh"
     )
     (tmp_path / "other").mkdir()
     error = only_error(changed(tmp_path / "other", drop=("tests/06.a",)))

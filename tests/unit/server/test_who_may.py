@@ -9,6 +9,7 @@ import pytest
 from server_helpers import API, Caller, job
 
 from ioi_eval import EmbeddedEngine
+from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions, check_address
@@ -49,8 +50,12 @@ def test_this_machine_needs_no_token(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "node7"])
 def test_others_need_one(host: str) -> None:
-    with pytest.raises(InputError, match="everybody who reaches this machine"):
+    with pytest.raises(InputError, match="everybody who reaches this machine") as caught:
         check_address(host, token="", open_to_all=False)
+    assert all(word in caught.value.remedy for word in ("token=...", "open_to_all=True"))
+    with pytest.raises(InputError) as caught:
+        check_address(host, token="", open_to_all=None)
+    assert "token=..." in caught.value.remedy and "open_to_all" not in caught.value.remedy
     check_address(host, token="x", open_to_all=False)
     check_address(host, token="", open_to_all=True)
 
@@ -72,10 +77,12 @@ async def test_on_loopback_only_names_of_this_machine_are_answered(
             assert (await call.get("/", headers={"Origin": f"http://{name}"}))[0] == 200, name
         for name in ("evil.example:2000", "127.0.0.1.evil.example", "10.0.0.7", "["):
             status, reply = await call.get("/", headers={"Host": name})
-            assert status == 403 and "--allow-host" in reply["message"], name
+            assert status == 403 and "allow_hosts=NAME" in reply["message"], name
+            report = EndpointReport(url=server.url, reachable=False, reason=f"HTTP 403: {reply['message']}")
+            assert findings(report)[0].remedy == "", "the worker itself says what to do"
         for origin in ("http://evil.example", "https://10.0.0.7", "null", "file://"):
             status, reply = await call.post(f"{API}/execute", json=job("true"), headers={"Origin": origin})
-            assert status == 403 and "--allow-host" in reply["message"], origin
+            assert status == 403 and "allow_hosts=NAME" in reply["message"], origin
 
 
 async def test_elsewhere_names_must_be_allowed_and_addresses_need_not(engine: EmbeddedEngine) -> None:

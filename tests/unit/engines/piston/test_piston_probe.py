@@ -237,7 +237,7 @@ async def test_nobody_there_and_a_token_that_is_not_taken() -> None:
         server.runtimes_status = 401
         report = await probed(server.url, token="wrong")
         assert not report.reachable and "IOI_EVAL_TOKEN" in report.findings[0].remedy
-        assert "--token-file" in report.findings[0].remedy
+        assert "token=..." in report.findings[0].remedy
         assert "wrong" not in json.dumps([line.detail for line in report.findings])
 
 

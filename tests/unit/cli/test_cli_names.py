@@ -1,0 +1,151 @@
+"""The library's messages name arguments; the command line shows its own options in their place."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from support.command_line import RIGHT, CommandLine, row, write_dump
+from support.servers import EndpointReport
+
+import ioi_eval
+from ioi_eval.cli import COMMANDS, console, loaded
+from ioi_eval.cli.doctor import summed_up
+from ioi_eval.cli.progress import news
+from ioi_eval.models import Toolchain
+from ioi_eval.runs import ServersFound
+
+pytestmark = pytest.mark.once
+
+PACKAGE = Path(ioi_eval.__file__).parent
+PACKAGES = Path(__file__).parents[2] / "packages"
+# As messages write an argument: fresh=True, out=FOLDER, problems=...
+_ARGUMENT = re.compile(r"(?<![\w?])[a-z][a-z_]+=(?:True|False|[A-Z]{2,}\b|\.\.\.)")
+
+
+def texts() -> list[tuple[str, str]]:
+    """All texts of the library that can be in a message, each with its file."""
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).as_posix()
+        if place.split("/")[0] in ("cli", "integrations", "_data"):
+            continue
+        tree = ast.parse(path.read_text())
+        documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found += [
+            (place, node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+        ]
+    return found
+
+
+def test_every_argument_in_a_message_has_an_option() -> None:
+    left = [
+        (place, word)
+        for place, text in texts()
+        if " " in text
+        for word in _ARGUMENT.findall(console.as_called(text))
+    ]
+    assert left == []
+
+
+def test_every_name_that_is_translated_is_in_a_message() -> None:
+    said = [text for _, text in texts()]
+    assert [name for name in console._TYPED if not any(name.rstrip("/") in text for text in said)] == []
+
+
+def test_every_option_that_is_shown_is_one() -> None:
+    parameters = [one for name in COMMANDS for one in loaded(name).params]
+    known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
+    shown = " ".join([*console._TYPED.values(), *console._FIELDS.values()])
+    assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known
+
+
+def test_only_whole_names_are_options() -> None:
+    assert console.as_called("Choose another out=FOLDER") == "Choose another --out folder"
+    assert console.as_called("n_problems=3, timeout=FOLDER, xpython=PATH") == (
+        "n_problems=3, timeout=FOLDER, xpython=PATH"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("worker", "--host", "0.0.0.0"), "--host: on 0.0.0.0,"),
+        (("worker", "--host", "0.0.0.0"), "Give --token-file FILE or IOI_EVAL_TOKEN; --open-to-all if the"),
+        (("view", "run", "--host", "0.0.0.0"), "Give --token-file FILE or IOI_EVAL_TOKEN\n"),
+        (("package", "out", "--compiler", "run"), "run: there is no bin/ in it. Name the folder that has a"),
+        (("package", "out", "--compiler", "run"), "compiler's bin/ as --compiler PREFIX"),
+        (("doctor", "--python", "3.0"), "the Python for submissions: no Python 3.0 was found. Give the path"),
+        (("doctor", "--python", "3.0"), "or a version, as --python PATH or in IOI_EVAL_PYTHON"),
+        (("problems", "usaco"), "name its folder with --data-dir\n"),
+        (("score", "d.jsonl"), "d.jsonl, --problems: its rows may be of livecodebench or code_contests_plus"),
+        (("score", "d.jsonl"), "Say which: --problems livecodebench\n"),
+        (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
+        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Mend it, and try it with --print-prompt"),
+    ],
+)
+def test_remedies_name_options(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+    (cli.folder / "run").mkdir()
+    shutil.copytree(PACKAGES / "halves", cli.folder / "halves")
+    (cli.folder / "halves" / "tests" / "06").unlink()
+    write_dump(cli.folder / "d.jsonl", [{"question_id": "1873_A", "code": RIGHT}])
+    write_pond(cli.folder / "pond")
+    (cli.folder / "t.md").write_text("{{ problem.statement.nothing.of.it }}")
+    (cli.folder / "c.yaml").write_text("prompt: t.md\nmodel: {base_url: 'http://127.0.0.1:1/v1'}\n")
+    done = cli(*arguments)
+    assert done.returncode == 2, done.stdout
+    assert words in done.stderr
+
+
+def write_pond(folder: Path) -> None:
+    """A package of DMOJ's without limits."""
+    folder.mkdir()
+    (folder / "init.yml").write_text("test_cases: [{in: 1.in, out: 1.out, points: 5}]\n")
+    (folder / "1.in").write_text("1")
+    (folder / "1.out").write_text("1")
+    (folder / "statement.md").write_text("Echo.")
+
+
+def test_notes_of_packages_name_options(cli: CommandLine) -> None:
+    write_pond(cli.folder / "pond")
+    assert "line; --time-limit and --memory-limit set others" in cli("problems", "pond").stdout
+    [package] = json.loads(cli("problems", "pond", "--json").stdout)
+    assert "line; --time-limit and --memory-limit set others" in package["notes"][0]
+
+
+def test_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
+    """Some of these packages, whatever Python the machine has."""
+    code = "import numpy, sympy, sortedcontainers, atcoder\nprint(1)\n"
+    dump = write_dump(cli.folder / "d.jsonl", [row("r", code, language="python")])
+    scored = cli("score", dump, "--problems", problems, "--out", "run")
+    assert scored.returncode == 3, scored.stderr
+    assert "or see --python PATH and --missing-modules=re" in scored.stderr
+    (cli.folder / "p.py").write_text(code)
+    judged = cli("judge", "p.py", "--problems", problems)
+    assert "in a virtual environment that --python PATH or IOI_EVAL_PYTHON names" in judged.stderr
+    assert "--missing-modules=re scores it as RE" in judged.stderr
+
+
+def test_the_doctor_of_this_machine(cli: CommandLine) -> None:
+    """The interpreter that runs the tests is another one than that for submissions."""
+    assert "; --python /" in " ".join(cli("doctor").stdout.split())
+    found = json.loads(cli("doctor", "--json").stdout)["conditions"]
+    assert any("; --python /" in one["detail"] for one in found if one["name"] == "another Python")
+
+
+def test_what_differs_between_servers() -> None:
+    tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("8", "9")]
+    reports = [
+        EndpointReport(url=f"http://{tool.version}:2000", runtimes=("ioi_eval",), toolchains={"g++": tool})
+        for tool in tools
+    ]
+    [line] = summed_up(reports).together
+    assert line.remedy.endswith("refuse what differs with same_compiler=True")
+    found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
+    assert [*news(found)][-1].endswith("or refuse what differs with --same-compiler")
