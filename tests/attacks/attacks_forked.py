@@ -41,11 +41,11 @@ _REACHING = (
         **_FORKED,
     ),
     _python(
-        "stealing",
-        "what-lies-below-its-folder",
+        "stopping",
+        "a-folder-less-for-all-that-follow",
         "seccomp landlock privileges",
-        # There is the script that the interpreter waits with.
-        f"{_LIBC}folder, detach = os.getcwd(), 2\nif libc.umount2(folder.encode(), detach) == 0: os.chdir(folder), won(open(__file__).read()[:300])",
+        # They share their mounts.
+        f"{_LIBC}detach = 2\nif libc.umount2(os.getcwd().encode(), detach) == 0: won('away')",
         **_FORKED,
     ),
     _python(

@@ -157,12 +157,12 @@ def test_every_test_is_live_or_settled_or_has_a_result(case: Case, ran: set[str]
     todo = plan.live(case.problem, found)
     assert todo == plan.live(case.problem, dict(reversed(found.items())))
     waiting = {name for planned in todo for name in planned.names}
-    with_result = set(plan.spread(case.problem, found))
-    assert not waiting & with_result
+    known = plan.spread(case.problem, found)
+    assert not waiting & set(known)
     for test in case.problem.tests:
-        if test.name not in waiting | with_result:  # then every subtask that it is in is settled
+        if test.name not in waiting | set(known):  # then every subtask that it is in is settled
             assert all(
-                any(plan.settles(part, found[name].score) for name in part.tests if name in with_result)
+                any(plan.settles(part, known[name].score) for name in part.tests if name in known)
                 for part in case.problem.subtasks
                 if test.name in part.tests
             )
