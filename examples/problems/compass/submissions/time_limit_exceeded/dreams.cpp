@@ -11,7 +11,7 @@ int main() {
     if (std::scanf("%7s", word) != 1) return 1;
     if (std::strcmp(word, "found") == 0) return 0;
     if (first && std::strcmp(word, "SE") == 0)
-      for (volatile long long wave = 0; wave < 10000000000; wave = wave + 1) {}
+      for (volatile long long wave = 0; wave < 1000000000000; wave = wave + 1) {}
     if (std::strchr(word, 'E')) west = x + 1;
     else if (std::strchr(word, 'W')) east = x - 1;
     else west = east = x;
