@@ -7,7 +7,8 @@
         result = await scorer.score(problem, Submission(key="1", problem_id=problem.id, code=source))
 
 What this module exports is public, and so are `ioi_eval.models`, `ioi_eval.errors`, `ioi_eval.runs`,
-`ioi_eval.testing`, `ioi_eval.classic` and `ioi_eval.integrations`; everything else may change.
+`ioi_eval.scoring`, `ioi_eval.sources`, `ioi_eval.engines`, `ioi_eval.testing`, `ioi_eval.classic` and
+`ioi_eval.integrations`; everything else may change.
 Names are loaded when they are first used.
 """
 

@@ -1,10 +1,55 @@
-"""The classic contract: one test per job, for clusters and sandboxes that know nothing else."""
+"""The classic contract: one test per job, for clusters and sandboxes that know nothing else.
+
+`classic_job` and `run_classic` make and judge such jobs. The rest is for clients and servers of today's
+pipelines: requests and replies as Piston's JSON has them, the scripts of the contract, and what a reply
+means. Names are loaded when they are first used.
+"""
 
 from __future__ import annotations
 
-from ioi_eval.judge.classic import classic_job, run_classic
+from typing import TYPE_CHECKING
+
+from ioi_eval.model.lazy import shown_in
+
+if TYPE_CHECKING:
+    from ioi_eval.engines.transport import decode_reply, decode_request, encode_result
+    from ioi_eval.engines.transport.jobs import OWN as OWN_RUNTIME
+    from ioi_eval.engines.transport.jobs import brings_scripts, execute
+    from ioi_eval.judge.classic import classic_job, run_classic
+    from ioi_eval.rules.verdicts import classic_outcome, classic_result
+    from ioi_eval.store.resources import classic_scripts
+else:
+    __getattr__ = shown_in(
+        __name__,
+        {
+            "OWN_RUNTIME": "engines.transport.jobs.OWN",
+            "brings_scripts": "engines.transport.jobs.brings_scripts",
+            "classic_job": "judge.classic.classic_job",
+            "classic_outcome": "rules.verdicts.classic_outcome",
+            "classic_result": "rules.verdicts.classic_result",
+            "classic_scripts": "store.resources.classic_scripts",
+            "decode_reply": "engines.transport.decode_reply",
+            "decode_request": "engines.transport.decode_request",
+            "encode_result": "engines.transport.encode_result",
+            "execute": "engines.transport.jobs.execute",
+            "run_classic": "judge.classic.run_classic",
+        },
+    )
 
 __all__ = [
+    "OWN_RUNTIME",
+    "brings_scripts",
     "classic_job",
+    "classic_outcome",
+    "classic_result",
+    "classic_scripts",
+    "decode_reply",
+    "decode_request",
+    "encode_result",
+    "execute",
     "run_classic",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

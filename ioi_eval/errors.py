@@ -16,13 +16,16 @@ from ioi_eval.model.errors import (
     JobTooLarge,
     JudgeFailure,
     ManagerBroken,
+    ModuleMissing,
     ProgramBroken,
 )
+from ioi_eval.rules.json_tests import CasesError
 
 __all__ = [
     "AttemptsUsedUp",
     "BadRows",
     "BrokenReply",
+    "CasesError",
     "CheckerBroken",
     "EngineError",
     "EngineOverloaded",
@@ -33,5 +36,6 @@ __all__ = [
     "JobTooLarge",
     "JudgeFailure",
     "ManagerBroken",
+    "ModuleMissing",
     "ProgramBroken",
 ]

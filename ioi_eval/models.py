@@ -5,6 +5,7 @@ from __future__ import annotations
 from ioi_eval.engines.values import Profile
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import Borderline, BuildLimits, BuildOptions, CheckerLimits, ManagerLimits
+from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import (
     Acceptance,
     Blob,
@@ -51,6 +52,7 @@ __all__ = [
     "Problem",
     "Profile",
     "ScoreType",
+    "Secret",
     "Solution",
     "Stage",
     "StageStatus",

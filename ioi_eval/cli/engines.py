@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from ioi_eval.cli.environment import read_token
-from ioi_eval.engines.registry import EMBEDDED, find
+from ioi_eval.engines.registry import EMBEDDED, find_engine
 from ioi_eval.integrations.environment import ENDPOINTS, python_of, servers_of
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
@@ -89,7 +89,7 @@ class EngineOptions:
         text, most = (said.strip(), None) if said is not None else from_environment(os.environ)
         field = ENDPOINTS if said is None else "--engine" if self.engine is not None else "engine"
         try:
-            find(text)
+            find_engine(text)
         except InputError as error:
             raise error.but(field=field) from None
         choice = EngineChoice(

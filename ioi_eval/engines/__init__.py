@@ -1,14 +1,43 @@
-"""Engines build and judge; most of them stand on a transport, which executes jobs."""
+"""Engines build and judge; most of them stand on a transport, which executes jobs.
+
+The exported names are public: what an engine is given and gives, and engines by the name that a user says.
+"""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.job import Job, JobResult
+from ioi_eval.model.lazy import shown_in
 
-__all__ = ["Answers", "Batch", "Built", "Engine", "Recipe", "Rejected", "Transport"]
+if TYPE_CHECKING:
+    from ioi_eval.engines.piston.discovery import Discovery
+    from ioi_eval.engines.registry import EngineSetup, find_engine
+else:
+    # These stand on what is defined below.
+    __getattr__ = shown_in(
+        __name__,
+        {
+            "Discovery": "engines.piston.discovery.Discovery",
+            "EngineSetup": "engines.registry.EngineSetup",
+            "find_engine": "engines.registry.find_engine",
+        },
+    )
+
+__all__ = [
+    "Answers",
+    "Batch",
+    "Built",
+    "Discovery",
+    "Engine",
+    "EngineSetup",
+    "Recipe",
+    "Rejected",
+    "Transport",
+    "find_engine",
+]
 
 
 class _Opened(Protocol):

@@ -36,7 +36,7 @@ class EngineSetup(Value):
 Factory = Callable[[EngineSetup], Engine | Transport]
 
 
-def find(text: str) -> Factory:
+def find_engine(text: str) -> Factory:
     """Return what makes the engine that is meant. Raises InputError where none can be."""
     name = text.partition(":")[0]
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ioi_eval.models import Problem, Submission, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.rules.json_tests import Case
+from ioi_eval.scoring import Case
 
 _ERROR, _NOT_COMPILED = -1, -2
 _LONGEST_INPUT, _LONGEST_OUTPUT = 300, 200  # characters of what a failed test is shown with

@@ -15,14 +15,18 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from ioi_eval import Transport
-from ioi_eval.engines.transport import decode_request, encode_result
-from ioi_eval.engines.transport.jobs import OWN, brings_scripts, execute
+from ioi_eval.classic import (
+    OWN_RUNTIME,
+    brings_scripts,
+    classic_scripts,
+    decode_request,
+    encode_result,
+    execute,
+)
 from ioi_eval.errors import JobRejected, JudgeFailure
 from ioi_eval.models import Blob, Job, JobFile, Profile
-from ioi_eval.store.resources import graders
 
 CMS = "cms_ioi"
-_SCRIPTS = ("compile", "run")
 _OTHER_NAME = "cf_"  # of languages that packages other than `codeforces` have too
 _ATTEMPTS = 4
 _SPARE_CMS, _SPARE = 3000, 10_000  # ms that the contracts give a job beyond the problem's limit
@@ -113,7 +117,7 @@ def _job(data: Mapping[str, Any], language: str) -> Job:
 def _job_on(profile: Profile, job: Job) -> Job:
     """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
     if brings_scripts(profile, job.runtime):
-        job = msgspec.structs.replace(_with_scripts(job), runtime=OWN)
+        job = msgspec.structs.replace(_with_scripts(job), runtime=OWN_RUNTIME)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job
     most, needed = profile.max_run_cpu_time, job.run_timeout - (_SPARE_CMS if job.runtime == CMS else _SPARE)
@@ -138,7 +142,7 @@ def _with_scripts(job: Job) -> Job:
 def scripts(language: str = CMS) -> dict[str, str]:
     """The `compile` and `run` of the classic contracts; `language` as jobs ask for it."""
     told = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_OTHER_NAME))}\n"
-    return {name: told + (graders() / "classic" / name).read_text() for name in _SCRIPTS}
+    return {name: told + text for name, text in classic_scripts().items()}
 
 
 # --- over other sandboxes ----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.transport import decode_reply
+from ioi_eval.classic import decode_reply
 from ioi_eval.errors import BrokenReply, IoiEvalError, JudgeFailure
 from ioi_eval.models import JobResult, StageStatus
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ioi_eval import Transport
+from ioi_eval import Store, Transport
 from ioi_eval.errors import InputError
-from ioi_eval.model.secret import Secret
-from ioi_eval.models import Value
-from ioi_eval.store.contents import default_root
+from ioi_eval.models import Secret, Value
 
 if TYPE_CHECKING:
-    from ioi_eval.engines.piston.discovery import Discovery
+    from ioi_eval.engines import Discovery
 
 ENDPOINTS, _PER_ENDPOINT, TOKEN = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT", "IOI_EVAL_TOKEN"
 _CACHE, _PYTHON = "IOI_EVAL_CACHE", "IOI_EVAL_PYTHON"
 Default = TypeVar("Default", int, None)
 
 
-def cache_folder() -> Path:
-    return default_root(os.environ.get(_CACHE))
+def own_store(limit: int | None = None) -> Store:
+    return Store.usual(os.environ.get(_CACHE), limit)
 
 
 def python_of(variables: Mapping[str, str], wanted: str = "") -> str:

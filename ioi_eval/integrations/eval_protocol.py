@@ -17,16 +17,14 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.errors import IoiEvalError
+from ioi_eval.errors import CasesError, IoiEvalError
 from ioi_eval.integrations.apps_outcomes import Task, outcome
 from ioi_eval.integrations.eval_protocol_types import EvaluateResult, EvaluationRow, Message, MetricResult
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.modules import imports_in
-from ioi_eval.model.nesting import shallow
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Value
-from ioi_eval.rules.json_tests import Case, Cases, CasesError, read_cases, with_cases
+from ioi_eval.scoring import Case, Cases, imports_in, read_cases, shallow, with_cases
 from ioi_eval.store.resources import graders
 
 __all__ = [

@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ioi_eval.benchmarks import Benchmark, benchmarks
 from ioi_eval.benchmarks.inspect_logs import reasoning_of
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.inspect_scores import (
@@ -25,12 +24,12 @@ from ioi_eval.integrations.inspect_scores import (
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
 from ioi_eval.models import Problem, Submission
-from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.selection import SUBMISSIONS, Budget
+from ioi_eval.scoring import SUBMISSIONS, Budget, extract
+from ioi_eval.sources import Benchmark, benchmarks
 
 if TYPE_CHECKING:
     from ioi_eval.integrations.runtime import Runtime
-    from ioi_eval.problems import Problems
+    from ioi_eval.sources import Problems
 
 with needs("inspect-ai"):
     from inspect_ai import Task, task

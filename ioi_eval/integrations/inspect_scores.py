@@ -12,14 +12,10 @@ import msgspec
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
-from ioi_eval.rules.scoring import submission_status
-from ioi_eval.rules.selection import Candidate
-from ioi_eval.rules.verdicts import STATUS_ORDER
-from ioi_eval.store.rows import bounded, plain
+from ioi_eval.scoring import STATUS_ORDER, Candidate, json_value, submission_status
 
 if TYPE_CHECKING:
-    from ioi_eval.reports.records import ModelSummary
-    from ioi_eval.reports.tally import Tally
+    from ioi_eval.scoring import ModelSummary
 
 _LOG = 2000  # characters of what a compiler or a checker said
 _OF_THE_RESULT = ("compiles", "points", "checker", "compiler", "repairs")
@@ -58,7 +54,7 @@ def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict
         "tests": [{name: getattr(test, name) for name in _OF_A_TEST} for test in result.tests],
         **more,
     }
-    return {name: plain(value) for name, value in columns.items()}
+    return {name: json_value(value) for name, value in columns.items()}
 
 
 def of_problem(problem: Problem) -> dict[str, Any]:
@@ -76,22 +72,18 @@ def _candidate(metadata: Mapping[str, Any]) -> Candidate:
 
 def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
     """What reports say of the submissions behind these metadata; `choice` are fields of ReportOptions."""
-    from ioi_eval.reports.summary import Account, best_subtasks  # a scorer alone needs no reports
-    from ioi_eval.reports.tally import Tally
-    from ioi_eval.runs import ReportOptions
+    from ioi_eval.runs import ReportOptions  # a scorer alone needs no reports
+    from ioi_eval.scoring import summarise
 
-    options = ReportOptions(**choice)
-    tallies: dict[str, Tally] = {}
-    for metadata in scores:
-        if metadata is None or "subtasks" not in metadata:
-            problem = "a score without what the judge said of it"
-            raise InputError(problem, field="metadata", remedy="Score it with ioi_eval/judged")
-        year = metadata["year"]
-        name = metadata["problem_id"] if year is None else f"{metadata['problem_id']}@{year}"
-        tallies.setdefault(name, Tally(options.submissions)).add(_candidate(metadata))
-    bests = {name: best_subtasks(tally) for name, tally in tallies.items()}
-    worths = {name: math.fsum(part.points for part in parts) for name, parts in bests.items() if parts}
-    return Account("", tallies, options).summary(worths, {})
+    return summarise(map(_labelled, scores), ReportOptions(**choice))
+
+
+def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Candidate]:
+    if metadata is None or "subtasks" not in metadata:
+        problem = "a score without what the judge said of it"
+        raise InputError(problem, field="metadata", remedy="Score it with ioi_eval/judged")
+    problem_id, year = metadata["problem_id"], metadata["year"]
+    return problem_id if year is None else f"{problem_id}@{year}", _candidate(metadata)
 
 
 # --- for readers -------------------------------------------------------------------------------------
@@ -142,4 +134,6 @@ def _fenced(text: str) -> str:
     """A block that no run of backticks in the text can end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{plain(bounded(text.strip(), _LOG))}\n{fence}"
+    said = text.strip()
+    said = said if len(said) <= _LOG else f"{said[: _LOG - 1]}…"
+    return f"{fence}\n{json_value(said)}\n{fence}"

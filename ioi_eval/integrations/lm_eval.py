@@ -19,7 +19,6 @@ from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.model.modules import imports_in
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -31,7 +30,7 @@ from ioi_eval.models import (
     Test,
     Verdict,
 )
-from ioi_eval.rules.metrics import pass_at_k
+from ioi_eval.scoring import imports_in, pass_at_k
 from ioi_eval.store.resources import graders
 
 _MEMORY = 4 << 30  # bytes

@@ -8,9 +8,7 @@ import os
 import threading
 from collections import Counter
 
-from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.model.errors import ModuleMissing
-from ioi_eval.rules.json_tests import CasesError
+from ioi_eval.errors import CasesError, InputError, IoiEvalError, ModuleMissing
 
 _log = logging.getLogger(__name__)
 _KINDS = (

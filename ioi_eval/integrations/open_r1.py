@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from ioi_eval.classic import classic_outcome, classic_result
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
@@ -28,7 +29,7 @@ from ioi_eval.integrations.classic_clients import (
     SandboxJob,
 )
 from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
-from ioi_eval.integrations.environment import ENDPOINTS, TOKEN, Servers, cache_folder, servers_of
+from ioi_eval.integrations.environment import ENDPOINTS, TOKEN, Servers, own_store, servers_of
 from ioi_eval.integrations.open_r1_codeforces import score_submission
 from ioi_eval.integrations.open_r1_rewards import (
     binary_code_reward,
@@ -38,15 +39,12 @@ from ioi_eval.integrations.open_r1_rewards import (
     get_code_format_reward,
     ioi_code_reward,
 )
-from ioi_eval.model.languages import find
-from ioi_eval.model.secret import Secret
-from ioi_eval.models import Blob, NamedBlob, Problem, Verdict
-from ioi_eval.rules.repairs import repair
-from ioi_eval.rules.verdicts import classic_outcome, classic_result, worst
+from ioi_eval.models import Blob, NamedBlob, Problem, Secret, Verdict
 from ioi_eval.runs import Repairs
+from ioi_eval.scoring import find_language, repair, worst
 
 if TYPE_CHECKING:
-    from ioi_eval.benchmarks import Loaded
+    from ioi_eval.sources import Problems
 
 __all__ = [
     "ClassicClient",
@@ -252,7 +250,7 @@ def add_includes(code: str, problem_id: str) -> str:
 def patch_code(text: str, lang: str) -> str:
     """What `text` lacks to run with today's compilers and interpreters; as it is in other languages."""
     try:
-        language = find(lang) if text and lang else None
+        language = find_language(lang) if text and lang else None
     except InputError:
         return text
     if language is None:
@@ -263,7 +261,7 @@ def patch_code(text: str, lang: str) -> str:
 
 
 def _with_includes(code: str, problem: Problem) -> str:
-    return repair(code, problem, find("c++"), _ALL)[0] if code else code
+    return repair(code, problem, find_language("c++"), _ALL)[0] if code else code
 
 
 def _for_newer_pythons(text: str) -> str:
@@ -334,10 +332,10 @@ def get_morph_client_from_env(session: object = None) -> NoReturn:
 
 def get_slurm_piston_endpoints() -> list[str]:
     """The addresses of the running jobs named piston-worker-PORT, as `http://HOST:PORT/api/v2`."""
-    from ioi_eval.engines.piston.discovery import Slurm
+    from ioi_eval import discovery
 
     with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop running
-        found = thread.submit(lambda: asyncio.run(Slurm().find())).result()
+        found = thread.submit(lambda: asyncio.run(discovery("slurm").find())).result()
     return [f"{url}/api/v2" for url in sorted(found)]
 
 
@@ -351,12 +349,12 @@ def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]
     return {problem.id: _texts(problem) for problem in _published(year).values()}
 
 
-def _published(year: int, problems: frozenset[str] = frozenset()) -> Loaded:
-    from ioi_eval.benchmarks import find_benchmark, load
+def _published(year: int, problems: frozenset[str] = frozenset()) -> Problems:
     from ioi_eval.runs import BenchmarkOptions
+    from ioi_eval.sources import open_problems
 
     options = BenchmarkOptions(years=frozenset({int(year)}), problems=problems)
-    return load(find_benchmark("ioi"), options, cache=cache_folder())
+    return open_problems("ioi", options, own_store())
 
 
 def _texts(problem: Problem) -> Mapping[str, tuple[str, str]]:

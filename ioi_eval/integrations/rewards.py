@@ -8,13 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ioi_eval.errors import InputError, IoiEvalError
+from ioi_eval.errors import CasesError, InputError, IoiEvalError
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.languages import Language, find
-from ioi_eval.model.nesting import shallow
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -28,10 +25,20 @@ from ioi_eval.models import (
     Value,
     Verdict,
 )
-from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, read_call, read_cases, with_cases
-from ioi_eval.rules.scoring import pass_rate
-from ioi_eval.rules.verdicts import worst
+from ioi_eval.scoring import (
+    Case,
+    Cases,
+    Language,
+    Sharing,
+    extract,
+    find_language,
+    pass_rate,
+    read_call,
+    read_cases,
+    shallow,
+    with_cases,
+    worst,
+)
 
 
 class Mode(StrEnum):
@@ -54,7 +61,7 @@ class RewardOptions(Value):
 
     def __post_init__(self) -> None:
         """Refuse options that are wrong for all rows before the first."""
-        find(self.language)
+        find_language(self.language)
         CheckerKind.built_in(self.checker)
 
 
@@ -236,7 +243,7 @@ class Columns(Value):
             if self.values[column] is not None:
                 return self._of_cases(column, options)
         if columns:
-            raise CasesError(NO_CASES)
+            return self._of_cases(columns[0], options)  # CasesError: it has none
         raise InputError(
             "nothing says which tests there are",
             row=self.number,
@@ -246,7 +253,7 @@ class Columns(Value):
     def language(self, otherwise: str) -> Language:
         info = self.values.get("verification_info")
         told = info.get("language") if isinstance(info, Mapping) else None
-        return find(str(self.values.get("language") or told or otherwise))
+        return find_language(str(self.values.get("language") or told or otherwise))
 
     def _found(self, problems: Finder) -> Problem:
         year = self.values.get("year")
@@ -295,7 +302,7 @@ def _list(text: str) -> Any:
 
 def _of_list(tests: Sequence[Any]) -> Cases:
     if not tests:
-        raise CasesError(NO_CASES)
+        return read_cases(None)
     if not all(isinstance(test, Mapping) for test in tests):
         raise CasesError("a test must be an object with `input` and `output`")
     called = {_function(test) for test in tests}

@@ -15,12 +15,11 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Scorer, Store, Transport
-from ioi_eval.engines.registry import EngineSetup, find
+from ioi_eval.engines import EngineSetup, find_engine
 from ioi_eval.errors import IoiEvalError
-from ioi_eval.integrations.environment import TOKEN, cache_folder, python_of, servers_of, share_of_cores
-from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.secret import Secret
-from ioi_eval.models import Problem, Submission, SubmissionResult, Value
+from ioi_eval.integrations.environment import TOKEN, own_store, python_of, servers_of, share_of_cores
+from ioi_eval.models import Problem, Secret, Submission, SubmissionResult, Value
+from ioi_eval.scoring import Sharing
 
 T = TypeVar("T")
 
@@ -65,7 +64,7 @@ class Runtime:
         self, problem: Problem, submission: Submission, sharing: Sharing | None = None
     ) -> Coroutine[Any, Any, SubmissionResult]:
         """For `call` and `wait`. JudgeFailure where the judge cannot say."""
-        return self._open_scorer().judge.sharing(sharing).judge(problem, submission)
+        return self._open_scorer().score(problem, submission, sharing=sharing)
 
     def _open_scorer(self) -> Scorer:
         if self._scorer is None:
@@ -121,7 +120,7 @@ class Runtime:
             await _cancel_others()
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
-        store = Store(cache_folder(), _CACHE_LIMIT)
+        store = own_store(_CACHE_LIMIT)
         engine, trusted = _engines(setup, store)
         self._here = next((one for one in (engine, trusted) if isinstance(one, EmbeddedEngine)), None)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
@@ -133,7 +132,7 @@ def _engines(setup: Setup, store: Store) -> tuple[Engine | Transport, Transport 
     if isinstance(setup.engine, str):
         token = Secret(os.environ.get(TOKEN, "").strip())
         named = EngineSetup(text=setup.engine, store=store, slots=setup.slots, token=token)
-        return find(setup.engine)(named), None
+        return find_engine(setup.engine)(named), None
     if setup.engine is not None:
         return setup.engine(store), None
     cores = share_of_cores(os.environ, len(os.sched_getaffinity(0)))

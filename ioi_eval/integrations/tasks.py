@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,14 +16,13 @@ from msgspec.structs import fields
 
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.languages import Language, find
 from ioi_eval.models import Problem, Value
+from ioi_eval.scoring import Language, find_language
 
 if TYPE_CHECKING:
-    from ioi_eval.benchmarks import Benchmark
     from ioi_eval.integrations.runtime import Runtime
-    from ioi_eval.problems import Problems
     from ioi_eval.runs import BenchmarkOptions
+    from ioi_eval.sources import Benchmark, Problems
 
 NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
 
@@ -58,7 +58,7 @@ class Asked(Value):
 
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Label, problem and prompt of each that can be judged."""
-        from ioi_eval.generate import Prompts  # loads jinja2, which a scorer alone does not need
+        from ioi_eval.sources import Prompts  # loads jinja2, which a scorer alone does not need
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
@@ -70,23 +70,20 @@ class Asked(Value):
     @property
     def left_out(self) -> dict[str, int]:
         """How many problems no model is asked to solve, by reason."""
-        from ioi_eval.benchmarks import Loaded
-
-        known = self.problems.left_out if isinstance(self.problems, Loaded) else {}
         unusable = (problem.unusable for problem in self.problems.values())
-        return {**known, **Counter(filter(None, unusable))}
+        return {**self.problems.left_out, **Counter(filter(None, unusable))}
 
 
 def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
     """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions."""
-    from ioi_eval.runs.sources import benchmark_of, language_of
+    from ioi_eval.sources import benchmark_of, language_of
 
     judging, choice = _told(options)
     return Asked(
         source=source,
         problems=_open(source, choice),
         judging=judging,
-        language=find(judging.language or language_of(source)),
+        language=find_language(judging.language or language_of(source)),
         benchmark=benchmark_of(source),
     )
 
@@ -94,23 +91,21 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
 @cache
 def _open(source: str, choice: BenchmarkOptions) -> Problems:
     """Open for as long as the process lives: samples are judged one by one."""
-    from ioi_eval import Store
-    from ioi_eval.integrations.environment import cache_folder
-    from ioi_eval.runs.sources import open_source
+    from ioi_eval.integrations.environment import own_store
+    from ioi_eval.sources import open_problems
 
-    return open_source(source, choice, Store(cache_folder()), lambda: None)
+    return open_problems(source, choice, own_store())
 
 
 def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
     """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
-    from ioi_eval.problems.fields import nearest
     from ioi_eval.runs import BenchmarkOptions
 
     every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
     known = tuple(name for types in every.values() for name in types)
     for name in given:
         if name not in known:
-            raise InputError(f"no such option: {name!r}", remedy=nearest(name, known))
+            raise InputError(f"no such option: {name!r}", remedy=_remedy(name, known))
     judging, choice = (
         {name: _fitting(types[name], value) for name, value in given.items() if name in types}
         for types in every.values()
@@ -119,6 +114,13 @@ def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
         return convert(judging, Judging, strict=False), convert(choice, BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
+
+
+def _remedy(name: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(name, known, cutoff=0.5)
+    return (
+        f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The options are {', '.join(known)}"
+    )
 
 
 def _fitting(kind: Any, value: Any) -> Any:

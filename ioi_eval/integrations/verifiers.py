@@ -20,7 +20,7 @@ from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for
 from ioi_eval.models import Submission
-from ioi_eval.rules.extraction import extract
+from ioi_eval.scoring import extract
 
 with needs("verifiers"):
     from pydantic import Field

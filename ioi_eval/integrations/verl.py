@@ -31,7 +31,7 @@ from ioi_eval.integrations.rewards import (
     Rewards,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
-from ioi_eval.judge.sharing import Sharing
+from ioi_eval.scoring import Sharing
 
 # What reward managers hand to every function besides the user's own keywords.
 _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})

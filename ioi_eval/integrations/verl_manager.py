@@ -17,7 +17,7 @@ from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from ioi_eval.integrations.rewards import NOT_JUDGED
 from ioi_eval.integrations.verl import outcome, rewards_of, row_of
-from ioi_eval.judge.sharing import Sharing
+from ioi_eval.scoring import Sharing
 
 
 class RewardManager(RewardManagerBase):  # type: ignore[misc]

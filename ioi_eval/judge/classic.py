@@ -37,7 +37,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.plan import PlannedTest, live, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import NO_CODE, classic_outcome, classic_result, not_compiled
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import classic_scripts
 
 OWN_RUNTIME = "ioi_eval"  # brings no scripts: the job does
 CONFIG = "graders/grader_config.json"
@@ -162,10 +162,7 @@ def _program(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
 
 
 def _scripts() -> tuple[JobFile, ...]:
-    folder = graders() / "classic"
-    return tuple(
-        JobFile(name=name, content=Blob.of((folder / name).read_bytes())) for name in ("compile", "run")
-    )
+    return tuple(JobFile(name=name, content=Blob.of(text)) for name, text in classic_scripts().items())
 
 
 def _time_limit(problem: Problem) -> float:

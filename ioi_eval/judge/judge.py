@@ -333,12 +333,15 @@ class Scorer:
         """Builds the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""
         await self.judge.prepare(problem)
 
-    async def score(self, problem: Problem, submission: Submission) -> SubmissionResult:
+    async def score(
+        self, problem: Problem, submission: Submission, *, sharing: Sharing | None = None
+    ) -> SubmissionResult:
         """What a submission is worth, with a verdict for every test.
 
+        Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
         Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
         """
-        return await self.judge.judge(problem, submission)
+        return await self.judge.sharing(sharing).judge(problem, submission)
 
 
 def score_sync(

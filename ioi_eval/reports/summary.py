@@ -191,6 +191,16 @@ def results(chosen: Iterable[Candidate]) -> list[SubmissionResult]:
     return [one.result for one in chosen]
 
 
+def summarise(submissions: Iterable[tuple[str, Candidate]], options: ReportOptions) -> ModelSummary:
+    """Return what reports say of one model's scored submissions, each with its problem's label."""
+    tallies: dict[str, Tally] = {}
+    for label, candidate in submissions:
+        tallies.setdefault(label, Tally(options.submissions)).add(candidate)
+    bests = {label: best_subtasks(tally) for label, tally in tallies.items()}
+    worths = {label: math.fsum(part.points for part in parts) for label, parts in bests.items() if parts}
+    return Account("", tallies, options).summary(worths, {})
+
+
 def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
     bests = scoring.best_of_subtasks(results(tally.pool.chosen(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find
+from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find_engine
 from ioi_eval.engines.watching import OnServer
 from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
@@ -71,7 +71,7 @@ def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Open
         return Opening(choice)
     own = "" if choice.remote else choice.python
     here = EngineSetup(text=EMBEDDED, store=store, allow_unconfined=choice.allow_unconfined, python=own)
-    engine = find(choice.text)(
+    engine = find_engine(choice.text)(
         msgspec.structs.replace(
             here,
             text=choice.text,
@@ -83,7 +83,7 @@ def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Open
         )
     )
     brings_compilers = choice.text == EMBEDDED or choice.on_ray
-    return Opening(engine, None if brings_compilers else find(EMBEDDED)(here))
+    return Opening(engine, None if brings_compilers else find_engine(EMBEDDED)(here))
 
 
 def watch(engine: Engine | Transport, tell: OnServer) -> None:

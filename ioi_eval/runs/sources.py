@@ -14,7 +14,6 @@ from ioi_eval.benchmarks import (
     Benchmark,
     BenchmarkOptions,
     DumpOptions,
-    Loaded,
     benchmarks,
     find_benchmark,
     load,
@@ -59,7 +58,10 @@ def source_name(source: Source) -> str:
 
 
 def open_source(
-    source: str, options: BenchmarkOptions, store: Store, mentioned: Callable[[], Collection[str] | None]
+    source: str,
+    options: BenchmarkOptions,
+    store: Store,
+    mentioned: Callable[[], Collection[str] | None] = lambda: None,
 ) -> Problems:
     """The problems of a source. Of a benchmark only those that are mentioned are made; None: all."""
     benchmark = benchmark_of(source)
@@ -83,7 +85,7 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
         return tuple(one for one in packages if not wanted or one.problem is None or one.problem.id in wanted)
     with opened(source, options, store) as problems:
         good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
-        left_out = problems.left_out if isinstance(problems, Loaded) else {}
+        left_out = problems.left_out
     broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
     notes += tuple(

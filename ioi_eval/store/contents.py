@@ -117,6 +117,11 @@ class Store:
         for folder in (self._objects, self._pins, self._parts):
             _public_folder(folder)
 
+    @classmethod
+    def usual(cls, named: str | None = None, limit: int | None = None) -> Self:
+        """Return the store in the folder that the user names, else in the one that all commands use."""
+        return cls(default_root(named), limit)
+
     @property
     def largest(self) -> float:
         """Bytes that an entry should not exceed, or it would cost too many others."""

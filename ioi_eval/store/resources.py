@@ -22,6 +22,11 @@ def graders() -> Path:
     return _folder("graders", _PACKAGE)
 
 
+def classic_scripts() -> dict[str, str]:
+    """Return the `compile` and `run` of the classic contract, as texts by name."""
+    return {name: (graders() / "classic" / name).read_text() for name in ("compile", "run")}
+
+
 def examples() -> Path:
     """The folder of the example problems and the example dump."""
     return _folder("examples", _PACKAGE)

@@ -82,11 +82,47 @@ def test_names_that_were_public_still_import(name: str) -> None:
     assert warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("module", ["models", "errors", "testing", "classic"])
+LAZY = ["classic", "engines", "runs", "scoring", "sources"]
+
+
+@pytest.mark.parametrize("module", ["models", "errors", "testing", *LAZY])
 def test_public_modules_name_what_they_offer(module: str) -> None:
     offered = importlib.import_module(f"ioi_eval.{module}")
-    assert offered.__all__ == sorted(offered.__all__)
+    assert offered.__all__ == sorted(offered.__all__, key=lambda name: (not name.isupper(), name))
     assert all(inspect.getdoc(getattr(offered, name)) for name in offered.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        offered.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_a_name_that_is_loaded_later_is_the_one_that_type_checkers_see(module: str) -> None:
+    offered = importlib.import_module(f"ioi_eval.{module}")
+    tree = ast.parse(Path(str(offered.__file__)).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names:
+            seen[alias.asname or alias.name] = getattr(importlib.import_module(node.module), alias.name)
+    assert seen and set(seen) <= set(offered.__all__)
+    assert all(getattr(offered, name) is found for name, found in seen.items())
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("classic", {"judge", "engines.transport"}),
+        ("engines", {"engines.registry", "engines.piston", "store"}),
+        ("scoring", {"judge", "reports", "engines", "store"}),
+        ("sources", {"benchmarks", "problems", "generate", "runs", "msgspec"}),
+    ],
+)
+def test_a_public_module_loads_a_name_when_it_is_used(module: str, unneeded: set[str]) -> None:
+    code = f"import sys, ioi_eval.{module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {f"ioi_eval.{name}" for name in unneeded} & loaded == set()
+    assert loaded & HEAVY == set()
 
 
 @pytest.mark.parametrize(

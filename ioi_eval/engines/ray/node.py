@@ -22,7 +22,6 @@ from ioi_eval.engines.values import Batch, Built, Recipe
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
-from ioi_eval.store.contents import default_root
 from ioi_eval.store.depot import Depot
 
 _ROOM = 8 << 30  # bytes: of contents, and of what was built
@@ -94,7 +93,7 @@ class Node:
             return self._open
 
     def _store(self) -> Store:
-        return Store(default_root(None), _ROOM)
+        return Store.usual(limit=_ROOM)
 
     async def _build(self, engine: JobEngine, depot: Depot, order: Order) -> Answer:
         recipe: Recipe = unpack(order.rest, lambda name, _: depot.blob(name))

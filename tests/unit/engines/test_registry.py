@@ -12,7 +12,7 @@ from support.places import examples
 
 from ioi_eval import Engine, InputError, Scorer, Store, Submission, load_problems
 from ioi_eval.cli.engines import EngineOptions
-from ioi_eval.engines.registry import find
+from ioi_eval.engines.registry import find_engine
 from ioi_eval.runs.engine import EngineChoice, open_engine
 
 pytestmark = pytest.mark.alike
@@ -47,7 +47,7 @@ async def test_an_engine_is_one_file_and_one_entry(installed: None, tmp_path: Pa
 
 def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="or embedded, ray, slurm"):
-        find("coin:heads")
+        find_engine("coin:heads")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"Ray is not installed.*pip install 'ioi-eval\[ray\]'"):
         open_engine(EngineChoice(text="ray"), Store(tmp_path))
@@ -55,4 +55,4 @@ def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: 
 
 def test_what_is_installed_is_named_where_another_is_asked_for(installed: None) -> None:
     with pytest.raises(InputError, match="or coin, embedded"):
-        find("dice:six")
+        find_engine("dice:six")

@@ -10,6 +10,7 @@ import pytest
 from support.datasets import Problems
 from support.engines import fake_profile
 
+from ioi_eval import Store
 from ioi_eval.errors import InputError, JobRejected
 from ioi_eval.integrations import open_r1
 from ioi_eval.integrations.environment import Servers
@@ -90,15 +91,18 @@ async def test_who_catches_their_error_catches_ours() -> None:
         await score_single_test_case(Refusing(), PROBLEM, "a", "1", "x", "code")
 
 
-def test_the_tests_of_a_year_are_those_of_its_problems(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ioi_eval import benchmarks
+def test_the_tests_of_a_year_are_those_of_its_problems(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from ioi_eval import sources
 
-    def load(benchmark: Any, options: Any, *, cache: Path) -> Problems:
-        assert options.years == {2024}
+    def opened(source: str, options: Any, store: Store) -> Problems:
+        assert (source, options.years, store.root) == ("ioi", {2024}, tmp_path)
         test = Test(name="1-01", input=Blob.of("1"), answer=Blob.of("x"))
         return Problems([Problem(id=name, year=2024, tests=(test,)) for name in ("nile", "tree")])
 
-    monkeypatch.setattr(benchmarks, "load", load)
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(tmp_path))
+    monkeypatch.setattr(sources, "open_problems", opened)
     expected = {"1-01": ("1", "x")}
     assert open_r1.load_ioi_tests_for_year(2024) == {"nile": expected, "tree": expected}
 

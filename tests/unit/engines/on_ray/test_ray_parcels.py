@@ -103,7 +103,7 @@ async def test_of_free_endpoints_a_preferred_one_is_taken() -> None:
 
 
 def test_where_ray_is_missing_its_address_is_refused_all_the_same() -> None:
-    from ioi_eval.engines.registry import find
+    from ioi_eval.engines.registry import find_engine
 
     with pytest.raises(InputError, match="not a Ray cluster"):
-        find("ray:somewhere")
+        find_engine("ray:somewhere")

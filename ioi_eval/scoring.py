@@ -1,0 +1,75 @@
+"""Parts of scorers and rewards: the program in a reply, the tests of a row, the worth of a result.
+
+    language = find_language("python")
+    problem = with_cases(Problem(id="row 1", limits=limits), read_cases(row["input_output"]), Blob.of)
+    code = extract(reply, language)
+    submission = Submission(key="1", problem_id=problem.id, code=code, language=language.name)
+    result = await scorer.score(problem, submission)
+    reward = pass_rate(result).pass_rate
+
+What judges and what reports is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ioi_eval.model.languages import Language
+from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.modules import imports_in
+from ioi_eval.model.nesting import shallow
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
+from ioi_eval.rules.metrics import pass_at_k
+from ioi_eval.rules.repairs import repair
+from ioi_eval.rules.scoring import PassRate, pass_rate, submission_status
+from ioi_eval.rules.selection import SUBMISSIONS, Budget, Candidate
+from ioi_eval.rules.verdicts import STATUS_ORDER, worst
+
+if TYPE_CHECKING:
+    from ioi_eval.judge.sharing import Sharing
+    from ioi_eval.reports.records import ModelSummary
+    from ioi_eval.reports.summary import summarise
+    from ioi_eval.store.rows import plain as json_value
+else:
+    __getattr__ = shown_in(
+        __name__,
+        {
+            "ModelSummary": "reports.records.ModelSummary",
+            "Sharing": "judge.sharing.Sharing",
+            "json_value": "store.rows.plain",
+            "summarise": "reports.summary.summarise",
+        },
+    )
+
+__all__ = [
+    "STATUS_ORDER",
+    "SUBMISSIONS",
+    "Budget",
+    "Candidate",
+    "Case",
+    "Cases",
+    "Language",
+    "ModelSummary",
+    "PassRate",
+    "Sharing",
+    "extract",
+    "find_language",
+    "imports_in",
+    "json_value",
+    "pass_at_k",
+    "pass_rate",
+    "read_call",
+    "read_cases",
+    "repair",
+    "shallow",
+    "submission_status",
+    "summarise",
+    "with_cases",
+    "worst",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,48 @@
+"""Problems by a word, which names a benchmark, packages or a file of rows, and prompts that ask for them.
+
+    problems = open_problems("apps", BenchmarkOptions(first=10), Store.usual())
+    ask = Prompts("", benchmark="apps", language=language_of("apps"))
+    prompts = {label: ask(problem) for label, problem in problems.items() if not problem.unusable}
+
+Names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ioi_eval.model.lazy import shown_in
+
+if TYPE_CHECKING:
+    from ioi_eval.benchmarks import Benchmark, benchmarks
+    from ioi_eval.generate import Prompts
+    from ioi_eval.problems import Problems
+    from ioi_eval.runs.sources import benchmark_of, language_of
+    from ioi_eval.runs.sources import open_source as open_problems
+else:
+    __getattr__ = shown_in(
+        __name__,
+        {
+            "Benchmark": "benchmarks.Benchmark",
+            "Problems": "problems.Problems",
+            "Prompts": "generate.Prompts",
+            "benchmark_of": "runs.sources.benchmark_of",
+            "benchmarks": "benchmarks.benchmarks",
+            "language_of": "runs.sources.language_of",
+            "open_problems": "runs.sources.open_source",
+        },
+    )
+
+__all__ = [
+    "Benchmark",
+    "Problems",
+    "Prompts",
+    "benchmark_of",
+    "benchmarks",
+    "language_of",
+    "open_problems",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
