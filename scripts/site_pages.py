@@ -30,6 +30,9 @@ MODULES = {
     "ioi_eval.models": "All values.",
     "ioi_eval.errors": "All exceptions.",
     "ioi_eval.runs": "Use cases with their options, events and results.",
+    "ioi_eval.scoring": "Programs in replies, tests in rows, the worth of results.",
+    "ioi_eval.sources": "Problems of benchmarks, packages and files, and prompts for them.",
+    "ioi_eval.engines": "What an engine implements, and engines by name.",
     "ioi_eval.testing": "An engine for your tests.",
     "ioi_eval.classic": "One test per job, as pipelines for Piston send them.",
 }

@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from ioi_eval import Scorer, Store
 
 pytestmark = pytest.mark.once
 
@@ -127,3 +130,21 @@ def test_what_is_installed_and_broken_is_bad_input(installed: Path) -> None:
     done = told(installed, "sums")
     assert done.returncode == 2 and "'sums' (ioi_eval.benchmarks) cannot be loaded" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_an_integration_needs_public_names_alone(
+    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right reply, its twin, a wrong one, one without code, and one whose row has no tests."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    section = (ROOT / "docs" / "extending.md").read_text().partition("## An integration")[2]
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", section, re.S)), names)
+    right, wrong = "```python\nprint(int(input()) * 2)\n```", "```python\nprint(2)\n```"
+    tests = {"input_output": json.dumps({"inputs": ["1", "2"], "outputs": ["2", "4"]})}
+    async with Scorer(store=Store(shared_cache)) as scorer:
+        replies, rows = [right, right, wrong, "No.", right], [tests] * 4 + [{"input_output": ""}]
+        assert await names["rewards"](scorer, replies, rows) == [1.0, 1.0, 0.5, 0.0, None]
+    asked = names["prompts"]()
+    assert len(asked) == 2 and all(asked.values())

@@ -16,7 +16,8 @@ from support.pages import PAGES, ROOT, blocks
 
 from ioi_eval.cli import COMMANDS, loaded
 
-MODULES = [f"ioi_eval{name}" for name in ("", ".models", ".errors", ".runs", ".testing", ".classic")]
+_NAMES = ("models", "errors", "runs", "scoring", "sources", "engines", "testing", "classic")
+MODULES = ["ioi_eval", *(f"ioi_eval.{name}" for name in _NAMES)]
 pytestmark = pytest.mark.once
 
 
