@@ -24,7 +24,8 @@ from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_c
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.repairs import repair
 from ioi_eval.rules.scoring import PassRate, pass_rate, submission_status
-from ioi_eval.rules.selection import SUBMISSIONS, Budget, Candidate
+from ioi_eval.rules.selection import SUBMISSIONS, Budget
+from ioi_eval.rules.selection import Candidate as Attempt
 from ioi_eval.rules.verdicts import STATUS_ORDER, worst
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ else:
 __all__ = [
     "STATUS_ORDER",
     "SUBMISSIONS",
+    "Attempt",
     "Budget",
-    "Candidate",
     "Case",
     "Cases",
     "Language",

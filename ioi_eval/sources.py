@@ -1,5 +1,7 @@
 """Problems by a word, which names a benchmark, packages or a file of rows, and prompts that ask for them.
 
+Also what a benchmark or a format of packages of your own is made of.
+
     problems = open_problems("apps", BenchmarkOptions(first=10), Store.usual())
     ask = Prompts("", benchmark="apps", language=language_of("apps"))
     prompts = {label: ask(problem) for label, problem in problems.items() if not problem.unusable}
@@ -15,8 +17,10 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import Benchmark, benchmarks
+    from ioi_eval.benchmarks.benchmark import Candidate, Keep
+    from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
-    from ioi_eval.problems import Problems
+    from ioi_eval.problems import Package, Problems
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
 else:
@@ -24,8 +28,13 @@ else:
         __name__,
         {
             "Benchmark": "benchmarks.Benchmark",
+            "Candidate": "benchmarks.benchmark.Candidate",
+            "Keep": "benchmarks.benchmark.Keep",
+            "Package": "problems.Package",
             "Problems": "problems.Problems",
             "Prompts": "generate.Prompts",
+            "Table": "benchmarks.tables.Table",
+            "Tables": "benchmarks.tables.Tables",
             "benchmark_of": "runs.sources.benchmark_of",
             "benchmarks": "benchmarks.benchmarks",
             "language_of": "runs.sources.language_of",
@@ -35,8 +44,13 @@ else:
 
 __all__ = [
     "Benchmark",
+    "Candidate",
+    "Keep",
+    "Package",
     "Problems",
     "Prompts",
+    "Table",
+    "Tables",
     "benchmark_of",
     "benchmarks",
     "language_of",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.lazy import shown_in
+from ioi_eval.model.protocol import VERSION, Line
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.discovery import Discovery
@@ -27,12 +28,14 @@ else:
     )
 
 __all__ = [
+    "VERSION",
     "Answers",
     "Batch",
     "Built",
     "Discovery",
     "Engine",
     "EngineSetup",
+    "Line",
     "Recipe",
     "Rejected",
     "Transport",

@@ -12,7 +12,7 @@ import msgspec
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
-from ioi_eval.scoring import STATUS_ORDER, Candidate, json_value, submission_status
+from ioi_eval.scoring import STATUS_ORDER, Attempt, json_value, submission_status
 
 if TYPE_CHECKING:
     from ioi_eval.scoring import ModelSummary
@@ -62,12 +62,12 @@ def of_problem(problem: Problem) -> dict[str, Any]:
     return {"problem_id": problem.id, "year": problem.year}
 
 
-def _candidate(metadata: Mapping[str, Any]) -> Candidate:
+def _attempt(metadata: Mapping[str, Any]) -> Attempt:
     problem_id, epoch = metadata["problem_id"], metadata["epoch"]
     parts = [{**part, "problem": problem_id, "test_results": ()} for part in metadata["subtasks"]]
     own = {name: metadata[name] for name in (*_OF_THE_RESULT, "problem_id", "tests")}
     result = msgspec.convert({**own, "key": str(epoch), "subtasks": parts}, SubmissionResult)
-    return Candidate(result=result, number=epoch, length=metadata["length"])
+    return Attempt(result=result, number=epoch, length=metadata["length"])
 
 
 def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
@@ -78,12 +78,12 @@ def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> Mod
     return summarise(map(_labelled, scores), ReportOptions(**choice))
 
 
-def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Candidate]:
+def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
     if metadata is None or "subtasks" not in metadata:
         problem = "a score without what the judge said of it"
         raise InputError(problem, field="metadata", remedy="Score it with ioi_eval/judged")
     problem_id, year = metadata["problem_id"], metadata["year"]
-    return problem_id if year is None else f"{problem_id}@{year}", _candidate(metadata)
+    return problem_id if year is None else f"{problem_id}@{year}", _attempt(metadata)
 
 
 # --- for readers -------------------------------------------------------------------------------------
