@@ -36,7 +36,25 @@ void unlimit_stack() {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
-void set_limits(const room::Room& room, const Program& program) {
+// How many processes and threads there are, of all users.
+int64_t all_tasks(const room::Room& room) {
+  const sys::Fd fd(openat(room.proc.get(), "loadavg", O_RDONLY | O_CLOEXEC));
+  char line[128] = {};
+  long long tasks = 0;
+  if (!fd.valid() || read(fd.get(), line, sizeof line - 1) <= 0 || std::sscanf(line, "%*s %*s %*s %*d/%lld", &tasks) != 1) return unlimited;
+  return tasks;
+}
+
+// Elsewhere than in a namespace of its own the kernel counts all that the same user runs. Then this is not what it may have, which
+// somebody has to look at, but keeps a crowd that grows faster than anybody looks from taking all numbers of the machine.
+int64_t most_tasks(const room::Room& room, const Limits& limits) {
+  constexpr int64_t others_may_start = 4096;
+  if (limits.processes == unlimited || room.counts) return limits.processes;
+  const int64_t tasks = all_tasks(room);
+  return tasks == unlimited ? unlimited : tasks + limits.processes + others_may_start;
+}
+
+void set_limits(const room::Room& room, const Program& program, int64_t tasks) {
   const room::Layers& layers = room.layers;
   const Limits& limits = program.limits;
   unlimit_stack();
@@ -53,8 +71,7 @@ void set_limits(const room::Room& room, const Program& program) {
 #endif
   // A backstop for a supervisor that is starved: two seconds later than it would have killed.
   if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
-  // Counted per user: elsewhere than in a namespace of its own it would count the user's other work too.
-  if (room.counts && layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, limits.processes);
+  if (layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, tasks);
 }
 
 void place_standard(const Program& program) {
@@ -203,8 +220,9 @@ void confine(const room::Room& room, const Program& program) {
   place_standard(program);
   for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
   if (room.layers.on("privileges")) drop_capabilities();
+  const int64_t tasks = most_tasks(room, program.limits);
   enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
-  set_limits(room, program);
+  set_limits(room, program, tasks);
 }
 
 // Its supervisor may measure it, and the list of locks is gone that the kernel opens for whoever ends: they could be another's, too.
