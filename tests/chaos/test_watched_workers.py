@@ -85,6 +85,7 @@ async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> 
         assert len([event for event in heard if isinstance(event, JobsWait)]) == 1
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(shared_cache: Path) -> None:
     heard: list[ServerEvent] = []
     async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
