@@ -45,8 +45,8 @@ int64_t all_tasks(const room::Room& room) {
   return tasks;
 }
 
-// Elsewhere than in a namespace of its own the kernel counts all that the same user runs. Then this is not what it may have, which
-// somebody has to look at, but keeps a crowd that grows faster than anybody looks from taking all numbers of the machine.
+// In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the same user runs, so
+// the exact limit is the supervisor's. This one is far above it: a crowd that grows between two looks leaves numbers for the others.
 int64_t most_tasks(const room::Room& room, const Limits& limits) {
   constexpr int64_t others_may_start = 4096;
   if (limits.processes == unlimited || room.counts) return limits.processes;

@@ -58,9 +58,9 @@ class ServerOptions(Value):
 
 
 def check_address(host: str, *, token: str, open_to_all: bool | None) -> None:
-    """Whoever reaches a worker runs programs on it: from elsewhere only with a token, or on request.
+    """Refuse an address that other machines reach where there is neither a token nor a request for that.
 
-    `open_to_all`: None where nobody can request it.
+    They could run programs here. `open_to_all`: None where nobody can request it.
     """
     if token or open_to_all or is_loopback(host):
         return
