@@ -68,26 +68,45 @@ want_promtool() {
     say "Without promtool (prometheus) the alert rules are not checked."
 }
 
+# install_each LOSS PACKAGE...: each by itself, because one that cannot be had would keep the others away; says what is
+# lost without it.
+install_each() {
+    local package loss=$1
+    shift
+    if [ $# = 0 ]; then return; fi
+    if may_install; then refresh_lists; fi
+    for package; do
+        if ! may_install || ! apt_install "$package"; then say "Without $package $loss."; fi
+    done
+}
+
+# missing TOOL:PACKAGE...: the packages of tools that are not there.
+missing() {
+    local tool
+    for tool; do type -P "${tool%%:*}" >/dev/null || echo "${tool#*:}"; done
+}
+
 # Only for the tests, and large: the compilers and interpreters of all languages, where boxes can see them. Without
 # them the tests of a language are left out, or, where CI is set, fail.
 want_languages() {
-    local tool packages=()
-    for tool in javac:default-jdk-headless pypy3:pypy3 rustc:rustc go:golang-go; do
-        PATH=/usr/local/bin:/usr/bin:/bin type -P "${tool%:*}" >/dev/null || packages+=("${tool#*:}")
-    done
-    if [ ${#packages[@]} = 0 ]; then return; fi
-    if may_install; then refresh_lists; fi
-    for tool in "${packages[@]}"; do
-        if ! may_install || ! apt_install "$tool"; then say "Without $tool the tests of a language are left out."; fi
-    done
+    local packages
+    packages=$(PATH=/usr/local/bin:/usr/bin:/bin missing javac:default-jdk-headless pypy3:pypy3 rustc:rustc go:golang-go)
+    # shellcheck disable=SC2086 # the packages are words of their own
+    install_each "the tests of a language are left out" $packages
+}
+
+# Only for the tests of the wheel, which brings binaries for another machine, and of what those do there.
+want_other_machine() {
+    # shellcheck disable=SC2046 # the packages are words of their own
+    install_each "the wheel's binaries for aarch64 are not tested" \
+        $(missing aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static)
 }
 
 # Only for the tests of the report's pages: without a browser they are left out, or, where CI is set, fail.
 want_browser() {
-    if ! { command -v chromium && command -v chromedriver && command -v npm; } >/dev/null; then
-        if may_install; then refresh_lists && apt_install chromium chromium-driver npm; fi ||
-            say "Without chromium and chromium-driver the tests of pages in a browser are left out."
-    fi
+    # shellcheck disable=SC2046 # the packages are words of their own
+    install_each "the tests of pages in a browser are left out" \
+        $(missing chromium:chromium chromedriver:chromium-driver npm:npm)
     [ -e "$venv/axe/node_modules/axe-core" ] || npm install --silent --no-audit --no-fund --prefix "$venv/axe" axe-core ||
         say "Without axe-core (npm) nothing says whether all can read the report's pages."
 }
