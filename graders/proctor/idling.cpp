@@ -73,4 +73,9 @@ int64_t Clock::idle_us(size_t member, int64_t now) const {
   return std::max<int64_t>(0, elapsed_us(until) - busy);
 }
 
+void Lent::look(int64_t now, int64_t did_us, bool ready) {
+  if (ready && ready_) total_us_ += std::max<int64_t>(0, now - looked_at_ - (did_us - did_us_));
+  looked_at_ = now, did_us_ = did_us, ready_ = ready;
+}
+
 }  // namespace idling

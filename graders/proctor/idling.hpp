@@ -57,4 +57,17 @@ class Clock {
   size_t members_;
 };
 
+// Time that the kernel tells nobody of: of a program that is on a processor, while the machine below lends that processor to another
+// machine. Who is ready to run at two looks, and has neither computed nor waited for a processor in between, was kept from it.
+class Lent {
+ public:
+  // `did_us`: what the program has computed and waited for so far.
+  void look(int64_t now, int64_t did_us, bool ready);
+  int64_t total_us() const { return total_us_; }
+
+ private:
+  int64_t looked_at_ = 0, did_us_ = 0, total_us_ = 0;
+  bool ready_ = false;
+};
+
 }  // namespace idling

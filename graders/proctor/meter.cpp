@@ -97,7 +97,7 @@ Schedule schedule_of(int proc, const std::string& task) {
 struct Work {
   int64_t cpu_us = 0;  // its own time and that of the children it has waited for
   int64_t threads = 0;
-  bool at_disk = false;
+  char state = 0;
 };
 
 Work work_of(int proc, pid_t pid) {
@@ -107,7 +107,7 @@ Work work_of(int proc, pid_t pid) {
   const int found = std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(), " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system, &children_user, &children_system, &threads);
   if (found != 6) return {};
   const unsigned long long ticks = user + system + children_user + children_system;
-  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads, state == 'D'};
+  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads, state};
 }
 
 void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
@@ -163,6 +163,7 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   const std::string status = status_of(proc, pid_there);
   usage.memory = resident(proc, pid_there) + beside_resident(status);
   usage.at_disk = status.find("\nState:\tD") != std::string::npos;
+  usage.ready = status.find("\nState:\tR") != std::string::npos;
   usage.processes = 1;
   usage.largest = pid_there;
   return usage;
@@ -192,11 +193,6 @@ std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids) {
   return threads;
 }
 
-int64_t own_us(int proc, pid_t self) {
-  const Schedule own = schedule_of(proc, std::to_string(self));
-  return own.ran_us + own.waited_us;
-}
-
 int64_t written(int proc, pid_t pid) {
   const std::string io = read_small(proc, std::to_string(pid) + "/io");
   const size_t at = io.find("wchar:");
@@ -220,7 +216,8 @@ Usage of_descendants(int proc, pid_t self) {
     usage.cpu_us += work.cpu_us;
     usage.memory += memory;
     usage.processes += work.threads;
-    usage.at_disk = usage.at_disk || work.at_disk;
+    usage.at_disk = usage.at_disk || work.state == 'D';
+    usage.ready = usage.ready || work.state == 'R';
     if (memory > most) most = memory, usage.largest = pid;
   }
   return usage;

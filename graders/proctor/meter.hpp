@@ -15,6 +15,7 @@ struct Usage {
   int64_t processes = 0;  // threads are as many of them, as RLIMIT_NPROC counts
   pid_t largest = 0;  // the process that holds most memory
   bool at_disk = false;  // one of them waits for a disk just now
+  bool ready = false;    // one of them is on a processor, or could be
 };
 
 // One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
@@ -40,9 +41,6 @@ class Waits {
 
 // The folders of all threads of processes, below /proc.
 std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids);
-
-// What the calling process has computed and waited for itself; `self` is its pid there.
-int64_t own_us(int proc, pid_t self);
 
 // How many bytes a process has written, whereto ever. 0 where the kernel does not tell.
 int64_t written(int proc, pid_t pid);

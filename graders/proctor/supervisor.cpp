@@ -53,7 +53,7 @@ class Supervisor {
     tell(ended_at_, reaped_cpu_us_);
     report_.wall_us = ended_at_ - started_at_;
     report_.idle_us = clock_.idle_us(program_.member, ended_at_);
-    report_.waited_us = waits_.total_us() + at_disk_us_;
+    report_.waited_us = waits_.total_us() + at_disk_us_ + lent_.total_us();
     leave();
     if (room_.layers.on("order"))
       kill_all();
@@ -138,7 +138,10 @@ class Supervisor {
 
   void wait_for_news() {
     const timespec patience = {0, crowded_ || alone_ ? poll_ns : poll_tree_ns};
-    if (sigtimedwait(&watched_, nullptr, &patience) == SIGTERM) finish(Killed::leash);
+    const int64_t began = now_us();
+    const int news = sigtimedwait(&watched_, nullptr, &patience);
+    slept_us_ += std::min<int64_t>(now_us() - began, patience.tv_nsec / 1000);
+    if (news == SIGTERM) finish(Killed::leash);
   }
 
   // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a subreaper.
@@ -170,10 +173,12 @@ class Supervisor {
 
   std::vector<pid_t> processes() const { return alone_ ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_); }
 
-  // What is computed without a limit is no excuse.
+  // What is computed without a limit is no excuse. Whenever this process did not mean to sleep it computed, waited for a processor, or
+  // was stopped with all others: a machine that stands still is nobody's idling.
   void tell(int64_t now, int64_t cpu_us) {
     const int64_t computed = program_.limits.cpu_us == unlimited ? 0 : cpu_us;
-    clock_.tell(program_.member, now, computed + waits_.total_us() + at_disk_us_ + meter::own_us(proc_, self_there_));
+    const int64_t awake_us = now - started_at_ - slept_us_;
+    clock_.tell(program_.member, now, computed + waits_.total_us() + at_disk_us_ + lent_.total_us() + awake_us);
   }
 
   bool idled_too_long(int64_t now) const {
@@ -199,7 +204,10 @@ class Supervisor {
     report_.memory = std::max(report_.memory, usage.memory);
     if (usage.at_disk) at_disk_us_ += now - looked_at_;
     looked_at_ = now;
-    if (clock_.matters(now)) tell(now, reaped_cpu_us_ + usage.cpu_us);
+    if (clock_.matters(now)) {
+      lent_.look(now, reaped_cpu_us_ + usage.cpu_us + waits_.total_us(), usage.ready);
+      tell(now, reaped_cpu_us_ + usage.cpu_us);
+    }
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
     if (idled_too_long(now) || (report_.stalled = has_stalled(now)))
       finish(Killed::wall);
@@ -290,7 +298,8 @@ class Supervisor {
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
   bool ended_ = false, crowded_ = false;
   meter::Waits waits_;
-  int64_t started_at_ = 0, ended_at_ = 0, looked_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0, at_disk_us_ = 0;
+  idling::Lent lent_;
+  int64_t slept_us_ = 0, started_at_ = 0, ended_at_ = 0, looked_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0, at_disk_us_ = 0;
 };
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crowd import crowd, one_processor
+from crowd import crowd, one_processor, stopped_meanwhile
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 from support.plans import Line, PlanLimits, PlanManager
 
@@ -22,6 +24,7 @@ def bench(
     return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=request.param)
 
 
+PROCTOR = Path(__file__).parents[2] / "graders" / "proctor"
 # Next to no time to idle, and as much as it takes to compute.
 SHORT = PlanLimits(cpu_ms=1000, wall_ms=400, hard_ms=600_000)
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=2000, hard_ms=600_000))
@@ -187,6 +190,60 @@ def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
     boxed = bench.box("exec ./program", files={"program": bench.compiled(program)}, limits=limits)
     assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")
     assert boxed.report["waited_us"] > 400_000
+
+
+# --- a machine that does not run ---
+
+
+@pytest.mark.alike
+def test_a_machine_that_stands_still_is_no_idling(bench: Bench) -> None:
+    """A paused container, a suspended job, a virtual machine that moves: the clock goes on, and nobody could do anything."""
+    with stopped_meanwhile("submission", after=0.2, seconds=1.2) as stopped:
+        line = bench.one(HEAD + f'int main() {{ {BURN} puts("7"); }}', answer="7", limits=SHORT)
+    assert "submission" in stopped
+    assert (line.end, line.score) == ("ok", 1), line
+    assert line.wall_us > 1_200_000
+
+
+@pytest.mark.once
+def test_who_sleeps_while_a_machine_stands_still_is_ended_after(bench: Bench) -> None:
+    with stopped_meanwhile("submission", after=0.2, seconds=1.2) as stopped:
+        line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=SLEEPER)
+    assert "submission" in stopped
+    assert line.end == "wall" and 1_200_000 < line.wall_us < SLEEPER.hard_ms * 1000, line
+
+
+# Looks of a supervisor: when, what the program had done by then, whether it was ready to run.
+LOOKS = """#include <cstdio>
+int main() {
+  idling::Lent lent;
+  long long now, did, ready;
+  while (scanf("%lld %lld %lld", &now, &did, &ready) == 3) lent.look(now, did, ready);
+  printf("%lld", static_cast<long long>(lent.total_us()));
+}
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("looks", "lent"),
+    [
+        ("0 0 1  10000 10000 1  20000 20000 1", 0),  # it computes
+        ("0 0 1  10000 10000 1  90000 11000 1  100000 21000 1", 79_000),  # and its processor was away
+        ("0 0 1  10000 0 0  20000 0 0  30000 0 1", 0),  # it sleeps, and is seen as it wakes
+        ("500000 0 1", 0),
+        ("0 0 1  10000 40000 1  20000 40000 1", 10_000),  # four threads
+    ],
+)
+def test_a_processor_that_is_lent_to_another_machine(
+    compiled: Callable[[str], Path], looks: str, lent: int
+) -> None:
+    """No machine here can be made to lend one."""
+    sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idling.hpp", "idling.cpp")]
+    program = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, LOOKS])))
+    assert (
+        int(subprocess.run([program], input=looks, capture_output=True, text=True, check=True).stdout) == lent
+    )
 
 
 # --- the hard stop ---
