@@ -21,8 +21,8 @@ def _wait():
     from _frozen_importlib import ModuleSpec
     from _frozen_importlib_external import FileFinder, _get_supported_file_loaders
 
-    if not (3, 9) <= sys.version_info < (3, 14) or sys.implementation.name != "cpython":
-        raise NotImplementedError("it takes CPython 3.9 to 3.13")
+    if not (3, 9) <= sys.version_info < (3, 16) or sys.implementation.name != "cpython":
+        raise NotImplementedError("it takes CPython 3.9 to 3.15")
     for name in os.read(3, 1 << 16).decode().split():
         try:
             __import__(name)

@@ -130,7 +130,7 @@ def run_build(
         (box / OBJECT).write_bytes(shared)
     linked = shared is not None
     script = compile_script(recipe, tool=compiler(), headers=FOLDER if header else "", linked=linked)
-    done = subprocess.run(["sh", "-c", script], cwd=box, capture_output=True, check=False)
+    done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
     if refused:
         assert done.returncode == 1 and done.stdout.decode().count(refused) == 1
         return b""
