@@ -24,12 +24,12 @@ as_root() {
     if is_root; then env DEBIAN_FRONTEND=noninteractive "$@"; else sudo -n env DEBIAN_FRONTEND=noninteractive "$@"; fi
 }
 
-refresh_lists() { as_root apt-get update -qq >&2 || say "apt-get update failed; trying with what is known"; }
+refresh_lists() { as_root apt-get update -qq -o Acquire::Retries=3 >&2 || say "apt-get update failed; trying with what is known"; }
 
 # apt_install PACKAGE...: true where it worked.
 apt_install() {
     say "Installing $* ..."
-    as_root apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+    as_root apt-get install -y -qq -o Acquire::Retries=3 --no-install-recommends "$@" </dev/null >&2
 }
 
 need_compiler() {
