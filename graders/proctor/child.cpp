@@ -46,12 +46,14 @@ int64_t all_tasks(const room::Room& room) {
 }
 
 // In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the same user runs, so
-// the exact limit is the supervisor's. This one is far above it: a crowd that grows between two looks leaves numbers for the others.
-int64_t most_tasks(const room::Room& room, const Limits& limits) {
-  constexpr int64_t others_may_start = 4096;
-  if (limits.processes == unlimited || room.counts) return limits.processes;
+// the exact limit is the supervisor's. This one is far above it: a crowd that grows between two looks leaves numbers for the others,
+// most of all for who judges them.
+int64_t most_tasks(const room::Room& room, const Program& program) {
+  const int64_t others_may_start = program.nests ? 16384 : 4096;
+  const int64_t limit = program.limits.processes;
+  if (limit == unlimited || room.counts) return limit;
   const int64_t tasks = all_tasks(room);
-  return tasks == unlimited ? unlimited : tasks + limits.processes + others_may_start;
+  return tasks == unlimited ? unlimited : tasks + limit + others_may_start;
 }
 
 void set_limits(const room::Room& room, const Program& program, int64_t tasks) {
@@ -197,13 +199,13 @@ void execute(const room::Room& room, const Program& program) {
   if (program.told >= 0) words.push_back(std::to_string(program.told));
   const std::vector<char*> argv = pointers(words), own = pointers(program.env);
   char* const* env = room.layers.on("environment") ? own.data() : environ;
-  // Whoever wrote the program may still be closing it.
-  for (int patience = 200; patience > 0; --patience) {
+  // Whoever wrote the program may still be closing it, and a crowd of the same user may just be ended.
+  for (int patience = 2000; patience > 0; --patience) {
     if (program.file >= 0)
       syscall(SYS_execveat, program.file, "", argv.data(), env, AT_EMPTY_PATH);
     else
       execve(argv[0], argv.data(), env);
-    if (errno != ETXTBSY) break;
+    if (errno != ETXTBSY && errno != EAGAIN) break;
     const timespec moment = {0, 1000 * 1000};
     nanosleep(&moment, nullptr);
   }
@@ -220,7 +222,7 @@ void confine(const room::Room& room, const Program& program) {
   place_standard(program);
   for (const int fd : program.inherited) fcntl(fd, F_SETFD, 0);
   if (room.layers.on("privileges")) drop_capabilities();
-  const int64_t tasks = most_tasks(room, program.limits);
+  const int64_t tasks = most_tasks(room, program);
   enforce_landlock(room, program);  // needs descriptors, perhaps above the limit that comes next
   set_limits(room, program, tasks);
 }

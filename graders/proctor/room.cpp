@@ -183,7 +183,7 @@ int try_pid_namespace(int told) {
   mkdir((root + "/proc").c_str(), 0755);
   bind_mount("/proc", root + "/proc");
   turn_to(root);
-  const long child = syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr);
+  const long child = sys::made([] { return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
   if (child < 0) return refusal(told, sys::reason("pid namespace"));
   if (child == 0) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) _exit(refusal(told, sys::reason("own /proc")));
@@ -205,7 +205,7 @@ Trial try_namespaces() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
   const sys::Fd reading(ends[0]), writing(ends[1]);
-  const pid_t child = fork();
+  const pid_t child = static_cast<pid_t>(sys::made(fork));
   if (child < 0) sys::fail_errno("fork");
   if (child == 0) {
     const std::string wrong = enter_user_namespace(0);

@@ -108,7 +108,7 @@ class Supervisor {
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
     sys::Fd reading(ends[0]), writing(ends[1]);
     clock_.stay_here();
-    child_ = fork();
+    child_ = static_cast<pid_t>(sys::made(fork));
     if (child_ < 0) sys::fail_errno("fork");
     if (child_ == 0) become(room_, program_, proc_, writing.get());
     writing.reset();

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,5 +60,16 @@ struct Failure {
 
 [[noreturn]] inline void fail(std::string text) { throw Failure{std::move(text), false}; }
 [[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what), false}; }
+
+// What `call` gives, which makes a process. All that a user may have can be taken for a moment, by a crowd that is just being ended.
+template <typename Call>
+long made(Call call) {
+  constexpr timespec moment = {0, 10 * 1000 * 1000};
+  for (int patience = 2000;; --patience) {
+    const long pid = call();
+    if (pid >= 0 || errno != EAGAIN || patience == 0) return pid;
+    nanosleep(&moment, nullptr);
+  }
+}
 
 }  // namespace sys

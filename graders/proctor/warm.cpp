@@ -144,7 +144,7 @@ void Interpreter::start(const room::Room& room, const plan::Plan& plan, const sy
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
   socket_ = sys::Fd(ends[0]);
   const sys::Fd there(ends[1]);
-  pid_ = fork();
+  pid_ = static_cast<pid_t>(sys::made(fork));
   if (pid_ < 0) sys::fail_errno("fork");
   if (pid_ == 0) become_interpreter(room, plan, there.get(), library.get(), folder);
 }
