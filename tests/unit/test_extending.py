@@ -109,9 +109,8 @@ def test_what_another_version_of_the_file_made_is_not_taken(installed: Path, tmp
     rows.write_text(json.dumps({"id": "two", "inputs": ["1 2"], "outputs": ["3"]}) + "\n")
     [first] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
     own.write_text(own.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
-    shutil.rmtree(
-        installed / "__pycache__", ignore_errors=True
-    )  # Python itself sees no change within a second
+    # Python itself sees no change within a second.
+    shutil.rmtree(installed / "__pycache__", ignore_errors=True)
     [second] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
     assert [one["limits"]["cpu_time"] for one in (first, second)] == [1.0, 2.5]
 
