@@ -101,7 +101,7 @@ def test_a_fork_bomb_leaves_the_machine_its_numbers(bench: Bench) -> None:
 
 @pytest.mark.once
 def test_a_crowd_of_the_same_user_is_waited_for(bench: Bench) -> None:
-    """Whoever judges can start nothing until it is gone, and fails nobody for that."""
+    """The judge can start nothing until it is gone, and fails nobody for that."""
     crowded = "(for i in $(seq 200); do sleep 2 & done); ulimit -u 100; exec ./proctor run plan.json"
     line = bench.one('#include <cstdio>\nint main() { puts("7"); }', answer="7", script=crowded)
     assert (line.end, line.score) == ("ok", 1), line
