@@ -245,9 +245,8 @@ def test_a_processor_that_is_lent_to_another_machine(
     """No machine here can be made to lend one."""
     sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idling.hpp", "idling.cpp")]
     program = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, LOOKS])))
-    assert (
-        int(subprocess.run([program], input=looks, capture_output=True, text=True, check=True).stdout) == lent
-    )
+    done = subprocess.run([program], input=looks, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == lent
 
 
 # --- the hard stop ---

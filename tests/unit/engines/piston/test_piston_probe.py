@@ -40,9 +40,8 @@ def found(report: EndpointReport) -> dict[str, tuple[bool | None, str, str]]:
 
 
 async def test_a_worker_with_room_for_everything(store: Store) -> None:
-    usual = (
-        shutil.which("python3", path="/usr/bin:/bin") or ""
-    )  # an engine takes the newest where there are several
+    # Where there are several an engine takes the newest.
+    usual = shutil.which("python3", path="/usr/bin:/bin") or ""
     async with (
         EmbeddedEngine(store=store, python=usual) as engine,
         Server(engine, ServerOptions(port=0)) as server,
