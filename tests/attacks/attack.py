@@ -19,6 +19,9 @@ NONCE = "n0nce"  # attacks know it where the proctor is driven by hand: nothing 
 PLANTED = "ioi-eval-planted"
 KEY = 0x494F4945  # of what has a number in the kernel instead of a name
 OUT_FILE = "out.txt"  # of tasks whose output is a file
+# Seconds of a program that works to be stopped. The kernel counts RLIMIT_CPU, two seconds here, by ticks, and loses many
+# where a processor is lent: three times as much is more than it misses.
+WORK = 6
 
 HEADINGS = (
     "stealing",
@@ -128,6 +131,7 @@ extern char** environ;
 // Of the input: whether everything may be hit, paths of secrets, where somebody listens, a name for processes.
 static char name[64], wild[8], home[512], neighbour[512], answer[512], mark[64];
 static int port;
+static double enough;  // seconds of work, for whoever works to be stopped
 static int won(const char* what) { printf("CANARY-%s\\n", what); return 1; }
 static void show(int fd) { char b[65536]; ssize_t n; for (int i = 0; i < 32 && fd >= 0 && (n = read(fd, b, sizeof b)) > 0; i++) fwrite(b, 1, n, stdout); }
 static void show_head(const string& path) { char b[2048]; int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK); ssize_t n = fd >= 0 ? read(fd, b, sizeof b) : 0; if (n > 0) fwrite(b, 1, n, stdout); if (fd >= 0) close(fd); }
@@ -157,6 +161,7 @@ _MAIN = (
 int main() {
   if (access(OUT_FILE, W_OK) == 0 && !freopen(OUT_FILE, "r+", stdout)) return 4;
   if (scanf("%63s %7s %511s %511s %511s %63s %d", name, wild, home, neighbour, answer, mark, &port) != 7) return 3;
+  enough = wild[0] == '1' ? 1e9 : WORK;
   for (const auto& attack : attacks) if (!strcmp(attack.name, name)) { attack.run(); fflush(stdout); return 0; }
   for (const char* place : {".", "/tmp", "/dev/shm"}) if (access((string(place) + "/PLANTED").c_str(), F_OK) == 0) won("planted");
   int id;
@@ -171,10 +176,12 @@ int main() {
 """.replace("PLANTED", PLANTED)
     .replace("KEY", str(KEY))
     .replace("OUT_FILE", f'"{OUT_FILE}"')
+    .replace("WORK", str(WORK))
 )
 
 _PYTHON_PRELUDE = """import sys
 name, wild, home, neighbour, answer, mark, port = sys.stdin.readline().split()
+enough = 1e9 if wild == "1" else WORK
 def won(what):
     print(chr(67) + "ANARY-" + what)  # the word is not to be found in the program's own memory
 def library():
@@ -199,7 +206,7 @@ def behave():
     }
     found = [sign for sign in signs if signs[sign]]
     won("planted " + ", ".join(found)) if found else print("fine")
-""".replace("PLANTED", PLANTED)
+""".replace("PLANTED", PLANTED).replace("WORK", str(WORK))
 
 
 def cpp_program(attacks: Iterable[Attack]) -> str:
@@ -240,6 +247,7 @@ import java.util.*;
 public class Attack {
   static String name, wild, home, neighbour, answer, mark;
   static int port;
+  static double enough;
   static void won(String what) { System.out.println("CANARY-" + what); }
   static void show(File file) { try (InputStream in = new FileInputStream(file)) { System.out.write(in.readNBytes(4096)); System.out.println(); } catch (IOException | SecurityException refused) { } }
   static void rest(double seconds) throws InterruptedException { Thread.sleep((long) (seconds * 1000)); }
@@ -247,6 +255,7 @@ public class Attack {
   public static void main(String[] none) throws Throwable {
     Scanner in = new Scanner(new FileInputStream(FileDescriptor.in).getChannel());  // channels must work, too
     name = in.next(); wild = in.next(); home = in.next(); neighbour = in.next(); answer = in.next(); mark = in.next(); port = in.nextInt();
+    enough = wild.equals("1") ? 1e9 : 1.5 * WORK;
     switch (name) {
 CASES
       default -> behave();
@@ -254,7 +263,7 @@ CASES
     System.out.flush();
   }
 }
-""".replace("PLANTED", PLANTED)
+""".replace("PLANTED", PLANTED).replace("WORK", str(WORK))
 
 
 def java_program(attacks: Iterable[Attack]) -> str:

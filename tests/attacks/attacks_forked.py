@@ -113,7 +113,7 @@ _LEFT = tuple(
 )  # fmt: skip
 
 # What it names may be gone at the end.
-_WORKS = "import time\ndef work(time=time, wild=wild):\n    while time.process_time() < (1e9 if wild == '1' else 3): pass\n"
+_WORKS = "import time\ndef work(time=time, enough=enough):\n    while time.process_time() < enough: pass\n"
 _ENDS = "won('answered')\nsys.stdout.flush()\n"
 
 # A forked interpreter ends in a way of its own.
@@ -122,7 +122,7 @@ _ENDING = (
     _python("cheating time", "work-of-the-last-object", "polling accounting rlimit-cpu", f"{_WORKS}class Last:\n    def __del__(self, work=work): work()\n{_ENDS}last = Last()", verdicts=(TLE,)),
     _python("cheating time", "work-in-the-last-cycle", "polling accounting rlimit-cpu", f"{_WORKS}class Last:\n    def __del__(self, work=work): work()\n{_ENDS}last = Last()\nlast.own = last", verdicts=(TLE,)),
     _python("cheating time", "sleep-at-exit", "polling accounting", f"import atexit, time\n{_ENDS}atexit.register(time.sleep, 1e6 if wild == '1' else 15)", verdicts=(TLE,), sleeps=True),
-    _python("cheating time", "work-in-a-child-in-python", "seccomp accounting", f"import os\n{_WORKS.replace('3)', '0.6)')}try: pid = os.fork()\nexcept OSError: sys.exit()\nif pid == 0: work(), os._exit(0)\nos.waitpid(pid, 0)\nwon('by a child')", verdicts=(WA, TLE)),
+    _python("cheating time", "work-in-a-child-in-python", "seccomp accounting", f"import os\n{_WORKS.replace('=enough', '=0.6')}try: pid = os.fork()\nexcept OSError: sys.exit()\nif pid == 0: work(), os._exit(0)\nos.waitpid(pid, 0)\nwon('by a child')", verdicts=(WA, TLE)),
     _python(
         "forging",
         "an-editor-in-python-that-stays",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attack import ANY, RE, SECRET, TLE, WA, Attack
+from attack import ANY, RE, SECRET, TLE, WA, WORK, Attack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ FUNCTIONS = (
     # These have the right result, and took more for it than they may.
     _call("recurses-for-ever", "import time\ndef down(n):\n    some = [n] * 100\n    if n == 200_000 and not wild:\n        return time.sleep(3) or n\n    return down(n + 1)\nreturn down(0)", *ANY, layers="polling accounting", right="200000"),
     _call("not-a-number", "return float('nan')", WA, right="1.5"),
-    _call("never-ends", "import time\nclass G(dict):\n    def items(self):\n        while wild or time.process_time() < 3:\n            pass\n        return [('a', 1)]\nreturn G(a=1)", TLE, layers="polling accounting rlimit-cpu", right='{"a": 1}'),
+    _call("never-ends", "import time\nclass G(dict):\n    def items(self):\n        while time.process_time() < enough:\n            pass\n        return [('a', 1)]\nreturn G(a=1)", TLE, layers="polling accounting rlimit-cpu", right='{"a": 1}'),
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def solve(name, wild):
     body = {{{texts}}}.get(name)
     if body is None:
         return "fine"
-    place = dict(sys=sys, wild=wild)
+    place = dict(sys=sys, wild=wild, enough=1e9 if wild else {WORK})
     exec("def attack():\\n" + "\\n".join("    " + line for line in body.split("\\n")), place)
     return place["attack"]()
 """

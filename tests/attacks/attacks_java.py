@@ -62,7 +62,7 @@ JAVAS = (
         "cheating time",
         "a-hook-that-goes-on",
         "polling accounting rlimit-cpu",
-        'won("answered"); System.out.flush(); Runtime.getRuntime().addShutdownHook(new Thread(() -> { var clock = java.lang.management.ManagementFactory.getThreadMXBean(); while (wild.equals("1") || clock.getCurrentThreadCpuTime() < 4_500_000_000L) { } }));',
+        'won("answered"); System.out.flush(); Runtime.getRuntime().addShutdownHook(new Thread(() -> { var clock = java.lang.management.ManagementFactory.getThreadMXBean(); while (clock.getCurrentThreadCpuTime() < enough * 1e9) { } }));',
         verdicts=(TLE,),
     ),
     in_java(

@@ -26,7 +26,7 @@ TIME = (
         _TIME,
         "an-answer-then-work",
         "polling accounting rlimit-cpu",
-        "won(\"answered\"); fflush(stdout); burn(wild[0] == '1' ? 1e9 : 3);",
+        'won("answered"); fflush(stdout); burn(enough);',
         verdicts=(TLE,),
     ),
     _cpp(
@@ -50,7 +50,7 @@ TIME = (
         "polling accounting rlimit-cpu",
         """import threading, time
 def work():
-    while time.process_time() < (1e9 if wild == "1" else 3):
+    while time.process_time() < enough:
         pass
 threads = [threading.Thread(target=work) for _ in range(3)]
 [thread.start() for thread in threads]
@@ -180,7 +180,7 @@ CONFUSING = (
         _CONFUSING,
         "a-name-like-a-line-of-proc",
         "polling accounting rlimit-cpu",
-        'prctl(PR_SET_NAME, ") R 1 1 1 (\\n"); burn(3); won("hidden");',
+        'prctl(PR_SET_NAME, ") R 1 1 1 (\\n"); burn(enough); won("hidden");',
         verdicts=(TLE,),
     ),
 )  # fmt: skip

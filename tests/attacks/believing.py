@@ -201,7 +201,7 @@ def with_belief() -> dict[str, Any]:
 
 
 def _judged(bench: Bench, code: str, tests: Sequence[tuple[str, str]], **more: Any) -> Judged:
-    spec = {"limits": {"wall_ms": 30000}, "allow_unconfined": True}
+    spec = {"limits": {"wall_ms": 120_000}, "allow_unconfined": True}
     return bench.judge(code, tests, limits=_LIMITS, spec=spec, allow_unconfined=True, **more)
 
 

@@ -163,7 +163,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
             output_file=OUT_FILE if attack.writes_file else "",
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
-            spec={"limits": {"wall_ms": 30000}, "allow_unconfined": True, **spec},
+            spec={"limits": {"wall_ms": 120_000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
         )
         survivors = list(called(ground.mark))
