@@ -42,7 +42,7 @@ _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eva
 _QUICK_LOG = ".ioi-eval-quick.log"
 _SIGNS_OF_A_CRASH = re.compile(
     r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
-    r"|out of memory"
+    r"|out of memory|[Rr]esource temporarily unavailable"
 )
 DRIVERS = frozenset({"g++", "gcc"})
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")

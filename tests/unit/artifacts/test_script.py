@@ -151,6 +151,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
         ("kill -SEGV $$", Ending.CRASHED),
         ("echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1", Ending.CRASHED),
         ("echo 'cannot execute cc1plus' >&2; exit 1", Ending.CRASHED),
+        ("echo 'collect2: fatal error: vfork: Resource temporarily unavailable' >&2; exit 1", Ending.CRASHED),
     ],
 )
 def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: Ending) -> None:
