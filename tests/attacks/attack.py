@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,9 +19,6 @@ NONCE = "n0nce"  # attacks know it where the proctor is driven by hand: nothing 
 PLANTED = "ioi-eval-planted"
 KEY = 0x494F4945  # of what has a number in the kernel instead of a name
 OUT_FILE = "out.txt"  # of tasks whose output is a file
-# Seconds of a program that works to be stopped. The kernel counts RLIMIT_CPU, two seconds here, by ticks, and loses many
-# where a processor is lent: three times as much is more than it misses.
-WORK = 6
 
 HEADINGS = (
     "stealing",
@@ -84,6 +81,15 @@ class Outcome:
     why: str
 
 
+def seconds_of_work(attack: Attack, away: Collection[str]) -> float:
+    """How long a program works in a trial: as good as for ever where a layer is to stop it in time.
+
+    The kernel counts RLIMIT_CPU by ticks, and many are lost where a processor is lent to others.
+    """
+    stopping = {"polling", "rlimit-cpu"} & {*attack.layers} - {*away}
+    return 60 if stopping else 3
+
+
 _LONGEST = 4096  # bytes of feedback
 _MISLEADING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
@@ -128,7 +134,7 @@ PRELUDE = """#include <cerrno>
 #include <vector>
 using std::string;
 extern char** environ;
-// Of the input: whether everything may be hit, paths of secrets, where somebody listens, a name for processes.
+// Of the input: whether everything may be hit, how long to work, paths of secrets, where somebody listens, a name for processes.
 static char name[64], wild[8], home[512], neighbour[512], answer[512], mark[64];
 static int port;
 static double enough;  // seconds of work, for whoever works to be stopped
@@ -160,8 +166,7 @@ _MAIN = (
     """
 int main() {
   if (access(OUT_FILE, W_OK) == 0 && !freopen(OUT_FILE, "r+", stdout)) return 4;
-  if (scanf("%63s %7s %511s %511s %511s %63s %d", name, wild, home, neighbour, answer, mark, &port) != 7) return 3;
-  enough = wild[0] == '1' ? 1e9 : WORK;
+  if (scanf("%63s %7s %lf %511s %511s %511s %63s %d", name, wild, &enough, home, neighbour, answer, mark, &port) != 8) return 3;
   for (const auto& attack : attacks) if (!strcmp(attack.name, name)) { attack.run(); fflush(stdout); return 0; }
   for (const char* place : {".", "/tmp", "/dev/shm"}) if (access((string(place) + "/PLANTED").c_str(), F_OK) == 0) won("planted");
   int id;
@@ -176,12 +181,11 @@ int main() {
 """.replace("PLANTED", PLANTED)
     .replace("KEY", str(KEY))
     .replace("OUT_FILE", f'"{OUT_FILE}"')
-    .replace("WORK", str(WORK))
 )
 
 _PYTHON_PRELUDE = """import sys
-name, wild, home, neighbour, answer, mark, port = sys.stdin.readline().split()
-enough = 1e9 if wild == "1" else WORK
+name, wild, enough, home, neighbour, answer, mark, port = sys.stdin.readline().split()
+enough = float(enough)
 def won(what):
     print(chr(67) + "ANARY-" + what)  # the word is not to be found in the program's own memory
 def library():
@@ -206,7 +210,7 @@ def behave():
     }
     found = [sign for sign in signs if signs[sign]]
     won("planted " + ", ".join(found)) if found else print("fine")
-""".replace("PLANTED", PLANTED).replace("WORK", str(WORK))
+""".replace("PLANTED", PLANTED)
 
 
 def cpp_program(attacks: Iterable[Attack]) -> str:
@@ -254,8 +258,7 @@ public class Attack {
   static void behave() { if (new File("PLANTED").exists()) won("planted"); else System.out.println("fine"); }
   public static void main(String[] none) throws Throwable {
     Scanner in = new Scanner(new FileInputStream(FileDescriptor.in).getChannel());  // channels must work, too
-    name = in.next(); wild = in.next(); home = in.next(); neighbour = in.next(); answer = in.next(); mark = in.next(); port = in.nextInt();
-    enough = wild.equals("1") ? 1e9 : 1.5 * WORK;
+    name = in.next(); wild = in.next(); enough = Double.parseDouble(in.next()); home = in.next(); neighbour = in.next(); answer = in.next(); mark = in.next(); port = in.nextInt();
     switch (name) {
 CASES
       default -> behave();
@@ -263,7 +266,7 @@ CASES
     System.out.flush();
   }
 }
-""".replace("PLANTED", PLANTED).replace("WORK", str(WORK))
+""".replace("PLANTED", PLANTED)
 
 
 def java_program(attacks: Iterable[Attack]) -> str:

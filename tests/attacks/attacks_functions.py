@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attack import ANY, RE, SECRET, TLE, WA, WORK, Attack
+from attack import ANY, RE, SECRET, TLE, WA, Attack
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Attack):
-    """The body of a function. It knows `wild`: whether nothing need ever come of it."""
+    """The body of a function. It knows `wild`: whether nothing need ever come of it; and how long to work is `enough`."""
 
     right: str = f'"{SECRET}"'  # the expected result
 
@@ -64,11 +64,11 @@ FUNCTIONS = (
 def functions_program() -> str:
     texts = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in FUNCTIONS)
     return f"""import sys
-def solve(name, wild):
+def solve(name, wild, enough=1e9):
     body = {{{texts}}}.get(name)
     if body is None:
         return "fine"
-    place = dict(sys=sys, wild=wild, enough=1e9 if wild else {WORK})
+    place = dict(sys=sys, wild=wild, enough=enough)
     exec("def attack():\\n" + "\\n".join("    " + line for line in body.split("\\n")), place)
     return place["attack"]()
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attack import CHECKER, SECRET, Attack, Outcome, cpp_program, is_clean, python_program
+from attack import CHECKER, SECRET, Attack, Outcome, cpp_program, is_clean, python_program, seconds_of_work
 from attacks_files import HandedIn
 from attacks_functions import Call, functions_program
 from catalogue import PROGRAMS
@@ -117,7 +117,7 @@ def judged_there(given: object, expected: object) -> str:
 
 def attempt_call(bench: Bench, call: Call, away: tuple[str, ...]) -> Outcome:
     """One function: called by our harness, or by those that judge in its process."""
-    arguments = [call.name, False]
+    arguments = [call.name, False, seconds_of_work(call, away)]
     if "apart" not in away:
         own = replace(bench, without=away)
         return _points(call_with(own, OURS, [(json.dumps(arguments), call.right)], kind="json"))
@@ -201,7 +201,7 @@ def with_belief() -> dict[str, Any]:
 
 
 def _judged(bench: Bench, code: str, tests: Sequence[tuple[str, str]], **more: Any) -> Judged:
-    spec = {"limits": {"wall_ms": 120_000}, "allow_unconfined": True}
+    spec = {"limits": {"wall_ms": 300_000}, "allow_unconfined": True}
     return bench.judge(code, tests, limits=_LIMITS, spec=spec, allow_unconfined=True, **more)
 
 

@@ -27,9 +27,9 @@ class Ground:
     def answer(self) -> Path:
         return self.place / "answer"
 
-    def order(self, attack: str, *, wild: bool) -> str:
-        """A program's input: what it shall do, and where."""
-        return f"{attack} {int(wild)} {self.home} {self.neighbour} {self.answer} {self.mark} {self.port}\n"
+    def order(self, attack: str, *, wild: bool, work: float = 1e9) -> str:
+        """A program's input: what it shall do, for how many seconds, and where."""
+        return f"{attack} {int(wild)} {work} {self.home} {self.neighbour} {self.answer} {self.mark} {self.port}\n"
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from attack import (
     Way,
     Win,
     in_one_process,
+    seconds_of_work,
 )
 from attacks_compiling import EMBEDS, SourceAttack
 from attacks_files import HandedIn
@@ -140,7 +141,7 @@ def _end_all(pids: set[int]) -> None:
             os.waitpid(pid, 0)
 
 
-def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild: bool = False) -> Outcome:
+def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outcome:
     """One attack, and a behaving test after it."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
@@ -153,7 +154,8 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
         if attack.win is Win.HANGS:
             spec["leash_fd"] = held.enter_context(_leash(_patience(attack, layers_away, _HANGING)))
         limits = _SHORT if attack.sleeps else _LIMITS
-        orders = [ground.order(name, wild=wild) for name in (attack.name, "behave")]
+        work = seconds_of_work(attack, layers_away)
+        orders = [ground.order(name, wild=False, work=work) for name in (attack.name, "behave")]
         judged = own.judge(
             tests=[(order, SECRET) for order in orders],
             checker=_FRAGILE if attack.fragile else QUOTING,
@@ -163,7 +165,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...], *, wild:
             output_file=OUT_FILE if attack.writes_file else "",
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
-            spec={"limits": {"wall_ms": 120_000}, "allow_unconfined": True, **spec},
+            spec={"limits": {"wall_ms": 300_000}, "allow_unconfined": True, **spec},
             allow_unconfined=True,
         )
         survivors = list(called(ground.mark))
