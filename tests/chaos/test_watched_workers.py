@@ -89,7 +89,7 @@ async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> 
 async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(shared_cache: Path) -> None:
     heard: list[ServerEvent] = []
     async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
-        under_way = asyncio.create_task(engine.execute(job("sleep 1; echo done")))
+        under_way = asyncio.create_task(engine.execute(job("sleep 15; echo done")))
         await asyncio.sleep(0.5)
         os.kill(pid, signal.SIGSTOP)
         try:

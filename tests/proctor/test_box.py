@@ -87,15 +87,20 @@ def test_a_fork_bomb_ends(bench: Bench) -> None:
     assert report["killed"] in ("wall", "processes")
 
 
+def _tasks() -> int:
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
+
+
 def test_a_fork_bomb_leaves_the_machine_its_numbers(bench: Bench) -> None:
     """Elsewhere than in a namespace the kernel counts all of the user's, and ends a bomb above what others may start."""
+    before = _tasks()
     most = int(
         bench.box(
             "python3 -c 'import resource as r; print(r.getrlimit(r.RLIMIT_NPROC)[0])'",
             limits={"processes": 40},
         ).stdout
     )
-    there = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
+    there = max(before, _tasks())
     assert most == 40 if "namespaces" in bench.layers else 4136 < most < 4136 + 3 * there
 
 

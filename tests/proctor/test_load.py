@@ -26,7 +26,7 @@ def bench(
 
 PROCTOR = Path(__file__).parents[2] / "graders" / "proctor"
 # Next to no time to idle, and as much as it takes to compute.
-SHORT = PlanLimits(cpu_ms=1000, wall_ms=400, hard_ms=600_000)
+SHORT = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=2000, hard_ms=600_000))
 
 HEAD = "#include <cstdio>\n#include <cstdlib>\n#include <ctime>\n#include <unistd.h>\n"
@@ -185,7 +185,7 @@ blink()
 @pytest.mark.sample("")
 def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
     """A parent whose vfork is under way is in the state of those who wait for a disk."""
-    program = HEAD + 'int main() { if (vfork() == 0) { usleep(1500000); _exit(0); } puts("done"); }'
+    program = HEAD + 'int main() { if (vfork() == 0) { usleep(4000000); _exit(0); } puts("done"); }'
     limits = {"cpu_ms": 5000, "wall_ms": 400, "hard_ms": 60_000}
     boxed = bench.box("exec ./program", files={"program": bench.compiled(program)}, limits=limits)
     assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")

@@ -73,7 +73,7 @@ def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
     #include <cstring>
     #include <sys/syscall.h>
     void* grow(void*) {
-      for (int i = 0; i < 800; i += 4) { memset(malloc(4 << 20), 1, 4 << 20); usleep(20000); }
+      for (int i = 0; i < 800; i += 4) { memset(malloc(4 << 20), 1, 4 << 20); usleep(50000); }
       for (;;) pause();
     }
     int main() { start(grow); syscall(SYS_exit, 0); }

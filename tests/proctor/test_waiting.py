@@ -28,7 +28,7 @@ from ioi_eval.store.resources import graders
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.sample("everything")
 
-LIMITS = PlanLimits(cpu_ms=1000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
+LIMITS = PlanLimits(cpu_ms=3000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"

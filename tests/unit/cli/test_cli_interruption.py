@@ -28,8 +28,8 @@ NUMBER = 12
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
     """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
-    slow = RIGHT.replace("int main() {", "int main() { for (volatile long n = 0; n < 20000000; ++n);")
-    rows = [row(f"row-{n}", f"{slow}volatile int own = {n};\n") for n in range(NUMBER)]
+    slow = RIGHT.replace("int main() {", "int main() { while (std::clock() < CLOCKS_PER_SEC / 8) {}")
+    rows = [row(f"row-{n}", f"#include <ctime>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 

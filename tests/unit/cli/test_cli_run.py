@@ -304,7 +304,7 @@ esac
 def test_agents(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
     before = children()
-    config = write_config(cli, copies, command=AGENT, timeout_seconds=3, concurrency=6)
+    config = write_config(cli, copies, command=AGENT, timeout_seconds=8, concurrency=6)
     words = ("run", "-c", config, *tasks(1, 2, 3, 4, 5, 6))
     done = cli(*words)
     assert children() <= before, "left behind"

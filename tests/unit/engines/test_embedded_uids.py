@@ -40,8 +40,11 @@ print("ready", flush=True)
 input()
 """
 RESERVING = """
+import pathlib
+import sys
 from ioi_eval.engines.embedded import boxes
 from ioi_eval.engines.embedded.boxes import Uids
+boxes._PLACES = (pathlib.Path(sys.argv[1]),)
 uids = Uids()
 print(*uids.reserve(2), flush=True)
 input()
@@ -49,10 +52,10 @@ input()
 
 
 @contextmanager
-def running(program: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that waits, and the line that it said."""
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
@@ -78,8 +81,9 @@ def test_another_user_cannot_stop_root() -> None:
         uids.release()
 
 
-def test_no_uid_is_given_twice_while_somebody_has_it() -> None:
-    with running(RESERVING) as (other, said):
+def test_no_uid_is_given_twice_while_somebody_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes, "_PLACES", (tmp_path,))  # other tests reserve some, too
+    with running(RESERVING, str(tmp_path)) as (other, said):
         theirs = set(map(int, said.split()))
         one, two = Uids(), Uids()
         ours = [*one.reserve(2), *two.reserve(2)]
