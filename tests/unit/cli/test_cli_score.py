@@ -267,7 +267,7 @@ def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> 
     assert len((cli.folder / "run" / "failures.jsonl").read_text().splitlines()) == 1
 
 
-# Works by its own clock of CPU time for a second and a half: three times the limit of these packages.
+# Works by its own clock of CPU time, for longer than the limits of these packages.
 SLOW = """
 #include <ctime>
 #include <iostream>

@@ -132,7 +132,7 @@ async def test_communication(scorer: Scorer, body: str, score: float, status: V)
     )
     assert (result.score, result.status) == (score, status), result
     if "0.3" in body:  # less than the limit in each, more in both
-        assert result.feedback.startswith("Time limit exceeded (CPU time of 2 processes "), result
+        assert result.feedback.startswith("Time limit exceeded (CPU time of 2 processes 0."), result
 
 
 RIGHT = "int twice(int x, int process) { return 2 * x; }\n"
