@@ -60,9 +60,9 @@ async def test_over_the_limit_every_time_is_too_slow(shared_cache: Path) -> None
 
 
 async def test_beyond_the_band_nothing_runs_again(shared_cache: Path) -> None:
-    test = await judged(30, shared_cache, band=Borderline())
+    test = await judged(3.0, shared_cache, band=Borderline())
     assert test.status is Verdict.TLE and test.cpu_times == ()
-    assert test.cpu_time is not None and test.cpu_time < 15 * LIMIT and "s of 0.400 s)" in test.feedback
+    assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.400 s)" in test.feedback
 
 
 async def test_a_wrong_answer_is_not_measured_again(shared_cache: Path) -> None:
@@ -71,7 +71,7 @@ async def test_a_wrong_answer_is_not_measured_again(shared_cache: Path) -> None:
 
 
 async def test_within_the_limit_is_as_without_a_band(shared_cache: Path) -> None:
-    test = await judged(0.1, shared_cache, band=Borderline())
+    test = await judged(0.5, shared_cache, band=Borderline())
     assert (test.status, test.cpu_times) == (Verdict.AC, ())
 
 
