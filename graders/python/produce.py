@@ -1,6 +1,6 @@
 """Runs a generator, a validator or a solution of a package in a box, and keeps what it writes.
 
-    produce.py OUTPUT GIVEN PROGRAM ARGUMENT...     GIVEN is a file for its standard input, or -
+produce.py OUTPUT GIVEN PROGRAM ARGUMENT...     GIVEN is a file for its standard input, or -
 """
 
 import os

@@ -165,14 +165,14 @@ def _tests(part: float | None) -> list[str]:
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def _problems(model: ModelSummary, statuses: Sequence[Verdict], name: str) -> Iterator[str]:
+def _problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterator[str]:
     if name:
         yield f"Problems{name}"
-    seen = [status.value for status in statuses if model.verdicts.get(status)]
+    seen = [status for status in statuses if model.verdicts.get(status)]
     numbers = ["points", "of", "submissions", *seen, *(["unscored"] if model.unscored else [])]
     rows = []
     for problem in model.problems:
-        counts = [str(problem.verdicts.get(Verdict(status), 0)) for status in seen]
+        counts = [str(problem.verdicts.get(status, 0)) for status in seen]
         row = [visible(problem.problem_id), *_points(problem), str(problem.submissions), *counts]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
     yield from console.table_lines(["problem", *numbers], rows, right=numbers, spare=numbers[:1:-1])

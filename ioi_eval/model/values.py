@@ -320,6 +320,13 @@ class Verdict(StrEnum):
     SKIPPED = "SKIPPED"
 
 
+class Reason(StrEnum):
+    """Why a submission ran on no test, apart from the verdict CE that both have."""
+
+    NO_PROGRAM = "no program"  # the reply, or the column of programs, holds none
+    NOT_COMPILED = "not compiled"  # the compiler refused it
+
+
 class TestResult(Value):
     __test__ = False
 

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.model.values import Value, Verdict
+from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.store.rows import bounded
 
 _MAX_INLINE = 300  # characters
@@ -254,7 +254,7 @@ _SHORT = 34  # characters that are not worth a line break
 _PAGE = 200  # rows of a table that are there from the beginning
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
-_WORDS = {"yes": "good", "NO": "bad", "not judged": "bad"}
+_WORDS = {"yes": "good", "NO": "bad", "not judged": "bad", Reason.NO_PROGRAM: "bad"}
 
 
 @cache

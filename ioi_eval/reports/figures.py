@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ioi_eval.model.values import Verdict
+from ioi_eval.model.values import Reason, Verdict
 from ioi_eval.reports.addresses import FOLDER, model_anchor, problem_page, submission_page
 from ioi_eval.reports.document import NOTHING, Figure, number
 from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
@@ -19,6 +19,7 @@ _MAX_SUBTASKS = 80  # lines of one grid; of more the problems' own pages have th
 _MAX_GROUPS = 20
 _CLASSES: dict[str, str] = {
     **{str(status): f"v-{status.lower()}" for status in Verdict},
+    Reason.NO_PROGRAM: "v-none",
     "Unscored": "v-unscored",
 }
 
@@ -102,7 +103,7 @@ def uses(of: Sequence[Entry], what: str) -> list[Figure]:
     return [Figure(title=title, drawing=drawn, numbers=as_csv(["model", "share", "submissions"], rows))]
 
 
-def verdicts(of: Sequence[Entry], statuses: Sequence[Verdict]) -> list[Figure]:
+def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
     title = "Verdicts of submissions"
     kinds: list[str] = [*statuses, *(["Unscored"] if any(one.model.unscored for one in of) else [])]
     rows = [

@@ -37,7 +37,7 @@ from ioi_eval.reports.made import Made
 from ioi_eval.reports.problem_pages import Judged, Tests, all_submissions, limits, problem_document
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.rules.extraction import extract, extraction_of
-from ioi_eval.rules.scoring import submission_status
+from ioi_eval.rules.scoring import ending
 from ioi_eval.store.files import refused, sweep_drafts
 from ioi_eval.store.folder import RESULTS, ResultHead, decoded, read_rows
 from ioi_eval.store.rows import MAX_OUTPUT, bounded, model_of
@@ -160,7 +160,7 @@ def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None) 
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
         ["Model", model_of(row) or NOTHING],
-        ["Verdict", submission_status(result)],
+        ["Verdict", ending(result)],
         ["Points", f"{number(result.points)} of {number(worth)}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],

@@ -21,7 +21,7 @@ from ioi_eval.reports.document import (
     number,
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
-from ioi_eval.rules.scoring import submission_status
+from ioi_eval.rules.scoring import ending
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.rows import bounded
 from ioi_eval.store.tasks import Task
@@ -37,7 +37,7 @@ class Judged(NamedTuple):
     key: str
     model: str
     problem: str
-    status: Verdict
+    ending: str  # its verdict, or `no program`
     points: float
     feedback: str  # of the first test that it did not pass
     parts: tuple[tuple[str, float, float], ...]  # of each subtask: its name, points earned, points
@@ -45,8 +45,9 @@ class Judged(NamedTuple):
     @classmethod
     def of(cls, result: SubmissionResult, model: str) -> Judged:
         parts = tuple((one.subtask, one.weighted_score, one.points) for one in result.subtasks if one.points)
-        status = submission_status(result)
-        return cls(result.key, model, result.problem_id, status, result.points, _feedback(result), parts)
+        return cls(
+            result.key, model, result.problem_id, ending(result), result.points, _feedback(result), parts
+        )
 
 
 def _feedback(result: SubmissionResult) -> str:
@@ -204,7 +205,7 @@ def _list(every: Iterable[Judged], *, of: Sequence[str]) -> Table:
             "key": Link(text=one.key, href=submission_page(one.key)),
             "model": one.model or NOTHING,
             "problem": Link(text=one.problem, href=problem_page(one.problem)),
-            "status": one.status,
+            "status": one.ending,
             "points": number(one.points),
             "feedback": one.feedback or NOTHING,
         }

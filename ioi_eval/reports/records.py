@@ -41,7 +41,7 @@ class ProblemSummary(Value):
     solved: int  # scored submissions with full marks
     mean_points: float | None  # of a scored submission; without subtasks the mean share of the tests
     best_pass_rate: float | None  # without subtasks
-    verdicts: Mapping[Verdict, int]  # of scored submissions; worst first
+    verdicts: Mapping[str, int]  # of scored submissions by verdict, or `no program`; worst first
     subtasks: tuple[BestSubtask, ...]
     difficulty: str = ""
     tags: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class ModelSummary(Value):
     unscored: int
     compiled: int
     solved: int
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[str, int]
     problems: tuple[ProblemSummary, ...]
     budgets: Mapping[Budget, float] = {}  # empty where no problem has subtasks
     mean_score: float | None = None
@@ -166,7 +166,7 @@ class Summary(Value, kw_only=True):
     scored: int
     unscored: int
     problems: int
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[str, int]
     models: tuple[ModelSummary, ...]  # most points first
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
     repeated: int = 0  # of the scored, those that have the result of an equal program

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from ioi_eval.model.values import Value, Verdict
+from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.reports import figures
 from ioi_eval.reports.addresses import FOLDER, model_anchor, model_page, problem_page
 from ioi_eval.reports.document import (
@@ -346,7 +346,7 @@ def uses(of: Sequence[Entry]) -> Section | None:
     )
 
 
-_ENDS = {
+_ENDS: Mapping[str, str] = {
     Verdict.AC: "accepted, full marks",
     Verdict.PA: "partially accepted",
     Verdict.WA: "wrong answer",
@@ -355,11 +355,12 @@ _ENDS = {
     Verdict.MLE: "took more than the memory limit",
     Verdict.RE: "ended with an error",
     Verdict.CE: "does not compile",
+    Reason.NO_PROGRAM: "the reply, or the column of programs, holds none",
     Verdict.SKIPPED: "ran no test, because nothing could change its score",
 }
 
 
-def verdicts(of: Sequence[Entry], total: Mapping[Verdict, int], unscored: int) -> Section:
+def verdicts(of: Sequence[Entry], total: Mapping[str, int], unscored: int) -> Section:
     statuses = list(total)[::-1]
     rows = [[one.name, *counts(one.model.verdicts, statuses), f"{one.model.unscored:,}"] for one in of]
     if len(of) > 1:
@@ -374,5 +375,5 @@ def verdicts(of: Sequence[Entry], total: Mapping[Verdict, int], unscored: int) -
     )
 
 
-def counts(found: Mapping[Verdict, int], statuses: Sequence[Verdict]) -> list[str]:
+def counts(found: Mapping[str, int], statuses: Sequence[str]) -> list[str]:
     return [f"{found.get(status, 0):,}" for status in statuses]

@@ -14,9 +14,9 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.records import Use
 from ioi_eval.rules.metrics import Trials
-from ioi_eval.rules.scoring import pass_rate, submission_status
+from ioi_eval.rules.scoring import ending, pass_rate, submission_status
 from ioi_eval.rules.selection import SUBMISSIONS, Candidate, Pool, aim
-from ioi_eval.rules.verdicts import STATUS_ORDER
+from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import Task
 
@@ -92,7 +92,7 @@ class Tally:
 
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self.scored = self.unscored = self.compiled = self.solved = 0
-        self.verdicts: Counter[Verdict] = Counter()
+        self.verdicts: Counter[str] = Counter()
         self.best_pass_rate: float | None = None
         self.uses: Counter[tuple[str, int]] = Counter()
         self.pool = Pool(submissions)
@@ -106,7 +106,7 @@ class Tally:
         self.scored += 1
         self.compiled += result.compiles
         self.solved += status is Verdict.AC
-        self.verdicts[status] += 1
+        self.verdicts[ending(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self._points += Fraction(result.points)
         # Full marks on what was asked for: the whole problem, or one of its subtasks.
@@ -185,8 +185,8 @@ def _by_number(counter: Counter[str]) -> dict[str, int]:
     return {name: number for name, number in ranked if name}
 
 
-def worst_first(counters: Iterable[Mapping[Verdict, int]]) -> dict[Verdict, int]:
-    total: Counter[Verdict] = Counter()
+def worst_first(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
     for counter in counters:
         total.update(counter)
-    return {status: total[status] for status in STATUS_ORDER if total[status]}
+    return {word: total[word] for word in ENDINGS if total[word]}

@@ -19,6 +19,7 @@ import msgspec
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.values import (
     Problem,
+    Reason,
     ScoreType,
     Submission,
     SubmissionResult,
@@ -178,6 +179,19 @@ def submission_status(result: SubmissionResult) -> Verdict:
     if not result.compiles:
         return Verdict.CE
     return verdicts.worst(part.status for part in result.subtasks or result.tests)
+
+
+def reason(result: SubmissionResult) -> Reason | None:
+    """Return why nothing ran; None where something did."""
+    if result.compiles:
+        return None
+    empty = any(test.feedback == verdicts.NO_CODE for test in result.tests)
+    return Reason.NO_PROGRAM if empty else Reason.NOT_COMPILED
+
+
+def ending(result: SubmissionResult) -> str:
+    """Return the word that reports count a submission by: its verdict, unless there was no program."""
+    return Reason.NO_PROGRAM if reason(result) is Reason.NO_PROGRAM else submission_status(result)
 
 
 class PassRate(Value):

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import JobResult, StageStatus
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import Limits, TestResult, Value, Verdict
+from ioi_eval.model.values import Limits, Reason, TestResult, Value, Verdict
 
 STATUS_ORDER: tuple[Verdict, ...] = (
     Verdict.CE,
@@ -29,6 +29,9 @@ STATUS_ORDER: tuple[Verdict, ...] = (
     Verdict.SKIPPED,
 )
 """Worst first, as published result sets have it; OLE, which they do not know, stands beside MLE."""
+
+ENDINGS: tuple[str, ...] = (Reason.NO_PROGRAM, *STATUS_ORDER)
+"""The words that reports count submissions by, worst first."""
 
 NO_CODE = "no code found"
 COMPILATION_ERROR = "Compilation error"

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ioi_eval.engines.conditions import Condition
 from ioi_eval.engines.watching import JobsWait, ServerChanged
-from ioi_eval.model.values import Value, Verdict
+from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit, Standing
 
@@ -43,6 +43,7 @@ class SubmissionJudged(Value):
     verdicts: Mapping[Verdict, int]  # of its tests
     tests: int  # that ran for it: none where the result is that of an equal submission
     repeated: bool = False
+    reason: Reason | None = None  # why nothing ran
 
 
 class SubmissionFailed(Value):
@@ -61,7 +62,7 @@ class RunSummary(Value):
     repeated: int = 0
     failed: int = 0
     tests: int = 0
-    verdicts: Mapping[Verdict, int] = {}  # of submissions
+    verdicts: Mapping[str, int] = {}  # of submissions, or `no program`
 
 
 class RunFinished(Value):

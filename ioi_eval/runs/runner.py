@@ -157,7 +157,7 @@ class _Run:
         self._limited, self._share = limited, share
         self._claims: dict[str, _Claim] = {}  # by identity
         self._numbers: Counter[str] = Counter()
-        self._verdicts: Counter[Verdict] = Counter()
+        self._verdicts: Counter[str] = Counter()
         self._crowding = Crowding()
 
     # --- before ---
@@ -282,7 +282,7 @@ class _Run:
         self._journal.record(rows.result_row(submission, problem, own), known=known)
         event = _judged(own, repeated=repeated)
         self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)
-        self._verdicts[event.status] += 1
+        self._verdicts[scoring.ending(own)] += 1
         self._tell(event)
         if not event.repeated and (overloaded := self._crowding.add(result)) is not None:
             self._tell(overloaded)
@@ -333,6 +333,7 @@ def _judged(result: SubmissionResult, *, repeated: bool) -> SubmissionJudged:
         verdicts=verdicts,
         tests=0 if repeated else ran,
         repeated=repeated,
+        reason=scoring.reason(result),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Value
+from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports.summary import check_run
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, Standing, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
@@ -29,6 +29,7 @@ _Row = TypeVar("_Row")
 class _Result(msgspec.Struct):
     key: str
     verdict: str = ""
+    reason: Any = None  # a dump may have had a column of this name
     model: Any = None
     model_id: Any = None
     model_name: Any = None
@@ -163,7 +164,8 @@ class Watch:
         for row in _rows(self._results, _Result):
             if row.key not in self._keys:
                 self._keys.add(row.key)
-                self._verdicts.setdefault(_model(row), Counter())[row.verdict] += 1
+                word = row.reason if row.reason == Reason.NO_PROGRAM else row.verdict
+                self._verdicts.setdefault(_model(row), Counter())[word] += 1
         for failure in _rows(self._failed, _Failure):
             self._failures.pop(failure.key, None)  # the latest one last
             self._failures[failure.key] = failure

@@ -13,7 +13,7 @@ from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
 from support.runs import Journal, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
-from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
+from ioi_eval.models import Problem, Reason, Submission, SubmissionResult, Verdict
 from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
 from ioi_eval.runs.runner import judge_all
 
@@ -258,7 +258,13 @@ async def test_events_tell_the_whole_story(tmp_path: Path) -> None:
             tests=3,
         ),
         SubmissionJudged(
-            key="c", problem_id="sum", status=Verdict.CE, points=0.0, verdicts={Verdict.CE: 4}, tests=0
+            key="c",
+            problem_id="sum",
+            status=Verdict.CE,
+            points=0.0,
+            verdicts={Verdict.CE: 4},
+            tests=0,
+            reason=Reason.NOT_COMPILED,
         ),
         RunFinished(summary=summary),
     ]

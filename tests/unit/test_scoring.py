@@ -267,9 +267,16 @@ def test_tests_of_equal_content_share_a_result() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "feedback"), [("int main(", "Compilation error"), (None, "no code found")], ids=["code", "none"]
+    ("code", "feedback", "reason", "ending"),
+    [
+        ("int main(", "Compilation error", "not compiled", "CE"),
+        (None, "no code found", "no program", "no program"),
+    ],
+    ids=["code", "none"],
 )
-def test_what_does_not_compile_is_ce_everywhere(code: str | None, feedback: str) -> None:
+def test_what_does_not_compile_is_ce_everywhere(
+    code: str | None, feedback: str, reason: str, ending: str
+) -> None:
     group = subtask(SUM)
     made = scoring.submission_result(
         problem(group), submission(code=code), {}, compiles=False, compile_output="expected ')'"
@@ -279,6 +286,7 @@ def test_what_does_not_compile_is_ce_everywhere(code: str | None, feedback: str)
     assert {test.feedback for test in made.tests} == {feedback}
     assert [(part.status, part.weighted_score) for part in made.subtasks] == [(Verdict.CE, 0)]
     assert scoring.submission_status(made) is Verdict.CE
+    assert (scoring.reason(made), scoring.ending(made)) == (reason, ending)
 
 
 def test_the_evidence_is_passed_on() -> None:

@@ -95,6 +95,13 @@ def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path)
     assert "error" in rows["broken"]["compile_output"]
     nothing = rows["nothing"]["all_subtasks_results"][0]["test_results"][0]
     assert nothing["feedback"] == "no code found"
+    reasons = {key: found["reason"] for key, found in rows.items() if found["reason"]}
+    assert reasons == {"broken": "not compiled", "nothing": "no program"}
+    assert rows["nothing"]["verdict"] == "CE"
+    told = json.loads((cli.folder / "run" / "summary.json").read_text())
+    assert (told["verdicts"]["no program"], told["verdicts"]["CE"]) == (1, 1)
+    report = (cli.folder / "run" / "report.md").read_text()
+    assert "| CE | no program |" in " ".join(report.split())
     tested = rows["small"]["all_subtasks_results"][1]["test_results"]
     assert [(test["test_name"], test["status"]) for test in tested] == [
         ("2-1", "WA"),

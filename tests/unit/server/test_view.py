@@ -71,6 +71,13 @@ def test_rows_are_counted_as_they_come(folder: Path) -> None:
     assert then.last == (folder / "results.jsonl").stat().st_mtime
 
 
+def test_replies_without_a_program_are_counted_apart(folder: Path) -> None:
+    without = {**row("e"), "verdict": "CE", "reason": "no program"}
+    write_run(folder, [without, {**without, "key": "f", "reason": ["of", "a dump"]}])
+    [model] = Watch(folder, Clock()).poll().models
+    assert model.verdicts == {"AC": 1, "WA": 1, "no program": 1, "CE": 1}
+
+
 def test_a_run_that_rests_costs_three_looks_at_its_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
