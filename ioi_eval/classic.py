@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
+    from ioi_eval.engines.contract import OWN as OWN_RUNTIME
     from ioi_eval.engines.transport import decode_reply, decode_request, encode_result
-    from ioi_eval.engines.transport.jobs import OWN as OWN_RUNTIME
     from ioi_eval.engines.transport.jobs import brings_scripts, execute
     from ioi_eval.judge.classic import classic_job, run_classic
     from ioi_eval.rules.verdicts import classic_outcome, classic_result
@@ -22,7 +22,7 @@ else:
     __getattr__ = shown_in(
         __name__,
         {
-            "OWN_RUNTIME": "engines.transport.jobs.OWN",
+            "OWN_RUNTIME": "engines.contract.OWN",
             "brings_scripts": "engines.transport.jobs.brings_scripts",
             "classic_job": "judge.classic.classic_job",
             "classic_outcome": "rules.verdicts.classic_outcome",

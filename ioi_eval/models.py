@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.engines.values import Profile
+from ioi_eval.engines.contract import Profile
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import Borderline, BuildLimits, BuildOptions, CheckerLimits, ManagerLimits
 from ioi_eval.model.secret import Secret

@@ -18,7 +18,8 @@ from ioi_eval.cli.engines import EngineOptions, EngineText, PythonText, TokenFil
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json
-from ioi_eval.engines.conditions import Condition, conditions
+from ioi_eval.engines.conditions import conditions
+from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport

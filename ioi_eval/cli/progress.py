@@ -17,7 +17,7 @@ from tqdm import tqdm
 from ioi_eval.cli import console
 from ioi_eval.cli.options import OutputOptions
 from ioi_eval.cli.servers import ServerNews
-from ioi_eval.engines.watching import JobsWait, ServerChanged
+from ioi_eval.engines.contract import JobsWait, ServerChanged
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import counted, share
 from ioi_eval.reports.sections import model_name

@@ -6,7 +6,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 
-from ioi_eval.engines.watching import Change, JobsWait, ServerChanged, ServerEvent
+from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.reports.document import counted
 
 _GATHERED = 2.0  # seconds: a rack that loses its power is one line

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, choose_base, is_in_memory, why_not_in_memory
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
@@ -24,7 +25,6 @@ from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.modules import MAIN
-from ioi_eval.model.values import Value
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
@@ -35,15 +35,6 @@ _SECONDS = 60.0
 _NOTHING_CONFINES = "Use a kernel with Landlock (5.13 or newer) or allow user namespaces"
 _OWN_LINES = ("g++", "python3")
 _INSTALL_PYTHON = "apt-get install python3"
-
-
-class Condition(Value):
-    """One line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
-
-    name: str
-    ok: bool | None
-    detail: str
-    remedy: str = ""
 
 
 async def conditions(

@@ -26,7 +26,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.values import Profile
+from ioi_eval.engines.contract import Profile
 from ioi_eval.model.errors import EngineError, JobRejected
 from ioi_eval.model.job import Job, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.store.folder import Standing
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -36,6 +37,19 @@ class Endpoint:
     @property
     def usable(self) -> bool:
         return self.state in (State.HEALTHY, State.TRIAL)
+
+    @property
+    def standing(self) -> Standing:
+        """How it does now, for people."""
+        return Standing(
+            url=self.url,
+            state=self.state,
+            slots=self.slots,
+            busy=self.busy,
+            errors=self.errors,
+            why=self.why,
+            since=self.since,
+        )
 
     @property
     def room(self) -> int:

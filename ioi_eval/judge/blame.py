@@ -15,8 +15,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines import Engine
-from ioi_eval.engines.values import Answers, Batch, Built, Recipe
+from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Recipe
 from ioi_eval.judge.programs import Artifacts, Compiled, ProblemPrograms, program
 from ioi_eval.model.errors import ModuleMissing
 from ioi_eval.model.job import Toolchain

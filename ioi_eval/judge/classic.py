@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Profile, Transport, least
 from ioi_eval.engines.transport.build_jobs import Ending, ending
 from ioi_eval.engines.transport.engine import JobEngine
-from ioi_eval.engines.transport.jobs import OWN, execute, has_shell
-from ioi_eval.engines.values import Profile, least
+from ioi_eval.engines.transport.jobs import execute
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -39,7 +38,6 @@ from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import NO_CODE, classic_outcome, classic_result, not_compiled
 from ioi_eval.store.resources import classic_scripts
 
-OWN_RUNTIME = "ioi_eval"  # brings no scripts: the job does
 CONFIG = "graders/grader_config.json"
 _GRADER = "graders/grader.cpp"  # is linked because it is there
 _JUDGE_AT_FAULT = 3  # our scripts' exit code; the contract has no word for it
@@ -52,10 +50,10 @@ _COMPILE_SECONDS = 120.0  # where no server has a limit of its own
 _ATTEMPTS = 4
 
 
-def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN_RUNTIME) -> Job:
+def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
     """The job of one test. `runtime="cms_ioi"` leaves the scripts to the cluster's package."""
     _check(problem, submission)
-    ours = runtime == OWN_RUNTIME
+    ours = runtime == OWN
     own = _scripts() if ours else ()
     files = {file.name: file for file in (*own, *_files(problem, test, submission))}
     return Job(
@@ -68,14 +66,14 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
 
 
 async def run_classic(
-    engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN_RUNTIME
+    engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
     """The result of one test by a classic job. JudgeFailure where our scripts, or the engine, cannot say."""
     if submission.code is None:
         return not_compiled(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
     result = await execute(engine, job, attempts=_ATTEMPTS, phase="judging")
-    return read_classic(test, result, ours=runtime == OWN_RUNTIME)
+    return read_classic(test, result, ours=runtime == OWN)
 
 
 def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
@@ -172,7 +170,6 @@ def _time_limit(problem: Problem) -> float:
 # --- a submission, test by test ----------------------------------------------------------------------
 
 
-_CLASSIC = ("cms_ioi", "cms")  # one package, two names
 _AT_ONCE = 8  # tests of one submission that run at the same time, once several have passed
 _COMPILE_AT_LEAST = 30.0  # what a server must give so that a longer build is the source's fault
 _SLACK = 2000  # ms
@@ -184,8 +181,8 @@ def is_classic(options: JudgeOptions, profile: Profile) -> bool:
     """Whether classic jobs are what judges: where that is asked for, or nothing else is possible."""
     if options.job != "auto":
         return options.job == "classic"
-    packages = not set(_CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
-    return packages and not has_shell(profile)
+    packages = not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
+    return packages and not profile.has_shell
 
 
 async def judge_one_by_one(
@@ -231,7 +228,7 @@ class _Run:
     def _contract(self) -> str:
         """Which package judges this problem: one that can, of those that are there."""
         profile, objection = self._profile, codeforces.objection(self._problem, self._submission)
-        cms = next((name for name in (OWN, *_CLASSIC) if name in profile.runtimes), None)
+        cms = next((name for name in (OWN, *CLASSIC) if name in profile.runtimes), None)
         there = codeforces.is_there(profile)
         if cms is not None and not (there and not objection and self._objection(cms)):
             for test in self._problem.tests[:1]:

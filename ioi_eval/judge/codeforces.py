@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ioi_eval.engines.values import Profile
+from ioi_eval.engines.contract import Profile
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.languages import Language, find

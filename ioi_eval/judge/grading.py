@@ -10,8 +10,7 @@ from itertools import groupby
 
 import msgspec
 
-from ioi_eval.engines import Engine
-from ioi_eval.engines.values import Batch, Program
+from ioi_eval.engines.contract import Batch, Engine, Program
 from ioi_eval.judge.programs import ProblemPrograms
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find

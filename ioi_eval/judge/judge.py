@@ -13,9 +13,8 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected, Transport
 from ioi_eval.engines.transport.engine import engine_of
-from ioi_eval.engines.values import Answers, Batch, Built, Program, Rejected
 from ioi_eval.judge.blame import Partner, refuse_missing, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one
 from ioi_eval.judge.grading import grades

@@ -11,10 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ioi_eval.engines import Engine
-from ioi_eval.engines.embedded.proctor import proctor_sources
-from ioi_eval.engines.transport.jobs import toolchain
-from ioi_eval.engines.values import Built, Program, Recipe, Rejected
+from ioi_eval.engines.contract import Built, Engine, Program, Recipe, Rejected
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
 from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
 from ioi_eval.model.job import JobFile
@@ -33,7 +30,7 @@ from ioi_eval.model.values import (
     Value,
 )
 from ioi_eval.rules.limits import manager_limits, plan_limits
-from ioi_eval.store.resources import graders
+from ioi_eval.store.resources import graders, proctor_sources
 
 T = TypeVar("T")
 
@@ -163,7 +160,7 @@ class Artifacts:
             raise InputError(f"the problem has no source of its {kind}", where=where)
         language = find(program.language, where=where, field=kind)
         if is_script(language):
-            toolchain(await self.engine.profile(), language.command, f"running a {kind}")
+            (await self.engine.profile()).tool(language.command, f"running a {kind}")
             file = JobFile(name=f"{kind}.py", content=script_of(program))
             return Trusted(file=file, argv=(language.command, file.name))
         if language.run() != (language.artifact_name,):

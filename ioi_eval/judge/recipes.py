@@ -7,9 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from ioi_eval.engines.transport.ahead import HEADER, WRAPPER
-from ioi_eval.engines.transport.build_jobs import DRIVERS
-from ioi_eval.engines.values import SUBMISSION, Recipe
+from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits

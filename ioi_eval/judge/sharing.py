@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from ioi_eval.engines.values import Built, Program
+from ioi_eval.engines.contract import Built, Program
 from ioi_eval.model.digests import digest, problem_digest
 from ioi_eval.model.values import Problem, SubmissionResult
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
-    from ioi_eval.engines.watching import JobsWait, ServerChanged
+    from ioi_eval.engines.contract import JobsWait, ServerChanged
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
     from ioi_eval.rules.extraction import Extraction
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "benchmarks": "BenchmarkOptions DumpOptions Selection",
-    "engines.watching": "JobsWait ServerChanged",
+    "engines.contract": "JobsWait ServerChanged",
     "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
     "reports": "ReportOptions",
     "rules.extraction": "Extraction",

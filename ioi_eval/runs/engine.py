@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.contract import Cluster, Condition, OnServer
 from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find_engine
-from ioi_eval.engines.watching import OnServer
 from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
@@ -20,9 +20,6 @@ from ioi_eval.model.values import Value
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Standing
-
-if TYPE_CHECKING:
-    from ioi_eval.engines.piston import EndpointReport
 
 _LOOK = 5.0  # seconds between two looks at the servers
 
@@ -88,79 +85,38 @@ def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Open
 
 def watch(engine: Engine | Transport, tell: OnServer) -> None:
     """Have an engine tell of its servers while it works, if it has any."""
-    from ioi_eval.engines.piston import PistonEngine
-
-    if isinstance(engine, PistonEngine):
+    if isinstance(engine, Cluster):
         engine.tell = tell
 
 
 def servers_found(engine: Engine | Transport) -> ServersFound | None:
     """Return what a user should know of the servers of an engine that was entered; None where it has none."""
-    from ioi_eval.engines.piston import PistonEngine, differences
-    from ioi_eval.engines.ray import RayEngine
-
-    if isinstance(engine, RayEngine):
-        return ServersFound(
-            servers=len(engine.nodes) + len(engine.left_out),
-            used=len(engine.nodes),
-            slots=engine.slots,
-            unreachable=(),
-            left_out=dict(engine.left_out),
-            differences=engine.differences,
-        )
-    if not isinstance(engine, PistonEngine):
+    if not isinstance(engine, Cluster):
         return None
-    reports = engine.reports
-    used = [report for report in reports if report.reachable and report.url not in engine.left_out]
-    refuse_unfit(used)
+    servers = engine.servers()
+    refuse_unfit(servers.used)
     return ServersFound(
-        servers=len(reports),
-        used=len(used),
-        slots=engine.slots,
-        unreachable=tuple(report.reason for report in reports if not report.reachable),
-        left_out=dict(engine.left_out),
-        differences=tuple(differences(used)),
+        servers=servers.found,
+        used=len(servers.used),
+        slots=servers.slots,
+        unreachable=tuple(servers.unreachable[url] for url in sorted(servers.unreachable)),
+        left_out=servers.left_out,
+        differences=servers.differences,
     )
-
-
-def servers_now(engine: Engine | Transport) -> tuple[Standing, ...]:
-    """How the servers of an engine do; empty where it has none."""
-    from ioi_eval.engines.piston import PistonEngine
-    from ioi_eval.engines.ray import RayEngine
-
-    if not isinstance(engine, PistonEngine | RayEngine):
-        return ()
-    found = {
-        one.url: Standing(
-            url=one.url,
-            state=one.state,
-            slots=one.slots,
-            busy=one.busy,
-            errors=one.errors,
-            why=one.why,
-            since=one.since,
-        )
-        for one in engine.endpoints
-    }
-    absent = {url: Standing(url=url, state="left out", why=why) for url, why in engine.left_out.items()}
-    if isinstance(engine, PistonEngine):
-        gone = (report for report in engine.reports if not report.reachable)
-        absent |= {one.url: Standing(url=one.url, state="unreachable", why=one.reason) for one in gone}
-    return tuple(({**absent, **found})[url] for url in sorted({**absent, **found}))
 
 
 @contextlib.asynccontextmanager
 async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> AsyncIterator[None]:
     """Tell how the engine's servers do, at first and when something about them has changed."""
 
-    if not servers_now(engine):
+    if not isinstance(engine, Cluster):
         yield
         return
 
     async def watch() -> None:
         last: tuple[Standing, ...] = ()
         while True:
-            if (now := servers_now(engine)) != last:
+            if (now := engine.servers().now()) != last:
                 tell(ServersNow(servers=now))
                 last = now
             await asyncio.sleep(_LOOK)
@@ -172,18 +128,18 @@ async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> Async
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watching
-        tell(ServersNow(servers=servers_now(engine)))
+        tell(ServersNow(servers=engine.servers().now()))
 
 
-def refuse_unfit(used: Sequence[EndpointReport]) -> None:
+def refuse_unfit(used: Mapping[str, Sequence[Condition]]) -> None:
     """Raise InputError where not one server can judge, as the doctor says: every row would fail there."""
-    lacking = [[line for line in report.findings if line.ok is False] for report in used]
-    if not lacking or not all(lacking):
+    lacking = {url: [line for line in lines if line.ok is False] for url, lines in used.items()}
+    if not lacking or not all(lacking.values()):
         return
-    first = used[0].url if len(used) == 1 else f"{used[0].url} and {len(used) - 1} more"
-    what = "; ".join(f"{line.name} {line.detail}" for line in lacking[0])
+    first, *others = lacking
+    what = "; ".join(f"{line.name} {line.detail}" for line in lacking[first])
     raise InputError(
         f"submissions cannot be judged there: {what}",
-        where=first,
-        remedy="; ".join(dict.fromkeys(line.remedy for line in lacking[0] if line.remedy)),
+        where=f"{first} and {len(others)} more" if others else first,
+        remedy="; ".join(dict.fromkeys(line.remedy for line in lacking[first] if line.remedy)),
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from ioi_eval.engines.conditions import Condition
-from ioi_eval.engines.watching import JobsWait, ServerChanged
+from ioi_eval.engines.contract import Condition, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit, Standing

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.contract import Profile, artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import Package, find_package
-from ioi_eval.engines.values import Profile, artifact_key
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, Toolchain
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store.compiling import BINARIES, SOURCES
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -20,6 +21,12 @@ _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 def graders() -> Path:
     """The folder of what runs inside the box: the proctor's sources, the classic scripts."""
     return _folder("graders", _PACKAGE)
+
+
+def proctor_sources(folder: Path) -> list[NamedBlob]:
+    """Return the C++ sources and headers in a folder of `graders()`, by name."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
+    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in files]
 
 
 def classic_scripts() -> dict[str, str]:

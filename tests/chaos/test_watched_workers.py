@@ -14,7 +14,7 @@ import pytest
 from support.servers import Fixed, Patience
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.watching import Change, JobsWait, ServerChanged, ServerEvent
+from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.models import Blob, Job, JobFile, Profile
 
 pytestmark = pytest.mark.once

@@ -25,8 +25,8 @@ from support.plans import (
     encode_plan,
 )
 
+from ioi_eval.engines.contract import Profile, Program
 from ioi_eval.engines.transport.waiting import waiting
-from ioi_eval.engines.values import Profile, Program
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.values import Blob
 

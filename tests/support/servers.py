@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.piston import Patience
 from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.reports import EndpointReport, findings

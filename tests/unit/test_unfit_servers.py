@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.servers import Condition, EndpointReport
+from support.servers import Condition
 
 from ioi_eval import InputError
 from ioi_eval.runs.engine import refuse_unfit
@@ -16,13 +16,13 @@ OUTPUT = Condition(name="output", ok=False, detail="only up to 1 KiB", remedy="S
 TIME = Condition(name="run time", ok=False, detail="only up to 3 s", remedy="Set PISTON_RUN_TIMEOUT=9")
 
 
-def server(number: int, *findings: Condition) -> EndpointReport:
-    return EndpointReport(url=f"http://s{number}", findings=findings)
+def servers(*findings: list[Condition]) -> dict[str, list[Condition]]:
+    return {f"http://s{number}": each for number, each in enumerate(findings, 1)}
 
 
 def test_every_lack_is_named_with_what_to_raise() -> None:
     with pytest.raises(InputError) as refused:
-        refuse_unfit([server(1, GOOD, OUTPUT, TIME, COULD_BE_BETTER)])
+        refuse_unfit(servers([GOOD, OUTPUT, TIME, COULD_BE_BETTER]))
     words = str(refused.value)
     assert words.startswith("http://s1: submissions cannot be judged there: output only up to 1 KiB; run")
     assert "PISTON_OUTPUT_MAX_SIZE" in words and "PISTON_RUN_TIMEOUT" in words and "Set more" not in words
@@ -30,9 +30,9 @@ def test_every_lack_is_named_with_what_to_raise() -> None:
 
 def test_more_servers_of_the_kind_are_counted() -> None:
     with pytest.raises(InputError, match="http://s1 and 2 more"):
-        refuse_unfit([server(1, OUTPUT), server(2, TIME), server(3, OUTPUT)])
+        refuse_unfit(servers([OUTPUT], [TIME], [OUTPUT]))
 
 
-@pytest.mark.parametrize("used", [[], [server(1, GOOD)], [server(1, OUTPUT), server(2, COULD_BE_BETTER)]])
-def test_where_one_can_judge_nothing_is_refused(used: list[EndpointReport]) -> None:
+@pytest.mark.parametrize("used", [servers(), servers([GOOD]), servers([OUTPUT], [COULD_BE_BETTER])])
+def test_where_one_can_judge_nothing_is_refused(used: dict[str, list[Condition]]) -> None:
     refuse_unfit(used)

@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 
+from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.embedded.box import Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import (
@@ -33,7 +34,6 @@ from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Job, JobResult, Toolchain
 from ioi_eval.model.values import Blob

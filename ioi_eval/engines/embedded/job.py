@@ -10,13 +10,13 @@ from threading import Lock
 
 import msgspec
 
+from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded.box import BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.standing import Order, Standing, Ward
-from ioi_eval.engines.values import check_names
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.values import Value

@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.threads import run_command
-from ioi_eval.engines.values import artifact_key
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
-from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import (
     PROCTOR,
@@ -25,7 +24,7 @@ from ioi_eval.store.compiling import (
     sources_digest,
     waiting_arguments,
 )
-from ioi_eval.store.resources import shipped
+from ioi_eval.store.resources import proctor_sources, shipped
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
@@ -129,11 +128,6 @@ async def _built_once(
 def proctor_key(compiler: Toolchain, sources: Path) -> str:
     command = (compiler.command, *proctor_arguments(_units(sources), "proctor"))
     return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources))
-
-
-def proctor_sources(folder: Path) -> list[NamedBlob]:
-    files = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
-    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in files]
 
 
 def _units(sources: Path) -> list[str]:

@@ -9,9 +9,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
+from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, Servers, ignore
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.discovery import Discovery
-from ioi_eval.engines.piston.members import Members
+from ioi_eval.engines.piston.members import Members, differences
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import (
@@ -27,8 +28,6 @@ from ioi_eval.engines.piston.sending import (
 )
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.transport.jobs import sound
-from ioi_eval.engines.values import Profile
-from ioi_eval.engines.watching import Change, JobsWait, OnServer, ServerChanged, ignore
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -102,6 +101,19 @@ class PistonEngine:
     def left_out(self) -> Mapping[str, str]:
         """Endpoints that can be reached and get no jobs, and why."""
         return dict(self._entered().members.left_out)
+
+    def servers(self) -> Servers:
+        members, left_out = self._entered().members, self.left_out
+        used = [each for each in self.reports if each.reachable and each.url not in left_out]
+        return Servers(
+            found=len(self.reports),
+            slots=self.slots,
+            used={report.url: report.findings for report in used},
+            left_out=left_out,
+            unreachable={url: each.reason for url, each in members.reports.items() if not each.reachable},
+            differences=differences(used),
+            standings=tuple(endpoint.standing for endpoint in self.endpoints),
+        )
 
     async def profile(self) -> Profile:
         profile = self._entered().members.profile

@@ -10,13 +10,11 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.contract import Change, Condition, Profile, least
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import Patience, Server, ServerTimes, rest_after
 from ioi_eval.engines.pool import Pool, State
-from ioi_eval.engines.values import Profile, least
-from ioi_eval.engines.watching import Change
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value

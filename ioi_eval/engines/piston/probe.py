@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.engines.conditions import Condition, answered
+from ioi_eval.engines.conditions import answered
+from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.contract import Condition
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
 

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ioi_eval.engines.contract import Change
 from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
-from ioi_eval.engines.watching import Change
 from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret

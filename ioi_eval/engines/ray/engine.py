@@ -12,13 +12,23 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines.conditions import Condition
+from ioi_eval.engines.contract import (
+    Answers,
+    Batch,
+    Built,
+    Condition,
+    OnServer,
+    Profile,
+    Recipe,
+    Rejected,
+    Servers,
+    ignore,
+)
 from ioi_eval.engines.pool import Endpoint, Pool
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, order_call
 from ioi_eval.engines.ray.members import Members, Patience, RayNode, Wanted, differing, merged
 from ioi_eval.engines.ray.parcels import SMALL, Answer, Failed, Far, Lacking, Order, pack
-from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JudgeFailure
 from ioi_eval.model.values import Blob
 from ioi_eval.store.single_flight import Shared
@@ -63,6 +73,7 @@ class RayEngine:
         )
         self._held = AsyncExitStack()
         self._running: tuple[Pool[RayNode], Members, _Stored] | None = None
+        self.tell: OnServer = ignore
 
     @property
     def slots(self) -> int:
@@ -98,6 +109,16 @@ class RayEngine:
                 remedy="Install one version everywhere, or use same_compiler=True",
             )
             for tool in tools
+        )
+
+    def servers(self) -> Servers:
+        return Servers(
+            found=len(self.nodes) + len(self.left_out),
+            slots=self.slots,
+            used=dict.fromkeys(self.nodes, ()),
+            left_out=self.left_out,
+            differences=self.differences,
+            standings=tuple(endpoint.standing for endpoint in self.endpoints),
         )
 
     async def conditions(self) -> Mapping[str, list[Condition]]:

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen
 from ioi_eval.engines.ray.parcels import VERSION, About, Failed
-from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ioi_eval.engines.values import Profile, Recipe
+from ioi_eval.engines.contract import HEADER, WRAPPER, Profile, Recipe
 from ioi_eval.model.options import TRUSTED_SECONDS
 from ioi_eval.model.values import Blob, NamedBlob
 
@@ -16,7 +16,6 @@ from ioi_eval.model.values import Blob, NamedBlob
 # such pragmas.
 
 
-HEADER, WRAPPER = "header", "wrapper.hpp"
 FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
 
 _COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"

@@ -22,11 +22,10 @@ from enum import StrEnum
 
 import msgspec
 
+from ioi_eval.engines.contract import DRIVERS, OWN, Profile, Recipe, least
 from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
 from ioi_eval.engines.transport.ahead import FOLDER, OBJECT, header_name
-from ioi_eval.engines.transport.jobs import OWN, shell_runtime
 from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
-from ioi_eval.engines.values import Profile, Recipe, least
 from ioi_eval.model.job import CPU_LIMIT, Job, JobFile, Stage, StageStatus, Toolchain
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import hard_stop, milliseconds
@@ -44,7 +43,6 @@ _SIGNS_OF_A_CRASH = re.compile(
     r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
     r"|out of memory|[Rr]esource temporarily unavailable"
 )
-DRIVERS = frozenset({"g++", "gcc"})
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -179,7 +177,7 @@ def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile
         recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
     if recipe.proctor is not None:
         return _job_in_a_box(recipe, tool, profile, recipe.proctor, ahead)
-    if shell_runtime(profile) == OWN:
+    if profile.shell() == OWN:
         return _job_of_two_stages(recipe, tool, profile, ahead)
     return _job_of_one_stage(recipe, tool, profile, ahead)
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines import Transport
+from ioi_eval.engines.contract import OTHER_MACHINE, OWN, SUBMISSION, Built, Profile, Recipe, Rejected
 from ioi_eval.engines.transport.ahead import (
     GRADERS_PAY_AFTER,
     OBJECT,
@@ -33,14 +34,13 @@ from ioi_eval.engines.transport.build_jobs import (
     program_of,
 )
 from ioi_eval.engines.transport.checks import check
-from ioi_eval.engines.transport.jobs import OTHER_MACHINE, OWN, read, shell_runtime, toolchain
+from ioi_eval.engines.transport.jobs import read
 from ioi_eval.engines.transport.shipping import (
     Shipping,
     TooLarge,
     killed_while_compiling,
     read_delivery,
 )
-from ioi_eval.engines.values import SUBMISSION, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits, BuildOptions
@@ -167,7 +167,7 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, boxed: bool, result
     compiler, run, stage = compiler_of(tool, result.endpoint, profile), result.run, result.compile
     if profile.takes_paths:
         return _made_with_paths(recipe, result, compiler)
-    in_two_stages = not boxed and shell_runtime(profile) == OWN
+    in_two_stages = not boxed and profile.shell() == OWN
     if in_two_stages:
         if stage is None:
             raise BrokenReply("the server's package has no compile stage")
@@ -226,7 +226,7 @@ def _check_limits(recipe: Recipe, made: Made, profile: Profile) -> None:
 
 def _server_limits(limits: BuildLimits, profile: Profile) -> tuple[tuple[int | None, float | None, str], ...]:
     wall = limits.wall_time
-    if shell_runtime(profile) == OWN:
+    if profile.shell() == OWN:
         variables = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME"
         needed = hard_stop(wall) if wall is not None and profile.strict else wall
         return (
@@ -276,8 +276,8 @@ class Builds:
     async def build(self, recipe: Recipe) -> Built | Rejected:
         profile = await self._transport.profile()
         if not profile.takes_paths:
-            shell_runtime(profile)  # what cannot start a script has no compilers either, but that is not why
-        tool = toolchain(profile, recipe.tool, f"building a {recipe.kind}")
+            profile.shell()  # what cannot start a script has no compilers either, but that is not why
+        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         key = recipe.key(profile.architecture, tool)
         return await self._under_way.call(key, lambda: self._find_or_make(key, recipe, tool))
 
@@ -383,7 +383,7 @@ class Builds:
 
     async def _made_ahead(self, recipe: Recipe, demand: Demand, *, wait: bool = False) -> Built | None:
         profile = await self._transport.profile()
-        key = recipe.key(profile.architecture, toolchain(profile, recipe.tool, f"building a {recipe.kind}"))
+        key = recipe.key(profile.architecture, profile.tool(recipe.tool, f"building a {recipe.kind}"))
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
             task = self._background[key] = asyncio.create_task(self.build(recipe))

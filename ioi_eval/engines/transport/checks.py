@@ -11,9 +11,9 @@ import re
 import secrets
 
 from ioi_eval.engines import Transport
+from ioi_eval.engines.contract import SUBMISSION, Built, Recipe
 from ioi_eval.engines.transport.jobs import execute
 from ioi_eval.engines.transport.waiting import COMMAND, wait_for
-from ioi_eval.engines.values import SUBMISSION, Built, Recipe
 from ioi_eval.model.errors import BrokenReply
 from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
 from ioi_eval.model.protocol import (

@@ -12,6 +12,7 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
+from ioi_eval.engines.contract import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.engines.transport.builds import Builds
 from ioi_eval.engines.transport.jobs import execute
 from ioi_eval.engines.transport.run_jobs import (
@@ -24,7 +25,6 @@ from ioi_eval.engines.transport.run_jobs import (
     without_lines,
 )
 from ioi_eval.engines.transport.shipping import Shipping
-from ioi_eval.engines.values import Answers, Batch, Built, Profile, Recipe, Rejected
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Stage
 from ioi_eval.model.options import BuildOptions

@@ -1,4 +1,4 @@
-"""What all our jobs have in common: the runtime that starts them, and being executed until one is sound."""
+"""The things that all our jobs have in common: interpreters' paths, and being executed until one is sound."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeVar
 import stamina
 
 from ioi_eval.engines import Transport
+from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.transport.replies import BODY
-from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -19,49 +19,6 @@ from ioi_eval.model.errors import (
     JudgeFailure,
 )
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
-from ioi_eval.model.languages import remedy
-
-# --- which of a transport's runtimes and compilers a job asks for ------------------------------------
-
-
-OWN = "ioi_eval"  # starts the job's own `compile` and `run`
-BASH = "bash"  # starts the job's first text file; there is no compile stage
-_INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
-OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
-_CLASSIC = frozenset({"cms_ioi", "cms", "codeforces", "cf_python3", "cf_c++17"})
-
-
-def shell_runtime(profile: Profile) -> str:
-    """The runtime for build jobs and run jobs. JudgeFailure where the engine starts nobody's scripts."""
-    for runtime in (OWN, BASH):
-        if runtime in profile.runtimes:
-            return runtime
-    raise JudgeFailure(
-        f"engine {profile.name} has no runtime that starts a shell script",
-        phase="preparing",
-        remedy=f"{_INSTALL_A_SHELL}, or ask for classic jobs" if has_classic(profile) else _INSTALL_A_SHELL,
-    )
-
-
-def has_shell(profile: Profile) -> bool:
-    return OWN in profile.runtimes or BASH in profile.runtimes
-
-
-def has_classic(profile: Profile) -> bool:
-    return not _CLASSIC.isdisjoint(profile.runtimes)
-
-
-def toolchain(profile: Profile, command: str, purpose: str) -> Toolchain:
-    """The engine's own, or a JudgeFailure that says how to get it."""
-    tool = profile.toolchains.get(command)
-    if tool is None:
-        how = remedy(command)
-        raise JudgeFailure(
-            f"engine {profile.name} has no {command}, which {purpose} needs",
-            phase="compiling",
-            remedy=f"Install {command}{f': {how}' if how else ''}. {OTHER_MACHINE}",
-        )
-    return tool
 
 
 def brings_scripts(profile: Profile, runtime: str) -> bool:

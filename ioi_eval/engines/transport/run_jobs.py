@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from ioi_eval.engines.contract import Answers, Batch, Profile, Program, least
 from ioi_eval.engines.transport import limit_in
 from ioi_eval.engines.transport.jobs import BODY_REMEDY, finding, path_of
 from ioi_eval.engines.transport.replies import BODY
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.transport.waiting import waiting
-from ioi_eval.engines.values import Answers, Batch, Profile, Program, least
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.job import Job, JobFile, Stage, Stands
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan

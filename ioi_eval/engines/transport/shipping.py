@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.embedded.box import BoxReport, decode_report, stage_of
-from ioi_eval.engines.transport.jobs import shell_runtime
-from ioi_eval.engines.values import Profile
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import HARD_STOP, Job, JobFile, Stage, StageStatus
 from ioi_eval.model.values import Blob, Value
@@ -86,7 +85,7 @@ class Shipping:
         ]
         files.sort(key=lambda file: file.name != script)  # the first text file is the main one
         whole = (*files, *others, *_doors(job.files))
-        return msgspec.structs.replace(job, files=whole, runtime=shell_runtime(profile))
+        return msgspec.structs.replace(job, files=whole, runtime=profile.shell())
 
     async def weight(self, content: Blob) -> int:
         """Bytes that a file with this content adds to a request."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ioi_eval.engines.values import Profile, Program
+from ioi_eval.engines.contract import Profile, Program
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.protocol import PlanSubmission, PlanWarm
 from ioi_eval.model.values import Blob

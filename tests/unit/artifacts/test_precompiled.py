@@ -9,6 +9,7 @@ import pytest
 from artifact_samples import HELLO, graded_problem, named, plain_problem, submitted
 from support.engines import Recipe, submission_recipe
 
+from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.transport.ahead import (
     FOLDER,
     OBJECT,
@@ -21,7 +22,6 @@ from ioi_eval.engines.transport.ahead import (
     starts_with,
 )
 from ioi_eval.engines.transport.build_jobs import compile_script
-from ioi_eval.engines.values import Profile
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 
 pytestmark = pytest.mark.once

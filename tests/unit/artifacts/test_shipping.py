@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.transport.jobs import shell_runtime
 from ioi_eval.engines.transport.shipping import Shipping, pack
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Job, JobFile, Profile
@@ -113,7 +112,7 @@ async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
     [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
 )
 def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> None:
-    assert shell_runtime(Profile(name="x", architecture="x86_64", runtimes=runtimes)) == chosen
+    assert Profile(name="x", architecture="x86_64", runtimes=runtimes).shell() == chosen
 
 
 @pytest.mark.parametrize(
@@ -121,4 +120,4 @@ def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> 
 )
 def test_an_engine_without_a_shell_says_what_to_install(runtimes: tuple[str, ...], words: str) -> None:
     with pytest.raises(JudgeFailure, match=words):
-        shell_runtime(Profile(name="x", architecture="x86_64", runtimes=runtimes))
+        Profile(name="x", architecture="x86_64", runtimes=runtimes).shell()

@@ -9,7 +9,8 @@ from support.engines import toolchains
 
 from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
-from ioi_eval.engines.conditions import Condition, conditions, described
+from ioi_eval.engines.conditions import conditions, described
+from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.boxes import IN_MEMORY, is_in_memory
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.models import Toolchain

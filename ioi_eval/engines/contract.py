@@ -1,0 +1,339 @@
+"""The engine's contract: what the judge asks of an engine, and what all engines say of themselves.
+
+The judge imports nothing else of this room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
+
+import msgspec
+
+from ioi_eval.model.errors import JobRejected, JudgeFailure
+from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
+from ioi_eval.model.languages import remedy
+from ioi_eval.model.options import BuildLimits, JudgeOptions
+from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Value
+from ioi_eval.rules.plan import PlannedTest
+from ioi_eval.store.folder import Standing
+
+SUBMISSION = "submission"
+KEY_VERSION = 1
+HEADER, WRAPPER = "header", "wrapper.hpp"  # a recipe's big header, precompiled, and the source of that
+DRIVERS = frozenset({"g++", "gcc"})  # commands that link what they compile
+OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
+_NAME_BYTES, _PATH_BYTES = 255, 1024
+
+# --- what an engine can do ---------------------------------------------------------------------------
+
+OWN = "ioi_eval"  # the runtime that starts a job's own `compile` and `run`
+BASH = "bash"  # starts the job's first text file; there is no compile stage
+CLASSIC = ("cms_ioi", "cms")  # one package, two names
+_OTHER_CLASSIC = frozenset({"codeforces", "cf_python3", "cf_c++17"})
+_INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
+
+
+class Profile(Value):
+    """What an engine can do."""
+
+    name: str
+    architecture: str
+    takes_paths: bool = False
+    confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
+    toolchains: Mapping[str, Toolchain] = {}  # by command
+    runtimes: tuple[str, ...] = ()
+    proctor: Blob | None = None  # where the engine has built one already
+    waiting: Blob | None = None  # the library that an interpreter waits with; None: every test starts its own
+    max_files: int = 500  # tests in one job
+    max_run_time: int | None = None  # ms, wall clock
+    max_compile_time: int | None = None  # ms, wall clock
+    max_run_cpu_time: int | None = None  # ms
+    strict: bool = False  # its wall clocks run on while programs wait for a processor
+    max_output: int | None = None  # bytes of stdout
+    max_body: int | None = None  # bytes of one request
+    by_endpoint: Mapping[str, Mapping[str, Toolchain]] = {}  # endpoint -> its toolchains by command
+
+    @property
+    def has_shell(self) -> bool:
+        """True where jobs may bring their own scripts."""
+        return OWN in self.runtimes or BASH in self.runtimes
+
+    def shell(self) -> str:
+        """Return the runtime for build jobs and run jobs. JudgeFailure where the engine starts no scripts."""
+        for runtime in (OWN, BASH):
+            if runtime in self.runtimes:
+                return runtime
+        classic = not {*CLASSIC, *_OTHER_CLASSIC}.isdisjoint(self.runtimes)
+        raise JudgeFailure(
+            f"engine {self.name} has no runtime that starts a shell script",
+            phase="preparing",
+            remedy=f"{_INSTALL_A_SHELL}, or ask for classic jobs" if classic else _INSTALL_A_SHELL,
+        )
+
+    def tool(self, command: str, purpose: str) -> Toolchain:
+        """Return a compiler or interpreter. JudgeFailure where it is missing, with the way to install it."""
+        tool = self.toolchains.get(command)
+        if tool is None:
+            how = remedy(command)
+            raise JudgeFailure(
+                f"engine {self.name} has no {command}, which {purpose} needs",
+                phase="compiling",
+                remedy=f"Install {command}{f': {how}' if how else ''}. {OTHER_MACHINE}",
+            )
+        return tool
+
+
+class Condition(Value):
+    """One line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    remedy: str = ""
+
+
+# --- builds ------------------------------------------------------------------------------------------
+
+
+class Recipe(Value):
+    """One build: everything that decides what its artifact is, and nothing that does not."""
+
+    kind: str  # proctor, checker, submission, header, object
+    output: str  # the artifact's name in the folder of the job
+    command: tuple[str, ...]
+    sources: tuple[NamedBlob, ...]  # what the build is about comes last
+    control: NamedBlob  # a program that any working compiler takes: tells broken machines from broken sources
+    limits: BuildLimits
+    refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
+    header: str = ""  # the language's big header, worth having precompiled; empty: there is none
+    precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
+    shared: str = ""  # the name of a source that many builds have in common; empty: there is none
+    tells_program: bool = False  # what the command prints first is a hash of what the program does
+    proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
+
+    @property
+    def main(self) -> NamedBlob:
+        return self.sources[-1]
+
+    @property
+    def tool(self) -> str:
+        """The toolchain's command, by which engines know it."""
+        return self.command[0]
+
+    def key(self, architecture: str, toolchain: Toolchain) -> str:
+        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
+
+
+def artifact_key(
+    kind: str,
+    architecture: str,
+    toolchain: Toolchain,
+    command: Iterable[str],
+    sources: Iterable[NamedBlob | JobFile],
+) -> str:
+    """docs/protocol.md, artifact key."""
+    document = {
+        "v": KEY_VERSION,
+        "kind": kind,
+        "architecture": architecture,
+        "toolchain": toolchain.identity,
+        "command": tuple(command),
+        "sources": sorted([source.name, source.content.sha256] for source in sources),
+    }
+    return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
+
+
+class Built(Value):
+    """What a build made."""
+
+    artifact: Blob
+    log: str = ""
+    compiler: str = ""
+    confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
+    program: str = ""  # a hash of what the artifact does, where other artifacts may do the same; empty: none
+
+
+class Rejected(Value):
+    """The source is at fault, never the machine: that is a JudgeFailure."""
+
+    log: str = ""
+    compiler: str = ""
+    confinement: Mapping[str, Any] = {}
+    lasting: bool = True  # False: under other load it might end otherwise, so it is not remembered
+
+
+# --- batches -----------------------------------------------------------------------------------------
+
+
+class Program(Value):
+    """Everything that judging one submission takes, whatever the test.
+
+    A command begins with the name of one of `files`, or with the command of a toolchain (`python3`), which
+    the engine finds where it runs.
+    """
+
+    proctor: Blob
+    submission: PlanSubmission
+    checker: PlanChecker
+    files: tuple[JobFile, ...]  # the artifacts that these name
+    manager: PlanManager | None = None
+    outputs: Mapping[str, Blob] = {}  # what was handed in, by the test's name
+
+
+class Batch(Value):
+    """Tests of one submission, in the order in which to run them."""
+
+    problem: Problem  # with the limits of the submission's language
+    program: Program
+    tests: tuple[PlannedTest, ...]
+    options: JudgeOptions = JudgeOptions()
+    alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
+
+
+class Answers(Value):
+    """What was found out. A test that was skipped, or was not come to, has no line."""
+
+    lines: Mapping[str, Line]  # by the test's name
+    confinement: Mapping[str, Any] = {}
+
+
+def least(*limits: int | None) -> int | None:
+    """Return the tightest of some limits; None is no limit."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises JobRejected for files that a box or a server cannot have."""
+    seen = set[str]()
+    for name in names:
+        parts = name.split("/")
+        if (
+            "\0" in name
+            or len(os.fsencode(name)) > _PATH_BYTES
+            or any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_BYTES for part in parts)
+        ):
+            raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
+        if name in seen:
+            raise JobRejected(f"{name!r} is there twice")
+        seen.add(name)
+
+
+# --- engines and transports --------------------------------------------------------------------------
+
+
+class _Opened(Protocol):
+    """The part that engines and transports share: they are opened and closed, and say what they can do."""
+
+    @property
+    def slots(self) -> int:
+        """How many builds, batches or jobs run at the same time."""
+        ...
+
+    async def profile(self) -> Profile: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@runtime_checkable
+class Engine(_Opened, Protocol):
+    """The judge's partner. How a batch is split, packed, sent and tried again is the engine's business.
+
+    Both calls raise JudgeFailure where the engine, and not a source or a submission, is at fault.
+    """
+
+    async def build(self, recipe: Recipe) -> Built | Rejected:
+        """Return what a build made, as content that any engine can use, or the compiler's refusal."""
+        ...
+
+    async def judge(self, batch: Batch) -> Answers:
+        """Answer for at least one test: for all of the batch, or for a first part of it."""
+        ...
+
+
+class Transport(_Opened, Protocol):
+    """An executor of jobs: boxes on this machine, Piston servers. `JobEngine` makes an engine of any.
+
+    `execute` raises a subtype of `EngineError` when it could not execute the job; whatever the job's own
+    programs did is in the result.
+    """
+
+    async def execute(self, job: Job) -> JobResult: ...
+
+
+# --- engines of many servers -------------------------------------------------------------------------
+
+
+class Change(StrEnum):
+    LOST = "lost"  # it cannot be reached, or answers nothing that can be used
+    SLOW = "slow"  # it is there, and does not answer
+    FULL = "full"  # it turns jobs away
+    BACK = "back"  # it takes jobs again, after any of these
+    JOINED = "joined"
+    GONE = "gone"  # not found any more
+
+
+class ServerChanged(Value, kw_only=True):
+    """One that is lost, slow or full gets no jobs until it is back."""
+
+    url: str
+    change: Change
+    reason: str = ""
+    usable: int  # servers that get jobs now
+    slots: int  # of theirs
+
+
+class JobsWait(Value):
+    """No server can be used. Jobs wait for one, and are given up after that time."""
+
+    seconds: float
+
+
+ServerEvent = ServerChanged | JobsWait
+OnServer = Callable[[ServerEvent], None]
+
+
+def ignore(event: ServerEvent) -> None:
+    """Take an event where nobody listens."""
+
+
+class Servers(Value):
+    """The servers, or nodes, of an engine that was entered, as they are now."""
+
+    found: int
+    slots: int
+    used: Mapping[str, tuple[Condition, ...]]  # by address: what the doctor says of each, where it was asked
+    left_out: Mapping[str, str] = {}  # servers that can be reached and get no jobs, and why
+    unreachable: Mapping[str, str] = {}  # and why
+    differences: tuple[Condition, ...] = ()  # tools that are not the same on all
+    standings: tuple[Standing, ...] = ()  # of those that ever got jobs
+
+    def now(self) -> tuple[Standing, ...]:
+        """Return how each server does, by address: those that never got jobs, too."""
+        absent = (("left out", self.left_out), ("unreachable", self.unreachable))
+        found = {
+            url: Standing(url=url, state=state, why=why)
+            for state, those in absent
+            for url, why in those.items()
+        }
+        found |= {standing.url: standing for standing in self.standings}
+        return tuple(found[url] for url in sorted(found))
+
+
+@runtime_checkable
+class Cluster(Protocol):
+    """An engine or transport that stands on servers which come and go. Others lack both members."""
+
+    tell: OnServer
+    """Hears of servers that are lost, slow, full or back."""
+
+    def servers(self) -> Servers: ...
