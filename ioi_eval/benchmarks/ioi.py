@@ -14,11 +14,11 @@ import msgspec
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, nearest
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Limits, NamedBlob, Problem, Subtask, TaskType, Test
 from ioi_eval.problems import cms
-from ioi_eval.problems.cms_fields import read_options, read_params
-from ioi_eval.problems.fields import Faults, Fields, nearest
+from ioi_eval.problems.cms import read_options, read_params
 from ioi_eval.problems.package import first_named
 
 TESTS = "open-r1/ioi-test-cases"

@@ -16,8 +16,8 @@ from ioi_eval.benchmarks.table_files import TableSource, one_file
 from ioi_eval.benchmarks.tables import Table, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
-from ioi_eval.problems import lightcp
 from ioi_eval.problems.archive import extracted
+from ioi_eval.problems.lightcp import LightCp
 from ioi_eval.store import Store
 
 TESTS = "QAQAQAQAQ/LiveCodeBench-Pro-Testcase"
@@ -83,4 +83,4 @@ def _read(archive: Path, keep: Keep, headers: Sequence[Path]) -> Problem:
     """The problem, of which nothing lies any longer where the archive was extracted."""
     with TemporaryDirectory(prefix="ioi-eval-") as place:
         folder = extracted(archive, Store(Path(place))).folder
-        return of_package(lightcp.read_package(folder, str(archive), *headers), keep)
+        return of_package(LightCp(*headers).read_package(folder, str(archive)), keep)

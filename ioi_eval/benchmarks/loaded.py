@@ -29,9 +29,9 @@ from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.benchmarks.taco import Taco
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
-from ioi_eval.problems.fields import nearest
 from ioi_eval.store import Store
 from ioi_eval.store.resources import installed
 

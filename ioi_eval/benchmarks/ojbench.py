@@ -21,7 +21,7 @@ from ioi_eval.benchmarks.row_files import read_columns
 from ioi_eval.benchmarks.tables import Table, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
-from ioi_eval.problems import dmoj
+from ioi_eval.problems.dmoj import Dmoj
 from ioi_eval.problems.package import is_plain
 
 LEFT_OUT = "its own judge leaves it out"
@@ -80,7 +80,7 @@ class OJBench(Benchmark):
         """All cases must be right, whatever points the package gives them, as its judge has it."""
         row = tables.main[candidate.rows[0]]
         folder = row.text(_FOLDER)
-        problem = of_package(dmoj.read_package(Path(folder), folder), keep)
+        problem = of_package(Dmoj().read_package(Path(folder), folder), keep)
         limits = problem.limits
         wall = _TIME * (limits.wall_time or 0) / (limits.cpu_time or 1)  # DMOJ's multiple of the time
         return replace(

@@ -17,9 +17,9 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli.options import in_bytes
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
-from ioi_eval.problems.fields import nearest
 from ioi_eval.runs.authors import Asking
 
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"

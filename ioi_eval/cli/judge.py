@@ -19,6 +19,7 @@ from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import SOURCE_HELP, AllTests, ProblemOptions, TimingOptions
 from ioi_eval.cli.progress import Signals
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
+from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find, of_suffix
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import (
@@ -30,7 +31,6 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.problems import Problems
-from ioi_eval.problems.fields import nearest
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.scoring import submission_status

@@ -11,11 +11,15 @@ names, a regular expression or a count; without subtasks' files `score_type_para
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, nearest, parse_json
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import (
     Checker,
@@ -24,35 +28,27 @@ from ioi_eval.model.values import (
     Manager,
     NamedBlob,
     Problem,
+    ScoreType,
     Solution,
+    Subtask,
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms_fields import (
-    COMPARATOR,
-    read_options,
-    read_output_eval,
-    read_params,
-    read_subtasks,
-)
-from ioi_eval.problems.fields import Faults, Fields, nearest
 from ioi_eval.problems.package import (
-    Package,
+    DeclaredFormat,
     files_below,
     first_named,
-    id_of,
     is_plain,
     language_of,
     led_by,
     outputs_of,
-    read_with,
+    read_mapping,
     solution,
     tests_of,
     visible,
 )
+from ioi_eval.rules.plan import Selector, group_tests
 
-HEADER = "problem.json"
-FORMAT = "CMS"
 _CHECKERS = ("checker/checker", "checker/validator", "checker/validate")
 _COMPILED_WITH = {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
 _ON_THE_OTHER_SIDE = {
@@ -60,51 +56,68 @@ _ON_THE_OTHER_SIDE = {
     TaskType.INTERACTIVE: ("graders/interactor", "graders/manager"),
 }
 _MANAGERS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
-_LEAST_MEMORY = 1 << 20  # below it the number is not meant in bytes
 _GNU20_SINCE = 2024  # the year from which the contest compiles as C++20
+_FIELD = "task_type_params"
+_IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
+_ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
+_BATCH = ("compilation", "io", "output_eval")
+# The meaning of a list's places, per task type. `io` is a pair of file names.
+_PLACES: Mapping[TaskType, tuple[str, ...]] = {
+    TaskType.BATCH: _BATCH,
+    TaskType.BATCH_AND_OUTPUT: (*_BATCH, "output_only_testcases"),
+    TaskType.COMMUNICATION: ("num_processes", "compilation", "user_io"),
+    TaskType.OUTPUT_ONLY: ("output_eval",),
+    TaskType.TWO_STEPS: ("output_eval",),
+}
+STD_IO, FIFO_IO = USER_IO = ("std_io", "fifo_io")
+DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
 
 
-def looks_like_package(folder: Path) -> bool:
-    return (folder / HEADER).exists() or ((folder / "tests").is_dir() and (folder / "subtasks").is_dir())
+class Cms(DeclaredFormat):
+    name = "CMS"
+    header = "problem.json"
+    id_field = "code"
+    memory_unit, memory_unit_name = 1, "bytes"
 
+    def looks_like_package(self, folder: Path) -> bool:
+        has_parts = (folder / "tests").is_dir() and (folder / "subtasks").is_dir()
+        return has_parts or super().looks_like_package(folder)
 
-def package_id(folder: Path, where: str = "") -> str | None:
-    return id_of(folder, HEADER, "code")
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        code = problem_id(header, "code")
+        task = header.word("task_type", TaskType, TaskType.BATCH)
+        params = read_params(header, task, faults)
+        graders = files_below(folder, "graders")
+        checker = checker_of(header, params, task, files_below(folder, "checker"))
+        options = read_options(params, task, first_named(graders, [grader_of(task)]) is not None)
+        check_grader(task, options, graders, faults)
+        tests = tests_of(folder, needs_answers(task, checker), faults)
+        names = tuple(test.name for test in tests)
+        _check_output_tests(options, names, params)
+        year = header.whole("year", least=1950, most=2200) if header.has("year") else None
+        return Problem(
+            id=code,
+            name=header.text("name", code),
+            year=year,
+            source=where,
+            task_type=task,
+            options=options,
+            limits=self.limits(header, task),
+            grader_files=graders,
+            checker=checker,
+            manager=manager_of(header, task, graders, faults),
+            tests=tests,
+            subtasks=read_subtasks(folder, header, names, faults),
+            score_precision=header.whole("score_precision", 2, most=9),
+            cpp_standard=cpp_standard(header, year),
+            solutions=tuple(_solutions(folder, task, names)),
+        )
 
-
-def read_package(folder: Path, where: str) -> Package:
-    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
-
-
-def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-    code = problem_id(header, "code")
-    task = header.word("task_type", TaskType, TaskType.BATCH)
-    params = read_params(header, task, faults)
-    graders = files_below(folder, "graders")
-    checker = checker_of(header, params, task, files_below(folder, "checker"))
-    options = read_options(params, task, first_named(graders, [grader_of(task)]) is not None)
-    check_grader(task, options, graders, faults)
-    tests = tests_of(folder, needs_answers(task, checker), faults)
-    names = tuple(test.name for test in tests)
-    _check_output_tests(options, names, params)
-    year = header.whole("year", least=1950, most=2200) if header.has("year") else None
-    return Problem(
-        id=code,
-        name=header.text("name", code),
-        year=year,
-        source=where,
-        task_type=task,
-        options=options,
-        limits=_limits(header, task),
-        grader_files=graders,
-        checker=checker,
-        manager=manager_of(header, task, graders, faults),
-        tests=tests,
-        subtasks=read_subtasks(folder, header, names, faults),
-        score_precision=header.whole("score_precision", 2, most=9),
-        cpp_standard=cpp_standard(header, year),
-        solutions=tuple(_solutions(folder, task, names)),
-    )
+    def limits(self, header: Fields, task: TaskType) -> Limits:
+        """Return the limits. A memory limit of null means none; a missing one is a fault."""
+        if header.values.get("memory_limit", 0) is None and task is not TaskType.OUTPUT_ONLY:
+            return Limits.contest(header.number("time_limit", above=0), None)
+        return super().limits(header, task)
 
 
 # --- problem.json ------------------------------------------------------------------------------------
@@ -117,25 +130,114 @@ def problem_id(header: Fields, field: str) -> str:
     return code
 
 
-def _limits(header: Fields, task: TaskType) -> Limits:
-    if task is TaskType.OUTPUT_ONLY:  # no program runs
-        return Limits()
-    memory = None  # null says that there is no limit; a missing field says nothing
-    if not header.has("memory_limit") or header.values["memory_limit"] is not None:
-        memory = header.whole("memory_limit", least=1)
-        if 0 < memory < _LEAST_MEMORY:
-            header.fault(
-                "memory_limit", f"{memory} bytes is too little for any program", "It counts bytes, not MB"
-            )
-    return Limits.contest(header.number("time_limit", above=0), memory)
-
-
 def cpp_standard(header: Fields, year: int | None) -> str:
     usual = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
     standard = header.text("cpp_standard", usual)
     if not re.fullmatch(r"(gnu|c)\+\+[0-9][0-9a-z]", standard):
         header.fault("cpp_standard", f"{standard!r} is not a C++ standard", "Write it as gnu++17 or c++20")
     return standard
+
+
+# --- task_type_params, as an object, a list, or either as a text ------------------------------------
+
+
+def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FIELD) -> Fields:
+    """The parameters under their plain names: compilation, inputfile, output_eval, num_processes, ..."""
+    value = _parsed(header, field)
+    named: dict[str, Any] = {}
+    if isinstance(value, list):
+        named = dict(zip(_PLACES.get(task, ()), value, strict=False))
+        files = named.pop("io", None)
+        if isinstance(files, list) and len(files) == 2:
+            named["inputfile"], named["outputfile"] = files
+        elif files is not None:
+            named["inputfile"] = files  # of a wrong type: noted where it is read
+    elif isinstance(value, dict):
+        prefix = f"task_type_parameters_{task}_"
+        plain = {name.removeprefix(prefix): said for name, said in value.items()}
+        named = {_ALIASES.get(name, name): said for name, said in plain.items()}
+    elif value is not None:
+        header.fault(field, "neither an object nor a list", "Give it as the contest system exports it")
+    return Fields(named, header.file, faults, prefix=f"{field}.")
+
+
+def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
+    """The options of a task type. Where nothing is said, a grader that is there is meant to be used."""
+    match task:
+        case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
+            by_file = task is TaskType.BATCH_AND_OUTPUT
+            return TaskOptions(
+                with_grader=_compilation(params, "grader", has_grader),
+                input_file=file_name(params, "inputfile"),
+                output_file=file_name(params, "outputfile"),
+                output_tests=_list(params, "output_only_testcases", _at_commas) if by_file else (),
+            )
+        case TaskType.COMMUNICATION:
+            return TaskOptions(
+                with_grader=_compilation(params, "stub", has_grader),
+                processes=params.whole("num_processes", 1, least=1, most=100),
+                user_io=params.choice("user_io", USER_IO, STD_IO),
+                manager_args=_list(params, "manager_args", shlex.split),
+            )
+        case TaskType.TWO_STEPS:
+            return TaskOptions(with_grader=True)
+        case TaskType.INTERACTIVE:
+            return TaskOptions(
+                with_grader=has_grader, manager_args=_list(params, "manager_args", shlex.split)
+            )
+        case TaskType.FUNCTION:
+            return TaskOptions(function=_function(params))
+    return TaskOptions()
+
+
+def _compilation(params: Fields, together: str, has_grader: bool) -> bool:
+    usual = together if has_grader else "alone"
+    return params.choice("compilation", ("alone", together), usual) == together
+
+
+def _parsed(header: Fields, field: str) -> Any:
+    """Its value, also where it is written as a text; None where there is none, or none that can be read."""
+    value = header.values.get(field)
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value) if value.strip() else None
+    except ValueError as error:
+        header.fault(field, f"broken JSON in the text: {error}", "Correct it in the file")
+        return None
+
+
+def file_name(params: Fields, name: str, default: str = "") -> str:
+    value = params.text(name, default)
+    if value and not is_plain(value):
+        params.fault(
+            name, f"{value!r} is not a plain file name", "Give a name such as input.txt, or leave it empty"
+        )
+        return ""
+    return value
+
+
+def _list(params: Fields, name: str, split: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """A list of texts, or one text that is split."""
+    if isinstance(params.values.get(name), list):
+        return params.texts(name)
+    text = params.text(name, "")
+    try:
+        return tuple(split(text))
+    except ValueError as error:
+        params.fault(name, f"{text!r} is not a list of arguments ({error})", "Close the quotes")
+        return ()
+
+
+def _at_commas(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _function(params: Fields) -> str:
+    name = params.text("function")
+    if name and not all(word.isidentifier() for word in name.split(".")):
+        params.fault("function", f"{name!r} is not the name of a function", "Give a name, or Class.method")
+    return name
 
 
 # --- programs of the package -------------------------------------------------------------------------
@@ -198,13 +300,13 @@ def with_sources(checker: Checker, sources: Sequence[NamedBlob], header: Fields)
         header.fault("checker", "missing file checker/checker.cpp", "Add it, or set this to white-diff")
         return checker
     language = language_of(source.name) or "c++"
-    return msgspec.structs.replace(checker, sources=led_by(source, sources), language=language)
+    return replace(checker, sources=led_by(source, sources), language=language)
 
 
 def _checker_kind(
     header: Fields, own: Fields, params: Fields, has_sources: bool, task: TaskType
 ) -> CheckerKind:
-    wanted = read_output_eval(params)
+    wanted = params.choice("output_eval", _OUTPUT_EVALS) if params.has("output_eval") else None
     if own.values:
         return own.word("kind", CheckerKind, CheckerKind.CMS if has_sources else CheckerKind.TOKENS)
     if header.has("checker"):
@@ -226,6 +328,133 @@ def _check_output_tests(options: TaskOptions, names: Sequence[str], params: Fiel
         if name not in names:
             words = f"names the test {name!r}, which is not in tests/"
             params.fault("output_only_testcases", words, nearest(name, tuple(names)))
+
+
+# --- subtasks ---------------------------------------------------------------------------------------
+
+
+_PARAMETERS = "score_type_parameters"
+_MISSING = "Give a list of names, a regular expression or a count"
+
+
+class _Group(NamedTuple):
+    """A subtask whose tests are not chosen yet, and the field that says which they are."""
+
+    subtask: Subtask
+    fields: Fields
+    tests_field: str
+
+    @property
+    def tests(self) -> Any:
+        return self.fields.values.get(self.tests_field)
+
+
+def read_subtasks(
+    folder: Path, header: Fields, tests: tuple[str, ...], faults: Faults
+) -> tuple[Subtask, ...]:
+    """The subtasks' files in their order, or the score type's parameters where there are none."""
+    score_type = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
+    threshold = header.number("threshold", 1.0, above=0)
+    usual = Subtask(name="all", points=0.0, tests=(), score_type=score_type, threshold=threshold)
+    groups = _from_files(folder, usual, faults)
+    if header.has(_PARAMETERS):
+        if groups:
+            header.fault(_PARAMETERS, "there are subtasks in files as well", "Keep one of the two")
+        groups = _from_parameters(header, usual, len(tests))
+    chosen = _chosen(groups, tests)
+    return tuple(replace(group.subtask, tests=names) for group, names in zip(groups, chosen, strict=True))
+
+
+def _from_files(folder: Path, usual: Subtask, faults: Faults) -> list[_Group]:
+    groups = []
+    for path in visible((folder / "subtasks").glob("*.json")):
+        file = f"subtasks/{path.name}"
+        values = read_mapping(folder, file, faults)
+        if values is not None:
+            fields = Fields(values, file, faults)
+            groups.append(_group(path.stem, fields, usual, "score", "testcases"))
+    return groups
+
+
+def _from_parameters(header: Fields, usual: Subtask, tests: int) -> list[_Group]:
+    """[[points, tests], ...], with a threshold as a third; or a number, what each test of a sum is worth."""
+    value = _parsed(header, _PARAMETERS)
+    if usual.score_type is ScoreType.SUM and isinstance(value, int | float):
+        every = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
+        return [_Group(replace(usual, points=header.number(_PARAMETERS) * tests), every, "tests")]
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(row, list) and len(row) in (2, 3) for row in value):
+        header.fault(_PARAMETERS, "not a list of [points, tests]", "Give it as the contest system has it")
+        return []
+    names = ("points", "tests", "threshold")
+    rows = (dict(zip(names, row, strict=False)) for row in value)
+    return [
+        _group(str(index), header.under(f"{_PARAMETERS}.{index}", row), usual, "points", "tests")
+        for index, row in enumerate(rows, 1)
+    ]
+
+
+def _group(name: str, fields: Fields, usual: Subtask, points: str, tests: str) -> _Group:
+    if fields.values.get(tests) is None:
+        fields.fault(tests, "missing", _MISSING)
+    subtask = replace(
+        usual,
+        name=name,
+        points=fields.number(points),
+        score_type=fields.word("score_type", ScoreType, usual.score_type),
+        threshold=fields.number("threshold", usual.threshold, above=0),
+    )
+    return _Group(subtask, fields, tests)
+
+
+def _chosen(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if any(_is_count(group.tests) for group in groups):
+        return _by_count(groups, tests)
+    return [_by_name(group, tests) for group in groups]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Groups of the next so many tests: only all together can they be told which."""
+    for group in groups:
+        if not _is_count(group.tests) or group.tests < 1:
+            group.fields.fault(group.tests_field, "not a count from 1, as others are", _MISSING)
+            return [() for _ in groups]
+    counts: list[Selector] = [group.tests for group in groups]
+    try:
+        return list(group_tests(tests, counts))
+    except InputError as error:
+        groups[-1].fields.fault(groups[-1].tests_field, error.problem, "Count the tests again")
+        return [() for _ in groups]
+
+
+def _by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(group.tests, str):
+        try:
+            return group_tests(tests, [group.tests])[0]
+        except InputError as error:
+            group.fields.fault(
+                group.tests_field, error.problem, "It must match from the start of the tests' names"
+            )
+            return ()
+    if group.tests is None:
+        return ()  # noted already
+    names = group.fields.texts(group.tests_field)
+    if not names and group.tests == []:
+        group.fields.fault(group.tests_field, "no tests", "List the subtask's tests, or remove this file")
+    known = set(tests)
+    for name in dict.fromkeys(names):
+        if name not in known:
+            group.fields.fault(
+                group.tests_field, f"names the test {name!r}, which is not in tests/", nearest(name, tests)
+            )
+        elif names.count(name) > 1:
+            group.fields.fault(group.tests_field, f"names the test {name!r} more than once", "Name it once")
+    return names
 
 
 # --- solutions ---------------------------------------------------------------------------------------

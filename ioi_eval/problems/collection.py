@@ -13,11 +13,17 @@ import msgspec
 
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 from ioi_eval.model.values import Blob, Problem
-from ioi_eval.problems import cms, dmoj, italy, kattis, lightcp, polygon, tps
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
-from ioi_eval.problems.fields import nearest
-from ioi_eval.problems.package import Package, visible
+from ioi_eval.problems.cms import Cms
+from ioi_eval.problems.dmoj import Dmoj
+from ioi_eval.problems.italy import Italy
+from ioi_eval.problems.kattis import Kattis
+from ioi_eval.problems.lightcp import LightCp
+from ioi_eval.problems.package import ARCHIVES, Package, visible
+from ioi_eval.problems.polygon import Polygon
+from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
 from ioi_eval.store.resources import installed
 
@@ -129,7 +135,7 @@ class Format(Protocol):
 
 
 # The first that fits: a package for the preparation system also has what the contest system's has.
-_BUILT_IN: tuple[Format, ...] = (kattis, polygon, italy, lightcp, dmoj, tps, cms)
+_BUILT_IN: tuple[Format, ...] = (Kattis(), Polygon(), Italy(), LightCp(), Dmoj(), Tps(), Cms())
 
 
 @once
@@ -147,7 +153,6 @@ def format_of(folder: Path) -> Format | None:
 _HEADERS = "problem.json, problem.yaml, problem.xml, task.yaml, config.yaml or init.yml"
 _EXPECTED = f"A package is a folder with a {_HEADERS}, or a zip of one"
 _DEEPEST = 2  # folders around the packages, within the one that was named
-_ARCHIVES = frozenset({".zip", ".kpp"})
 
 
 def load_problems(
@@ -293,7 +298,7 @@ def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
                 yield path
             elif deep:
                 yield from _below(path, deep - 1, zips=zips)
-        elif zips and path.suffix.lower() in _ARCHIVES:
+        elif zips and path.suffix.lower() in ARCHIVES:
             yield path
 
 

@@ -6,31 +6,53 @@ suite (`tests/NAME/test.yml`), which also bring solutions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import ast
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, nearest, shown
+from ioi_eval.model.languages import find
 from ioi_eval.model.values import (
+    Blob,
     Checker,
     CheckerKind,
     Limits,
     Manager,
+    NamedBlob,
     Problem,
+    Said,
+    ScoreType,
+    Solution,
+    Subtask,
     TaskOptions,
     TaskType,
     Test,
 )
-from ioi_eval.problems.dmoj_cases import Cases, read_cases
-from ioi_eval.problems.dmoj_checkers import Data, Written, read_checker, read_graders, read_program
-from ioi_eval.problems.dmoj_solutions import read_limits, read_solutions, read_suite
-from ioi_eval.problems.fields import Faults, Fields
-from ioi_eval.problems.package import Package, is_plain, read_with
+from ioi_eval.problems import testlib
+from ioi_eval.problems.archive import extracted, open_cache
+from ioi_eval.problems.package import (
+    DeclaredFormat,
+    is_plain,
+    language_of,
+    plain_name,
+    read_mapping,
+    solution,
+    source_text,
+    visible,
+)
+from ioi_eval.rules.grading import each_behind
+from ioi_eval.store import private_folder
+from ioi_eval.store.resources import graders
 
-FORMAT = "DMOJ"
-HEADER = "init.yml"
-_KIB = 1 << 10
 _USUAL_FACTOR, _USUAL_OUTPUT = 3.0, 25165824  # of the time limit; bytes
 _REFUSED = MappingProxyType(
     {
@@ -41,50 +63,39 @@ _REFUSED = MappingProxyType(
 )
 
 
-def looks_like_package(folder: Path) -> bool:
-    return (folder / HEADER).is_file()
+class Dmoj(DeclaredFormat):
+    name = "DMOJ"
+    header = "init.yml"
+    memory_unit, memory_unit_name = 1 << 10, "KiB"
 
-
-def package_id(folder: Path, where: str) -> str:
-    place = Path(where)
-    return place.stem if place.suffix.lower() == ".zip" else folder.resolve().name
-
-
-def read_package(folder: Path, where: str) -> Package:
-    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
-
-
-def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-    name = package_id(folder, where)
-    if not is_plain(name):
-        remedy = "Name the package with letters, digits, '_', '-', '.'"
-        faults.add(f"{name!r} is not an id", "", remedy=remedy)
-    _refuse(header, faults)
-    suite = list(read_suite(folder, faults))
-    data = Data(folder, header, faults)
-    interactor = _interactor(folder, header)
-    cases = read_cases(header, data, name)
-    points = max(cases.worths.values(), default=0.0) or 1.0
-    checker = read_checker(folder, header, cases.checkers, points)
-    judge = interactor.kind if interactor else checker.kind
-    graders, prelude = read_graders(header, data)
-    return Problem(
-        id=name,
-        name=name,
-        source=where,
-        task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
-        options=replace(_files(header), with_grader=bool(graders), prelude=prelude),
-        limits=_limits(suite, header, faults),
-        grader_files=graders,
-        checker=Checker() if interactor else checker,
-        manager=Manager(sources=interactor.sources, kind=judge, language=interactor.language, full=points)
-        if interactor
-        else None,
-        tests=tuple(_tests(cases, checker, judge, points)),
-        subtasks=cases.subtasks,
-        solutions=tuple(read_solutions(folder, suite, [test.name for test in cases.tests], faults)),
-        cpp_standard="gnu++20",
-    )
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        name = plain_name(folder, where, faults)
+        _refuse(header, faults)
+        suite = list(read_suite(folder, faults))
+        data = Data(folder, header, faults)
+        interactor = read_program(folder, header.inner("interactive")) if header.has("interactive") else None
+        cases = read_cases(header, data, name)
+        points = max(cases.worths.values(), default=0.0) or 1.0
+        checker = read_checker(folder, header, cases.checkers, points)
+        judge = interactor.kind if interactor else checker.kind
+        graders, prelude = read_graders(header, data)
+        return Problem(
+            id=name,
+            name=name,
+            source=where,
+            task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
+            options=replace(_files(header), with_grader=bool(graders), prelude=prelude),
+            limits=_limits(suite, header, faults),
+            grader_files=graders,
+            checker=Checker() if interactor else checker,
+            manager=Manager(sources=interactor.sources, kind=judge, language=interactor.language, full=points)
+            if interactor
+            else None,
+            tests=tuple(_tests(cases, checker, judge, points)),
+            subtasks=cases.subtasks,
+            solutions=tuple(read_solutions(folder, suite, [test.name for test in cases.tests], faults)),
+            cpp_standard="gnu++20",
+        )
 
 
 def _refuse(header: Fields, faults: Faults) -> None:
@@ -97,7 +108,7 @@ def _refuse(header: Fields, faults: Faults) -> None:
     if header.has("interactive") and header.has("signature_grader"):
         header.fault("interactive", "it has a signature_grader, too", "Choose one")
     if header.has("unbuffered") and header.flag("unbuffered", False) and header.has("interactive"):
-        faults.note("unbuffered is passed over: submissions must flush what they write", HEADER)
+        faults.note("unbuffered is passed over: submissions must flush what they write", Dmoj.header)
 
 
 def _tests(cases: Cases, checker: Checker, judge: CheckerKind, points: float) -> Iterator[Test]:
@@ -109,7 +120,7 @@ def _tests(cases: Cases, checker: Checker, judge: CheckerKind, points: float) ->
         yield replace(test, full=own, arguments=told)
 
 
-# --- limits ------------------------------------------------------------------------------------------
+# --- limits and files of submissions ----------------------------------------------------------------
 
 
 def _limits(suite: list[Fields], header: Fields, faults: Faults) -> Limits:
@@ -118,7 +129,7 @@ def _limits(suite: list[Fields], header: Fields, faults: Faults) -> Limits:
     return Limits(
         cpu_time=time,
         wall_time=time * factor,
-        memory=memory * _KIB,
+        memory=memory * Dmoj.memory_unit,
         output=header.whole("output_limit_length", _USUAL_OUTPUT, least=1),
     )
 
@@ -132,8 +143,567 @@ def _files(header: Fields) -> TaskOptions:
     return TaskOptions(input_file=names["input"], output_file=names["output"])
 
 
-# --- programs ----------------------------------------------------------------------------------------
+# --- test_cases: cases with points of their own, and batches that are passed as a whole -------------
 
 
-def _interactor(folder: Path, header: Fields) -> Written | None:
-    return read_program(folder, header.inner("interactive")) if header.has("interactive") else None
+_CASES, _PRETESTS = "test_cases", "pretest_test_cases"
+_EXPECTED = "Write `- {in: 1.in, out: 1.out, points: 10}`, or `- {points: 10, batched: [...]}`"
+# What holds for a case where it does not say it itself, nor its batch.
+_INHERITED = ("in", "out", "points", "checker", "binary_data", "generator", "generator_args")
+_OF_ALL = ("output_limit_length", "wall_time_factor", "file_io", "symlinks", "io_redirects")
+# The format's own expressions, for archives whose cases are not listed.
+_NUMBERS = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
+_USUAL = {"input_format": r"^(?=.*?\.in|in)" + _NUMBERS, "output_format": r"^(?=.*?\.out|out)" + _NUMBERS}
+
+
+class Cases(NamedTuple):
+    tests: tuple[Test, ...] = ()
+    subtasks: tuple[Subtask, ...] = ()
+    worths: Mapping[str, float] = {}  # the points of each test's case or batch
+    checkers: Mapping[str, Chosen] = {}
+
+
+class _Part(NamedTuple):
+    """A case, or a batch of cases."""
+
+    name: str  # of a batch; empty: a case
+    points: float
+    tests: tuple[str, ...]
+    needs: tuple[int, ...] = ()  # earlier batches
+
+
+def read_cases(header: Fields, data: Data, problem: str) -> Cases:
+    return _Reader(header, data, problem).cases()
+
+
+class _Reader:
+    def __init__(self, header: Fields, data: Data, problem: str) -> None:
+        self._header, self._data, self._problem = header, data, problem
+        self._tests: list[Test] = []
+        self._worths: dict[str, float] = {}
+        self._checkers: dict[str, Chosen] = {}
+        self._batches = 0
+
+    def cases(self) -> Cases:
+        pretests = self._parts(_PRETESTS) if self._header.has(_PRETESTS) else []
+        parts = [*(part._replace(points=0.0) for part in pretests), *self._parts(_CASES)]
+        if not parts:
+            self._header.fault(_CASES, "no cases", _EXPECTED)
+        elif not any(part.points for part in parts):
+            self._header.fault("points", "nothing is worth points", "Give cases or batches points")
+        batches = [part for part in parts if part.name]
+        return Cases(tuple(self._tests), tuple(_subtasks(parts, batches)), self._worths, self._checkers)
+
+    # --- what is listed ----------------------------------------------------------------------------------
+
+    def _parts(self, key: str) -> list[_Part]:
+        listed = self._header.values.get(key)
+        if listed is None or isinstance(listed, Mapping):
+            listed = list(_matched(self._header, self._data, listed or {}))
+        if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+            self._header.fault(key, f"{shown(listed)} is not a list of cases", _EXPECTED)
+            return []
+        usual = {name: self._header.values[name] for name in _INHERITED if self._header.has(name)}
+        return [
+            self._part(self._header.under(f"{key}.{place}", {"points": 1, **usual, **one}), one)
+            for place, one in enumerate(listed)
+        ]
+
+    def _part(self, fields: Fields, own: Mapping[str, Any]) -> _Part:
+        points = fields.number("points")
+        if "batched" not in own:
+            return _Part("", points, (self._case(fields, points, own, batch=0, stops=False),))
+        self._batches += 1
+        number, inner = self._batches, own["batched"]
+        if not isinstance(inner, list) or not inner or not all(isinstance(one, Mapping) for one in inner):
+            fields.fault("batched", "not a list of cases", _EXPECTED)
+            inner = []
+        values = {name: fields.values[name] for name in _INHERITED if name in fields.values}
+        tests = [
+            self._case(
+                fields.under(f"batched.{place}", {**values, **one}),
+                points,
+                one,
+                batch=number,
+                stops=place < len(inner) - 1,
+            )
+            for place, one in enumerate(inner)
+        ]
+        return _Part(f"batch {number}", points, tuple(tests), self._needs(fields, number))
+
+    def _needs(self, fields: Fields, number: int) -> tuple[int, ...]:
+        said = fields.values.get("dependencies") or []
+        if isinstance(said, list) and all(type(one) is int and 0 < one < number for one in said):
+            return tuple(said)
+        fields.fault("dependencies", f"{shown(said)} are not numbers of earlier batches", "Count from 1")
+        return ()
+
+    def _case(self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool) -> str:
+        for key in ("batched", *_OF_ALL):
+            if key in own:
+                words = "a batch in a batch" if key == "batched" else "cases have none of their own here"
+                fields.fault(key, words, "Move it to the top of the file")
+        if fields.has("generator") and not (fields.has("in") and fields.has("out")):
+            words = "tests that a program makes are not generated"
+            fields.fault("generator", words, "Write them out, and name them with in and out")
+        name = str(len(self._tests) + 1)
+        binary = fields.flag("binary_data", False)
+        blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
+        one = chosen(fields)
+        position = len(self._tests)
+        values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
+        arguments = told(one, {**values, "problem": self._problem})
+        self._tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
+        self._worths[name], self._checkers[name] = points, one
+        return name
+
+    def _content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
+        if not fields.has(key):
+            return Blob.of(b"")
+        name = fields.text(key)
+        content = self._data.content(name, binary=binary)
+        if content is None:
+            fields.fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
+        return content or Blob.of(b"")
+
+
+# --- what is not listed but matched ------------------------------------------------------------------
+
+
+def _matched(header: Fields, data: Data, said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Cases by the names of the archive's files, batches and cases in the order of their numbers."""
+    if not header.values.get("archive"):
+        header.fault("archive", "missing", "Name the archive whose files are the cases, or list the cases")
+        return
+    groups: dict[Any, dict[Any, dict[str, str]]] = {}
+    batches = set[Any]()
+    for key, side in (("input_format", "in"), ("output_format", "out")):
+        pattern = _pattern(header.under(_CASES, said), key)
+        for name in data.names() if pattern else ():
+            if pattern and (found := pattern.match(name)):
+                batch, case = _number(found, "batch"), _number(found, "case")
+                batches |= set() if batch is None else {batch}
+                groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})[side] = name
+    points = said.get("case_points")
+    given = iter(points) if isinstance(points, list) else itertools.repeat(header.values.get("points", 1))
+    for key in sorted(groups, key=_in_order):
+        cases = [groups[key][case] for case in sorted(groups[key], key=_in_order)]
+        worth = next(given, None)
+        if worth is None or (key not in batches and len(cases) > 1):
+            words = "fewer points than cases" if worth is None else f"several cases are called {key}"
+            header.under(_CASES, said).fault("case_points" if worth is None else "input_format", words)
+            return
+        yield {"points": worth, **({"batched": cases} if key in batches else cases[0])}
+
+
+def _in_order(key: Any) -> tuple[bool, Any]:
+    """Texts before numbers."""
+    return isinstance(key, int), key
+
+
+def _number(found: re.Match[str], group: str) -> Any:
+    said = found.groupdict().get(group)
+    return int(said) if said is not None and said.isdecimal() else said
+
+
+def _pattern(said: Fields, key: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(said.text(key, _USUAL[key]), re.IGNORECASE)
+    except re.error as error:
+        said.fault(key, f"not a regular expression: {error}", "Correct it in the file")
+        return None
+
+
+# --- what they are worth -----------------------------------------------------------------------------
+
+
+def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subtask]:
+    """Each batch, and the cases between two batches. What has no points is before all that follows."""
+    before: list[str] = []
+    for is_batch, alike in itertools.groupby(parts, key=lambda part: bool(part.name)):
+        if is_batch:
+            for part in alike:
+                needed = [name for number in part.needs for name in _with_needs(batches, number)]
+                yield _batch(part, [*before, *needed])
+                before += part.tests if not part.points else ()
+        else:
+            for gate, run in itertools.groupby(alike, key=lambda part: not part.points):
+                cases = list(run)
+                yield from _run(cases, before)
+                before += [name for case in cases if gate for name in case.tests]
+
+
+def _with_needs(batches: Sequence[_Part], number: int) -> Iterable[str]:
+    """The tests of a batch, and of those that it needs itself: one that was not judged is not passed."""
+    part = batches[number - 1]
+    for other in part.needs:
+        yield from _with_needs(batches, other)
+    yield from part.tests
+
+
+def _batch(part: _Part, before: Sequence[str]) -> Subtask:
+    return Subtask(name=part.name, points=part.points, tests=tuple(dict.fromkeys([*before, *part.tests])))
+
+
+def _run(cases: Sequence[_Part], before: Sequence[str]) -> Iterator[Subtask]:
+    worths = {name: case.points for case in cases for name in case.tests}
+    first, last = next(iter(worths)), list(worths)[-1]
+    name = f"case {first}" if first == last else f"cases {first} to {last}"
+    tree = each_behind(worths, before) if before or len(set(worths.values())) > 1 else None
+    yield Subtask(
+        name=name,
+        points=sum(worths.values()),
+        tests=tuple(dict.fromkeys([*before, *worths])),
+        score_type=ScoreType.SUM,
+        grading=tree,
+    )
+
+
+# --- checkers: by name, `check` functions in Python, programs in other languages --------------------
+
+
+BRIDGED, STANDARD = "bridged", "standard"
+# The judge's own. graders/python/dmoj_checker.py has them.
+_OWN = (
+    *(STANDARD, "easy", "floats", "floatsabs", "floatsrel", "identical", "linecount", "linematches"),
+    *("rstripped", "sorted", "unordered"),
+)
+_SCRIPT = "dmoj_checker.py"
+# What the judge tells a `check` function of a submission, and nobody here does.
+_ASKS = re.compile(r"\b(submission_source|submission_language|execution_time)\b")
+
+
+class Chosen(NamedTuple):
+    """The checker of one case."""
+
+    name: str
+    args: Mapping[str, Any]
+
+
+def chosen(fields: Fields) -> Chosen:
+    said = fields.values.get("checker") or STANDARD
+    if isinstance(said, str):
+        return Chosen(said, {})
+    inner = fields.inner("checker")
+    args = inner.values.get("args") or {}
+    if not isinstance(args, Mapping):
+        inner.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
+        args = {}
+    return Chosen(inner.text("name", STANDARD), args)
+
+
+def told(one: Chosen, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the script is told of a case."""
+    name = module_of(one.name) if "." in one.name else one.name
+    return (json.dumps({"check": name, "args": one.args, **values}, sort_keys=True, default=str),)
+
+
+def module_of(name: str) -> str:
+    """Under a name that is no other module's."""
+    return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
+
+
+def read_checker(folder: Path, header: Fields, every: Mapping[str, Chosen], points: float) -> Checker:
+    """One for all cases. `points`: what the case that is worth most is worth."""
+    names = {one.name for one in every.values()}
+    for name in sorted(names):
+        _check_name(folder, header, name)
+    if names <= {STANDARD}:
+        return Checker(kind=CheckerKind.WORD_LINES)
+    if BRIDGED not in names:
+        return _script(folder, names)
+    said = {json.dumps(one.args, sort_keys=True, default=str) for one in every.values()}
+    if len(names) > 1 or len(said) > 1:
+        header.fault("checker", "its cases have different programs", "Give all cases the same checker")
+    args = next(one.args for one in every.values() if one.name == BRIDGED)
+    program = read_program(folder, header.under("checker.args", args))
+    if program is None:
+        return Checker()
+    return Checker(kind=program.kind, sources=program.sources, language=program.language, full=points)
+
+
+def _check_name(folder: Path, header: Fields, name: str) -> None:
+    if "." not in name:
+        if name not in (*_OWN, BRIDGED):
+            header.fault("checker", f"{name!r} is not known", nearest(name, (*_OWN, BRIDGED)))
+        return
+    path = folder / name
+    if not name.endswith(".py") or not is_plain(name) or not path.is_file():
+        header.fault("checker", f"there is no file {name!r} in the package", "Name one in Python")
+    elif broken := _broken(source_text(path)):
+        header.fault("checker", f"{name} does not compile: {broken}", "Correct it")
+    elif asked := _ASKS.search(source_text(path)):
+        words = f"{name} asks for {asked[1]}, which checkers are not told here"
+        header.fault("checker", words, "Let it judge by the output alone")
+
+
+def _broken(source: str) -> str:
+    """Why Python does not take a source; empty: it does."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error)
+    return ""
+
+
+def _script(folder: Path, names: set[str]) -> Checker:
+    own = [name for name in sorted(names) if "." in name and (folder / name).is_file()]
+    script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / _SCRIPT))
+    modules = (NamedBlob(name=f"{module_of(name)}.py", content=Blob.of_file(folder / name)) for name in own)
+    return Checker(kind=CheckerKind.CMS, sources=(script, *modules), language="python")
+
+
+# --- programs in languages of their own --------------------------------------------------------------
+
+# Programs by the way in which they speak. Of another one its name is told.
+_SPEAKS: Mapping[str, CheckerKind] = MappingProxyType(
+    {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
+)
+
+_DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
+
+
+class Written(NamedTuple):
+    """A program of the package and how it speaks."""
+
+    sources: tuple[NamedBlob, ...]
+    language: str
+    kind: CheckerKind
+
+
+def read_program(folder: Path, said: Fields) -> Written | None:
+    """An interactor or a checker in a language of its own: `files`, `lang`, `type`."""
+    kind = said.choice("type", tuple(_SPEAKS), "default")
+    for key in ("flags", "args_format_string"):
+        if said.values.get(key):
+            said.fault(key, "programs are built and started as others are", "Take it out")
+    listed = said.values.get("files")
+    names = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+    lying = [name for name in names if isinstance(name, str) and (folder / name).is_file() and _inside(name)]
+    if not names or lying != names:
+        said.fault("files", f"{shown(listed)} is not in the package", "Name its source, headers behind it")
+        return None
+    sources = [name for name in lying if language_of(name)]
+    if len(sources) != 1:
+        said.fault("files", f"{len(sources)} sources", "Name one source; what it includes may stand beside")
+        return None
+    language = _language(said, sources[0])
+    try:
+        source = folder / sources[0]
+        program = testlib.program(sources[0], source_text(source), source.parent, folder, folder.parent)
+    except InputError as error:
+        said.fault("files", error.problem, testlib.REMEDY)
+        return None
+    others = (name for name in lying if name != sources[0] and name != testlib.NAME)
+    beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
+    return Written((*program, *beside), language, _SPEAKS[kind])
+
+
+def _inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def _language(said: Fields, source: str) -> str:
+    usual = language_of(source) or ""
+    name = said.text("lang", usual)
+    try:
+        language = find(name.lower()).name
+    except InputError:
+        language = name
+    if language not in ("c++", "c", "python"):
+        said.fault("lang", f"it is in {name}", "Expected C++, C or Python")
+        return "c++"
+    return language
+
+
+def read_graders(header: Fields, data: Data) -> tuple[tuple[NamedBlob, ...], str]:
+    """What submissions are compiled with, and the lines in front of them."""
+    if not header.has("signature_grader"):
+        return (), ""
+    said = header.inner("signature_grader")
+    texts: dict[str, bytes] = {}
+    for key in ("entry", "header"):
+        name = said.text(key)
+        content = data.content(name) if name else None
+        if name and (content is None or not is_plain(name)):
+            said.fault(key, f"there is no file {name!r} in the package", "Add it, or name the one that is")
+        texts[key] = content.read() if content is not None else b""
+    entry, name = said.text("entry", "grader.cpp"), said.text("header", "header.h")
+    suffixes = (".c", ".cpp") if entry.endswith(".c") else (".cpp",)
+    lines = f'{_DEFINED}#include "{name}"\n'
+    if not said.flag("allow_main", False):
+        lines += "#define main main_of_the_submission\n"
+    files: dict[str, bytes] = {
+        f"graders/grader{suffix}": _DEFINED.encode() + b"#line 1\n" + texts["entry"] for suffix in suffixes
+    }
+    files[f"graders/{name}"] = texts["header"]
+    return tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in files.items()), lines
+
+
+# --- the files ---------------------------------------------------------------------------------------
+
+
+class Data:
+    """Opens files by name. Their line ends become plain ones, as in the judge, unless the data is binary."""
+
+    def __init__(self, folder: Path, header: Fields, faults: Faults) -> None:
+        self._folder, self._header, self._faults = folder, header, faults
+
+    @cached_property
+    def _archive(self) -> Path | None:
+        """The content of the archive, in the cache until this process ends."""
+        name = self._header.text("archive", "")
+        path = self._folder / name
+        if not name or ".." in PurePosixPath(name).parts or not path.is_file():
+            if name:
+                self._header.fault("archive", f"there is no file {name!r} in the package", "Add it")
+            return None
+        try:
+            return extracted(path, open_cache(private_folder() / "packages")).folder
+        except InputError as error:
+            self._header.fault("archive", error.problem, error.remedy)
+            return None
+
+    def names(self) -> list[str]:
+        """Of the files in the archive."""
+        if (folder := self._archive) is None:
+            return []
+        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+    def path(self, name: str) -> Path | None:
+        plain = PurePosixPath(name)
+        if plain.is_absolute() or ".." in plain.parts or not plain.parts:
+            return None
+        for folder in (self._folder, self._archive):
+            if folder is not None and (folder / plain).is_file():
+                return folder / plain
+        return None
+
+    def content(self, name: str, *, binary: bool = True) -> Blob | None:
+        path = self.path(name)
+        if path is None:
+            return None
+        if binary:
+            return Blob.of_file(path)
+        content = path.read_bytes()
+        plain = with_line_ends(content)
+        return Blob.of_file(path) if plain == content else Blob.of(plain)
+
+
+def with_line_ends(content: bytes) -> bytes:
+    """Every line ends with a newline, the last one too."""
+    plain = re.sub(rb"\r\n?", b"\n", content)
+    return plain if plain.endswith(b"\n") or not plain else plain + b"\n"
+
+
+# --- solutions: the tests of the judge's own suite, tests/NAME/test.yml -----------------------------
+
+
+_FILES = ("test.yml", "test.posix.yml", "test.linux.yml")  # what comes later wins
+_USUAL_TIME, _USUAL_MEMORY = 2.0, 65536  # of the judge's own command line: seconds, KiB
+# DMOJ's codes, in the words of rules. What was skipped there is judged here.
+_CODES: Mapping[str, str] = MappingProxyType(
+    {"AC": "ac", "WA": "wa", "TLE": "tle", "MLE": "rte", "OLE": "rte", "RTE": "rte", "IR": "rte"}
+)
+_SKIPPED, _ANY, _NOT_COMPILED, _BROKEN = "SC", "*", "CE", "IE"
+
+
+def read_limits(suite: Iterable[Fields], faults: Faults) -> tuple[float, int]:
+    """Seconds and KiB: the largest that the package's tests have."""
+    found = [(one.number("time", above=0), one.whole("memory", least=1)) for one in suite]
+    if not found:
+        words = f"no limits are in it: {_USUAL_TIME:g} s and {_USUAL_MEMORY >> 10} MiB, as of the judge's"
+        faults.note(f"{words} command line; time_limit=... and memory_limit=... set others")
+        return _USUAL_TIME, _USUAL_MEMORY
+    if len(set(found)) > 1:
+        faults.note("its tests have several limits, of which the largest hold", "tests")
+    return max(time for time, _ in found) or _USUAL_TIME, max(memory for _, memory in found) or 1
+
+
+def read_solutions(
+    folder: Path, suite: Iterable[Fields], names: Sequence[str], faults: Faults
+) -> Iterator[Solution]:
+    """`names`: those of the problem's tests, in order."""
+    for one in suite:
+        listed = one.values.get("source")
+        place = PurePosixPath(one.file).parent
+        for source in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else [""]:
+            path = folder / place / str(source)
+            if not path.is_file() or ".." in PurePosixPath(str(source)).parts:
+                remedy = "Name a file beside it"
+                faults.add(f"there is no file {source!r}", one.file, field="source", remedy=remedy)
+                continue
+            read = _solution(one, path, names, faults)
+            if read is not None:
+                yield read
+
+
+def read_suite(folder: Path, faults: Faults) -> Iterator[Fields]:
+    for place in visible((folder / "tests").glob("*/")):
+        values: dict[str, Any] = {}
+        files = [f"tests/{place.name}/{name}" for name in _FILES]
+        for file in files:
+            if (folder / file).is_file():
+                values |= read_mapping(folder, file, faults) or {}
+        if values and not values.get("skip"):
+            yield Fields(values, files[0], faults)
+
+
+def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> Solution | None:
+    said = one.values.get("language")
+    try:
+        language = find(str(said)).name if said else language_of(path.name) or ""
+    except InputError:
+        language = str(said)
+    whole = _codes(one.values.get("expect", "AC"), one, "expect")
+    for key in ("score", "score_cases"):
+        if key in one.values:
+            faults.note(f"{key} is not compared", one.file)
+    if whole == {_NOT_COMPILED}:
+        expected, rules = "compile_error", list[Said]()
+    elif _BROKEN in whole:
+        faults.note("left out: it asks for a failure of the judge", one.file)
+        return None
+    else:
+        cases = dict(_cases(one, names))
+        rest = tuple(name for name in names if name not in cases)
+        expected = "accepted" if whole == {"AC"} and not cases else ""
+        rules = [] if expected else list(_rules("", whole, rest))
+        for name, codes in cases.items():
+            rules += _rules(f"case {name}", codes, (name,))
+    read = solution(path, name=f"{path.parent.name}/{path.name}", expected=expected, said=tuple(rules))
+    return Solution(name=read.name, language=language, code=read.code, expected=read.expected, said=read.said)
+
+
+def _cases(one: Fields, names: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+    """Settings of single cases: by their numbers, or a list from the first one on."""
+    listed = one.values.get("cases") or {}
+    pairs = enumerate(listed, 1) if isinstance(listed, list) else dict(listed).items()
+    for number, codes in pairs:
+        if str(number) not in names:
+            one.fault("cases", f"there is no case {number}", f"They are 1 to {len(names)}")
+            continue
+        yield str(number), _codes(codes, one, "cases")
+
+
+def _codes(said: Any, one: Fields, key: str) -> set[str]:
+    listed = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    known = {*_CODES, _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN}
+    if not listed or not all(isinstance(word, str) and word in known for word in listed):
+        one.fault(key, f"{shown(said)} is no status of DMOJ's", f"Expected {', '.join(sorted(known))}")
+        return {_ANY}
+    return set(listed)
+
+
+def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[Said]:
+    """What may happen in tests; where some may have been skipped, what must happen in one of them."""
+    words = sorted({_CODES[code] for code in codes if code in _CODES})
+    if not tests or _ANY in codes or not words:
+        return
+    rule = "required" if _SKIPPED in codes else "permitted"
+    if rule == "required" and (scope or "AC" in codes):
+        return
+    yield Said(subtask=scope, word=" ".join((rule, *words)), tests=tests)

@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
-    Limits,
     Manager,
     NamedBlob,
     Problem,
@@ -27,79 +27,69 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.cms import problem_id
-from ioi_eval.problems.cms_fields import FIFO_IO, STD_IO, USER_IO, file_name, read_subtasks
-from ioi_eval.problems.fields import Faults, Fields, read_mapping
+from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, problem_id, read_subtasks
 from ioi_eval.problems.package import (
-    Package,
+    DeclaredFormat,
     files_below,
     first_named,
     language_of,
     led_by,
-    read_with,
     solution,
     test_of,
     visible,
 )
 
-FORMAT = "italy_yaml"
-HEADER = "task.yaml"
 _GEN = "gen/GEN"
 # Names of old, which are read where the new one is missing.
 _OLD = MappingProxyType(
     {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
 )
-_MIB = 1 << 20
-_MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 _CHECKERS = ("check/checker", "cor/correttore")
 _MANAGERS = ("check/manager", "cor/manager")
 _SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
 _ALL_POINTS = 100
 
 
-def looks_like_package(folder: Path) -> bool:
-    return (folder / HEADER).is_file() and ((folder / _GEN).is_file() or (folder / "input").is_dir())
+class Italy(DeclaredFormat):
+    name = "italy_yaml"
+    header = "task.yaml"
+    id_field = "name"
 
+    def looks_like_package(self, folder: Path) -> bool:
+        return super().looks_like_package(folder) and (
+            (folder / _GEN).is_file() or (folder / "input").is_dir()
+        )
 
-def package_id(folder: Path, where: str) -> str | None:
-    found = _renamed(read_mapping(folder, HEADER, Faults("")) or {}).get("name")
-    return found if isinstance(found, str) else None
+    def mapping(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
+        values = super().mapping(folder, faults)
+        if values is None:
+            return None
+        return {**{new: values[name] for new, name in _OLD.items() if name in values}, **values}
 
-
-def read_package(folder: Path, where: str) -> Package:
-    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
-
-
-def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
-    old = {new: values[name] for new, name in _OLD.items() if name in values}
-    return {**old, **values}
-
-
-def _problem(folder: Path, where: str, said: Fields, faults: Faults) -> Problem:
-    header = Fields(_renamed(said.values), HEADER, faults)
-    code = problem_id(header, "name")
-    manager = _source(folder, _MANAGERS, faults)
-    task = _task(header, manager)
-    graders = tuple(_graders(folder))
-    checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
-    counted = _counted(folder, faults)
-    count = sum(tests for _, tests in counted) if counted is not None else header.whole("n_input")
-    tests = tuple(_tests(folder, count, faults))
-    return Problem(
-        id=code,
-        name=header.text("title", code),
-        source=where,
-        task_type=task,
-        options=_options(header, task, graders),
-        limits=_limits(header, task),
-        grader_files=graders,
-        checker=_checker(checker),
-        manager=None if manager is None else Manager(sources=manager, language=_language(manager)),
-        tests=tests,
-        subtasks=_subtasks(folder, header, counted or [], [test.name for test in tests], faults),
-        score_precision=header.whole("score_precision", 2, most=9),
-        solutions=tuple(_solutions(folder, task)),
-    )
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        code = problem_id(header, "name")
+        manager = _source(folder, _MANAGERS, faults)
+        task = _task(header, manager)
+        graders = tuple(_graders(folder))
+        checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
+        counted = _counted(folder, faults)
+        count = sum(tests for _, tests in counted) if counted is not None else header.whole("n_input")
+        tests = tuple(_tests(folder, count, faults))
+        return Problem(
+            id=code,
+            name=header.text("title", code),
+            source=where,
+            task_type=task,
+            options=_options(header, task, graders),
+            limits=self.limits(header, task),
+            grader_files=graders,
+            checker=_checker(checker),
+            manager=None if manager is None else Manager(sources=manager, language=_language(manager)),
+            tests=tests,
+            subtasks=_subtasks(folder, header, counted or [], [test.name for test in tests], faults),
+            score_precision=header.whole("score_precision", 2, most=9),
+            solutions=tuple(_solutions(folder, task)),
+        )
 
 
 # --- task.yaml ---------------------------------------------------------------------------------------
@@ -109,15 +99,6 @@ def _task(header: Fields, manager: object) -> TaskType:
     if header.flag("output_only", False):
         return TaskType.OUTPUT_ONLY
     return TaskType.BATCH if manager is None else TaskType.COMMUNICATION
-
-
-def _limits(header: Fields, task: TaskType) -> Limits:
-    if task is TaskType.OUTPUT_ONLY:  # no program runs
-        return Limits()
-    memory = header.whole("memory_limit", least=1)
-    if memory > _MOST_MEMORY:
-        header.fault("memory_limit", f"{memory} MiB is more than any machine has", "It counts MiB, not bytes")
-    return Limits.contest(header.number("time_limit", above=0), memory * _MIB)
 
 
 def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> TaskOptions:

@@ -7,46 +7,54 @@ fault, never a guess.
 from __future__ import annotations
 
 import configparser
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import find
+from ioi_eval.model.fields import Faults, Fields, nearest, shown
+from ioi_eval.model.languages import find, of_suffix
 from ioi_eval.model.values import (
+    Acceptance,
+    Blob,
     Checker,
     CheckerKind,
+    Grading,
     Limits,
     Manager,
     NamedBlob,
+    Points,
     Problem,
+    Said,
+    ScoreType,
+    Solution,
+    Subtask,
     TaskOptions,
     TaskType,
     Test,
+    Value,
 )
-from ioi_eval.problems.fields import Faults, Fields, shown
-from ioi_eval.problems.kattis_files import (
-    NEW_VALIDATOR,
-    Group,
-    Program,
-    groups_of,
-    read_data,
-    read_grader,
-    read_validator,
+from ioi_eval.problems.package import (
+    MIB,
+    DeclaredFormat,
+    files_below,
+    language_of,
+    named,
+    named_by_place,
+    plain_name,
+    read_mapping,
+    source_text,
+    test_of,
+    visible,
 )
-from ioi_eval.problems.kattis_max_score import read_max_scores
-from ioi_eval.problems.kattis_scoring import Scoring, is_custom, read_acceptance, read_scoring
-from ioi_eval.problems.kattis_submissions import Rules, read_solutions
-from ioi_eval.problems.package import Package, files_below, is_plain, read_with, visible
+from ioi_eval.rules.grading import each_behind, most, tests_of
 
-FORMAT = "Kattis"
-HEADER = "problem.yaml"
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
 _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
-_MIB = 1 << 20
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
@@ -61,60 +69,50 @@ class Validation(NamedTuple):
     passes: int = 1
 
 
-def looks_like_package(folder: Path) -> bool:
-    return (folder / HEADER).exists()
+class Kattis(DeclaredFormat):
+    name = "Kattis"
+    header = "problem.yaml"
 
-
-def package_id(folder: Path, where: str) -> str:
-    """The name of the package: of its folder, or of the archive that has its files at the top."""
-    place = Path(where)
-    if place.suffix.lower() in (".zip", ".kpp"):
-        return place.stem
-    return folder.name or folder.resolve().name
-
-
-def read_package(folder: Path, where: str) -> Package:
-    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
-
-
-def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-    version = header.values.get("problem_format_version")
-    new = isinstance(version, str) and version in _NEW_VERSIONS
-    if not new:
-        _check_legacy(header)
-    scoring = "scoring" in _types(header)
-    validation = _new_validation(folder, header) if new else _validation(header, scoring)
-    data = read_data(
-        folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
-    )
-    domjudge = (folder / _DOMJUDGE).is_file()
-    scores = _scores(data, validation, faults, scoring=scoring, new=new, domjudge=domjudge)
-    flags, alike = _flags(header, data)
-    if not validation.custom:
-        _check_flags(data, alike)
-    program = read_validator(folder, faults, new=new) if validation.custom else None
-    names = [test.name for group in groups_of(data) for test in group.tests]
-    time = _time_limit(folder, header, faults)
-    if new and time is None:
-        header.inner("limits").fault("time_limit", "missing", "Add it: in this version it is not measured")
-    return Problem(
-        id=_id(folder, where, faults),
-        name=_title(header) or package_id(folder, where),
-        source=where,
-        task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
-        options=TaskOptions(manager_args=flags if validation.interactive else ()),
-        limits=_limits(header, time),
-        included=tuple(_included(folder, faults)),
-        time_from_solutions=None if time is not None else _multiplier(header, faults),
-        checker=_checker(header, validation, flags, program, scores.full),
-        manager=_manager(validation, program, scores.full),
-        grader=_grader(folder, data, faults),
-        tests=tuple(_tests(data, scores, alike)),
-        subtasks=scores.subtasks,
-        solutions=read_solutions(
-            folder, scores.secret, Rules(folder, names, faults, new=new), faults, scoring=scoring
-        ),
-    )
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        version = header.values.get("problem_format_version")
+        new = isinstance(version, str) and version in _NEW_VERSIONS
+        if not new:
+            _check_legacy(header)
+        scoring = "scoring" in _types(header)
+        validation = _new_validation(folder, header) if new else _validation(header, scoring)
+        data = read_data(
+            folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
+        )
+        domjudge = (folder / _DOMJUDGE).is_file()
+        scores = _scores(data, validation, faults, scoring=scoring, new=new, domjudge=domjudge)
+        flags, alike = _flags(header, data)
+        if not validation.custom:
+            _check_flags(data, alike)
+        program = read_validator(folder, faults, new=new) if validation.custom else None
+        names = [test.name for group in groups_of(data) for test in group.tests]
+        time = _time_limit(folder, header, faults)
+        if new and time is None:
+            header.inner("limits").fault(
+                "time_limit", "missing", "Add it: in this version it is not measured"
+            )
+        return Problem(
+            id=plain_name(folder, where, faults),
+            name=_title(header) or named_by_place(folder, where),
+            source=where,
+            task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
+            options=TaskOptions(manager_args=flags if validation.interactive else ()),
+            limits=_limits(header, time),
+            included=tuple(_included(folder, faults)),
+            time_from_solutions=None if time is not None else _multiplier(header, faults),
+            checker=_checker(header, validation, flags, program, scores.full),
+            manager=_manager(validation, program, scores.full),
+            grader=_grader(folder, data, faults),
+            tests=tuple(_with_arguments(data, scores, alike)),
+            subtasks=scores.subtasks,
+            solutions=read_solutions(
+                folder, scores.secret, Rules(folder, names, faults, new=new), faults, scoring=scoring
+            ),
+        )
 
 
 def _scores(
@@ -127,12 +125,12 @@ def _scores(
     return read_scoring(data, faults, by_validator=validation.score, domjudge=domjudge)
 
 
-def _tests(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
+def _with_arguments(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
     """`alike`: their validator's arguments are the problem's."""
     for group in groups_of(data):
         for test in group.tests:
             arguments = () if alike else test.arguments
-            yield msgspec.structs.replace(test, full=scores.own_full.get(test.name), arguments=arguments)
+            yield replace(test, full=scores.own_full.get(test.name), arguments=arguments)
 
 
 # --- problem.yaml ------------------------------------------------------------------------------------
@@ -167,15 +165,6 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
         for file in files_below(folder, f"include/{name}"):
             rest = file.name.removeprefix(f"include/{name}/")
             yield NamedBlob(name=f"{known}/{rest}", content=file.content)
-
-
-def _id(folder: Path, where: str, faults: Faults) -> str:
-    name = package_id(folder, where)
-    if not is_plain(name):
-        faults.add(
-            f"{name!r} is not an id", "", remedy="Name the package with letters, digits, '_', '-', '.'"
-        )
-    return name
 
 
 def _title(header: Fields) -> str:
@@ -227,9 +216,9 @@ def _limits(header: Fields, time: float | None) -> Limits:
     memory = limits.whole("memory", _USUAL_MEMORY, least=1)
     if memory > _MOST_MEMORY:
         limits.fault("memory", f"{memory} MiB is more than any machine has", "It counts MiB, not bytes")
-    output = round(limits.number("output", _USUAL_OUTPUT, above=0) * _MIB)
+    output = round(limits.number("output", _USUAL_OUTPUT, above=0) * MIB)
     wall = None if time is None else 2 * time + 1
-    return Limits(cpu_time=time, wall_time=wall, memory=memory * _MIB, output=output)
+    return Limits(cpu_time=time, wall_time=wall, memory=memory * MIB, output=output)
 
 
 def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
@@ -270,7 +259,9 @@ def _seconds(said: str, file: str, faults: Faults) -> float | None:
 def _multiplier(header: Fields, faults: Faults) -> float:
     limits = header.inner("limits")
     multiplier = limits.number("time_multiplier", _USUAL_MULTIPLIER, above=0)
-    faults.note(f"no time limit: it is {multiplier:g} times what the slowest accepted solution takes", HEADER)
+    faults.note(
+        f"no time limit: it is {multiplier:g} times what the slowest accepted solution takes", Kattis.header
+    )
     return multiplier
 
 
@@ -350,3 +341,926 @@ def _tolerance(fields: Fields, field: str, flag: str, said: str) -> float:
         return float(said)
     fields.fault(field, f"{said!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
     return 0.0
+
+
+# --- programs: validators and graders ---------------------------------------------------------------
+
+
+NEW_VALIDATOR = "output_validator"
+_VALIDATORS, _GRADERS = "output_validators", "graders"
+_MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
+_SCRIPTS = frozenset({"build", "run"})
+
+
+class Program(NamedTuple):
+    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
+    language: str
+
+
+def read_validator(folder: Path, faults: Faults, *, new: bool) -> Program | None:
+    """The one program in output_validators/; in younger versions the folder is the program."""
+    if new:
+        place = folder / NEW_VALIDATOR
+        files = [file for file in visible(place.rglob("*")) if file.is_file()]
+        return _program(folder, place, files, faults)
+    return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
+
+
+def read_grader(folder: Path, faults: Faults) -> Program | None:
+    return _only_program(folder, _GRADERS, "A custom grading needs exactly one grader", faults)
+
+
+def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Program | None:
+    entries = visible((folder / place).glob("*"))
+    programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
+    if len(programs) != 1:
+        found = "no program" if not programs else f"{len(programs)} programs"
+        faults.add(f"{found} in it", place, remedy=remedy)
+        return None
+    path = programs[0]
+    files = [file for file in visible(path.rglob("*")) if file.is_file()] if path.is_dir() else entries
+    return _program(folder, path, [file for file in files if file.is_file()], faults)
+
+
+def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> Program | None:
+    place = program.relative_to(folder).as_posix()
+    if program.is_dir() and any(file.name in _SCRIPTS and file.parent == program for file in files):
+        faults.add("it has its own build or run script", place, remedy="Only sources can be built")
+        return None
+    main = program if program.is_file() else _main_source(program, files)
+    if main is None:
+        name = "grade" if place.startswith(_GRADERS) else "validate"
+        faults.add("which of its sources has the main function is not clear", place, remedy=f"Call it {name}")
+        return None
+    ordered = [main, *(file for file in files if file != main)]
+    names = [file.relative_to(folder).as_posix() for file in ordered]
+    return Program(sources=named(folder, names), language=language_of(main.name) or "c++")
+
+
+def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
+    """The only source of a folder, or the one that is called as a main source is."""
+    sources = [file for file in files if of_suffix(file.suffix)]
+    if len(sources) == 1:
+        return sources[0]
+    by_stem = {file.stem: file for file in reversed(sources)}
+    return next((by_stem[stem] for stem in (*_MAINS, program.name) if stem in by_stem), None)
+
+
+# --- data/: tests in groups -------------------------------------------------------------------------
+
+
+_SETTINGS, _NEW_SETTINGS = "testdata.yaml", "test_group.yaml"
+_VALIDATOR_FLAGS, _ARGUMENTS = (
+    "output_validator_flags",
+    "output_validator_args",
+)  # the second in younger versions
+SAMPLE, SECRET = "sample", "secret"
+_OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
+
+
+class Group(NamedTuple):
+    """A folder of tests. What its file does not say is as in the folder above."""
+
+    name: str  # below data/: secret/group1; empty: data/ itself
+    fields: Fields
+    own: frozenset[str]  # what its own file says
+    tests: tuple[Test, ...]
+    inner: tuple[Group, ...]  # those with tests somewhere in them
+
+    @property
+    def parts(self) -> list[Test | Group]:
+        """Tests and groups in the order of judging: by their names."""
+        return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
+
+    @property
+    def flags_name(self) -> str:
+        """The key that says which arguments the validator gets."""
+        return _ARGUMENTS if self.fields.has(_ARGUMENTS) else _VALIDATOR_FLAGS
+
+    @property
+    def grader_flags(self) -> tuple[str, ...]:
+        return _words(self.fields, "grader_flags")
+
+
+def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool) -> Group:
+    """data/ with the groups `sample`, if there is one, and `secret`. Names of tests are their paths in it."""
+    reader = _Data(folder, needs_answers, faults, new)
+    usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
+    own = reader.own("data")
+    values = {**usual, **own}
+    groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
+    inner = tuple(group for group in groups if _has_tests(group))
+    if not inner:
+        faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
+    fields = Fields(values, f"data/{reader.settings}", faults)
+    return Group(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
+
+
+def groups_of(group: Group) -> Iterator[Group]:
+    """The group and all groups in it, in the order of judging."""
+    yield group
+    for inner in group.inner:
+        yield from groups_of(inner)
+
+
+class _Data:
+    def __init__(self, folder: Path, needs_answers: bool, faults: Faults, new: bool) -> None:
+        self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
+        self.settings = _NEW_SETTINGS if new else _SETTINGS
+
+    def own(self, place: str) -> dict[str, Any]:
+        file = f"{place}/{self.settings}"
+        return (
+            (read_mapping(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
+        )
+
+    def group(self, name: str, above: Mapping[str, Any]) -> Group:
+        place = f"data/{name}"
+        own = self.own(place)
+        values = {**above, **own}
+        paths = visible((self._folder / place).iterdir())
+        if self._new:
+            self._refuse_what_is_not_given(place, own, paths)
+        inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
+        fields = Fields(values, f"{place}/{self.settings}", self._faults)
+        return Group(
+            name=name,
+            fields=fields,
+            own=frozenset(own),
+            tests=tuple(self._tests(name, paths, fields)),
+            inner=tuple(group for group in inner if _has_tests(group)),
+        )
+
+    def _refuse_what_is_not_given(self, place: str, own: Mapping[str, Any], paths: list[Path]) -> None:
+        """What younger versions have for single tests and for submissions."""
+        if own.get("args"):
+            self._faults.add("submissions get no arguments here", f"{place}/{self.settings}", field="args")
+        for path in paths:
+            file = f"{place}/{path.name}"
+            if path.suffix == ".files" and path.is_dir():
+                self._faults.add("submissions get no files here", file, remedy="Only standard input is given")
+            if self._is_of_test(path) and (read_mapping(self._folder, file, self._faults) or {}).get("args"):
+                self._faults.add("submissions get no arguments here", file, field="args")
+
+    def _is_of_test(self, path: Path) -> bool:
+        """Whether it says something of a single test."""
+        own = path.suffix == ".yaml" and path.name != self.settings
+        return self._new and own and path.with_suffix(".in").is_file() and path.is_file()
+
+    def _arguments(self, group: Fields, test: Path) -> tuple[str, ...]:
+        """The validator's: of the test's own file, or its group's."""
+        fields, file = group, test.with_suffix(".yaml")
+        if self._is_of_test(file):
+            name = file.relative_to(self._folder).as_posix()
+            own = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
+            fields = own if own.has(_ARGUMENTS) else group
+        return fields.texts(_ARGUMENTS) if fields.has(_ARGUMENTS) else _words(fields, _VALIDATOR_FLAGS)
+
+    def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
+        inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
+        answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
+        for stem in sorted(answers.keys() - inputs.keys()):
+            self._faults.add("missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans")
+        for stem, path in sorted(inputs.items()):
+            name = f"{group}/{stem}"
+            if stem not in answers and self._needs_answers:
+                self._faults.add("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
+            if not name.isprintable():
+                self._faults.add("a name that cannot be printed", f"data/{name!r}", remedy="Rename its files")
+            read = test_of(name, path, answers.get(stem))
+            yield replace(read, arguments=self._arguments(fields, path))
+
+
+def _has_tests(group: Group) -> bool:
+    return any(inner.tests for inner in groups_of(group))
+
+
+def _words(fields: Fields, name: str) -> tuple[str, ...]:
+    """Flags: a text, or an object with `flags` and the name of the validator that they are for."""
+    if isinstance(fields.values.get(name), dict):
+        return tuple(fields.inner(name).text("flags", "").split())
+    return tuple(fields.text(name, "").split()) if fields.values.get(name) is not None else ()
+
+
+# --- grading of the older version: by flags of the default grader -----------------------------------
+
+
+_POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
+_ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
+_IGNORE_SAMPLE, _ANY_ACCEPTED = "ignore_sample", "accept_if_any_accepted"
+_FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
+# Whether judging goes on behind a part that is not accepted; the last three once stood in problem.yaml.
+_STOPS = {"break": True, "continue": False, "first_error": True, "worst_error": False, "grade": False}
+_NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"
+_CUSTOM = "custom"
+_WHOLE = "all"  # the subtask of a problem that is judged as a whole
+
+
+class Scoring(Value):
+    subtasks: tuple[Subtask, ...] = ()
+    secret: tuple[str, ...] = ()  # the names of those that are no samples
+    full: float = 1.0  # the largest number in score.txt that is worth everything in some test
+    own_full: Mapping[str, float] = {}  # by name, for tests that have another
+
+
+class _Node(NamedTuple):
+    """A group with its rules, and those in it."""
+
+    name: str
+    grading: Grading
+    inner: tuple[_Node, ...]
+
+
+def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
+    """Of a scoring problem. `domjudge`: the package is one of DOMjudge's."""
+    reader = _Rules(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
+    top = reader.node(root)
+    if not top.inner:  # noted: there are no tests
+        return Scoring()
+    full = max(reader.full.values(), default=1.0)
+    subtasks = tuple(_Splitter(by_validator).of_problem(top))
+    own = {name: worth for name, worth in reader.full.items() if not math.isclose(worth, full)}
+    secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE))
+    return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own)
+
+
+def read_acceptance(root: Group, faults: Faults) -> Scoring:
+    """Of a problem without points: one subtask, and none where simply all tests must be passed."""
+    top = _Rules(faults, scoring=False, by_validator=False).node(root)
+    if not top.inner or _is_strict(top.grading):
+        return Scoring()
+    tree = replace(top.grading, points=Points.ACCEPTED)
+    return Scoring(subtasks=(_subtask(_WHOLE, tree, graded=True),))
+
+
+# --- rules -------------------------------------------------------------------------------------------
+
+
+class _Rules:
+    """Reads each group's rules once, so that each fault is noted once."""
+
+    def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool, domjudge: bool = False) -> None:
+        self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
+        self._domjudge = domjudge
+        self._ignores_sample = False
+        self.full: dict[str, float] = {}  # what each test is worth by its validator's score
+
+    def node(self, group: Group, above: bool = False) -> _Node:
+        """`above`: whether the package's own grader grades a group around this one."""
+        self._check(group)
+        own = is_custom(group)
+        if not group.name:
+            self._ignores_sample = not own and _IGNORE_SAMPLE in group.grader_flags
+        inner = {part.name: self.node(part, above or own) for part in group.inner}
+        parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
+        points, acceptance = _modes(() if own else group.grader_flags)
+        scored = self._scoring and bool(group.tests)
+        if scored and not own and self._counts_once(group, points):
+            points, acceptance = Points.LEAST, Acceptance.WORST_ERROR
+        grading = Grading(
+            parts=tuple(parts),
+            points=points,
+            acceptance=acceptance,
+            any_accepted=not own and _ANY_ACCEPTED in group.grader_flags,
+            last_counts=not group.name and self._ignores_sample,
+            stops=_stops(group),
+            accept_score=self._accept_score(group, points) if scored else 1.0,
+            reject_score=_number(group.fields, "reject_score", 0.0) if scored else 0.0,
+            flags=group.grader_flags if own else None,
+            full=self._highest(group) if own and self._scoring and not above else 0.0,
+        )
+        if self._scoring and _may_exceed(grading):
+            words = f"{points.value} of unequal parts, where judging stops at one that is rejected"
+            group.fields.fault("on_reject", words, "Set it to continue, so that all parts count")
+        return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
+
+    def _check(self, group: Group) -> None:
+        said = group.fields.values.get("grading") or "default"
+        if said not in ("default", _CUSTOM) and (not group.name or "grading" in group.own):
+            group.fields.fault("grading", f"{shown(said)} is not understood", "Expected default or custom")
+        if is_custom(group):  # its flags are not the default grader's
+            return
+        for flag in dict.fromkeys(group.grader_flags):
+            if flag not in _FLAGS and "grader_flags" in group.own:
+                self._faults.note(f"{flag!r} is no flag of the default grader", group.fields.file)
+
+    def _accept_score(self, group: Group, points: Points) -> float:
+        if not self._by_validator:
+            return _number(group.fields, "accept_score", 1.0)
+        if self._ignores_sample and _is_sample(group) and "range" not in group.own:
+            return 0.0
+        full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
+        self.full |= {test.name: full for test in group.tests if full > 0}
+        return full
+
+    def _counts_once(self, group: Group, points: Points) -> bool:
+        """Whether accept_score is what the group is worth, as in DOMjudge: in the format, what each test is.
+
+        A group whose range ends at it, and that would be worth more as the format counts, was written so.
+        """
+        if self._by_validator or len(group.tests) < 2 or "accept_score" not in group.own:
+            return False
+        ends_there = "range" in group.own and _range_end(group) == _number(group.fields, "accept_score", 1.0)
+        if not self._domjudge and not (ends_there and points is Points.SUM):
+            return False
+        if points is not Points.LEAST:
+            self._faults.note("accept_score is what the group is worth, as in DOMjudge", group.fields.file)
+        return True
+
+    def _highest(self, group: Group) -> float:
+        """The end of the range, which is what the validator's scores may come to in all its tests."""
+        highest = _range_end(group)
+        if highest is None or not highest > 0:
+            remedy = "Add its own, such as `range: 0 20`"
+            group.fields.fault("range", "what the group is worth is not said", remedy)
+            return 0.0
+        return highest
+
+
+def is_custom(group: Group) -> bool:
+    """Whether the package's own grader grades a group."""
+    return group.fields.values.get("grading") == _CUSTOM
+
+
+def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
+    """Of several that exclude each other the last one holds."""
+    points = next((_POINTS[flag] for flag in flags[::-1] if flag in _POINTS), Points.SUM)
+    words = (_ACCEPTANCES[flag] for flag in flags[::-1] if flag in _ACCEPTANCES)
+    return points, next(words, Acceptance.WORST_ERROR)
+
+
+def _is_sample(group: Group) -> bool:
+    return group.name.split("/")[0] == SAMPLE
+
+
+def _stops(group: Group) -> bool:
+    said = group.fields.values.get("on_reject") or "break"
+    if (not isinstance(said, str) or said not in _STOPS) and (not group.name or "on_reject" in group.own):
+        group.fields.fault("on_reject", f"{shown(said)} is not understood", "Expected break or continue")
+    return _STOPS.get(said, True) if isinstance(said, str) else True
+
+
+def _range_end(group: Group) -> float | None:
+    """Of its own file; secret/ without groups may have it from the whole."""
+    alone = group.name == SECRET and not group.inner
+    if "range" not in group.own and group.name and not alone:
+        return None
+    said = group.fields.values.get("range")
+    pair = rf"\s*{_NUMBER}\s+({_NUMBER})\s*"
+    found = re.fullmatch(pair, said, re.ASCII) if isinstance(said, str) else None
+    end = float(found[1]) if found else math.nan
+    return end if math.isfinite(end) else None
+
+
+def _number(fields: Fields, name: str, default: float) -> float:
+    """A number, also one that YAML takes for a text, such as 1e3."""
+    value = fields.values.get(name)
+    if isinstance(value, str) and re.fullmatch(_NUMBER, value, re.ASCII) and 0 <= float(value) < math.inf:
+        return float(value)
+    return default if value is None else fields.number(name, default)
+
+
+# --- subtasks ----------------------------------------------------------------------------------------
+
+
+class _Splitter:
+    """Makes subtasks of groups: as many as add up to what the whole is worth, whatever happens in them."""
+
+    def __init__(self, by_validator: bool) -> None:
+        self._by_validator = by_validator
+
+    def of_problem(self, root: _Node) -> Iterator[Subtask]:
+        """A whole that is not accepted earns nothing. Samples that are ignored are there, for no points."""
+        rules, *samples, secret = root.grading, *root.inner
+        if not rules.last_counts or (samples and rules.stops):
+            yield from self._parts(root._replace(name=_WHOLE), earns=False)
+            return
+        for sample in samples:
+            tests = tuple(tests_of(sample.grading))
+            yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
+        yield from self._parts(secret, earns=rules.acceptance is Acceptance.ALWAYS)
+
+    def _parts(self, node: _Node, *, earns: bool) -> Iterator[Subtask]:
+        """`earns`: its points count even where it is rejected."""
+        if not node.inner or not _adds_up(node.grading, earns=earns):
+            yield self._one(node, earns=earns)
+            return
+        tests = tuple(part for part in node.grading.parts if isinstance(part, str))
+        if tests:
+            own = replace(node.grading, parts=tests)
+            yield self._one(_Node(node.name, own, ()), earns=True)
+        for inner in node.inner:
+            yield from self._parts(inner, earns=True)
+
+    def _one(self, node: _Node, *, earns: bool) -> Subtask:
+        tree = replace(node.grading, rejected_earns=earns)
+        if _all_or_nothing(tree, graded_tests=self._by_validator):
+            return _subtask(node.name, tree, ScoreType.GROUP_MIN)
+        return _subtask(node.name, tree, ScoreType.SUM, graded=not _is_sum(tree))
+
+
+def _subtask(
+    name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, graded: bool = False
+) -> Subtask:
+    return Subtask(
+        name=name,
+        points=most(tree),
+        tests=tuple(tests_of(tree)),
+        score_type=score_type,
+        grading=tree if graded else None,
+    )
+
+
+# --- which trees are worth the same as something simpler, that can stop early or be shown in parts ----
+# All of these say no where they are not sure: a tree is right for every group.
+
+
+def _adds_up(group: Grading, *, earns: bool) -> bool:
+    """Whether a group's points are those of its parts, added up. `earns`: also where it is rejected."""
+    if group.points is not Points.SUM or group.last_counts or group.flags is not None:
+        return False
+    if not _judges_all(group):
+        return False
+    accepted = group.acceptance is Acceptance.ALWAYS
+    some = group.any_accepted and all(_nothing_unless_accepted(group, part) for part in group.parts)
+    return earns or accepted or some
+
+
+def _judges_all(group: Grading) -> bool:
+    return not group.stops or all(_never_rejected(part) for part in group.parts[:-1])
+
+
+def _never_rejected(part: str | Grading) -> bool:
+    return isinstance(part, Grading) and part.acceptance is Acceptance.ALWAYS
+
+
+def _nothing_unless_accepted(group: Grading, part: str | Grading) -> bool:
+    """Whether a part that is rejected has no points."""
+    if not isinstance(part, Grading):
+        return group.reject_score == 0
+    if part.flags is not None:
+        return False
+    inner = all(_nothing_unless_accepted(part, one) for one in part.parts)
+    if _never_rejected(part):
+        return True
+    return inner and (part.points is Points.LEAST or part.any_accepted or len(part.parts) == 1)
+
+
+def _all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
+    """Whether a group is worth what its worst test is. `graded_tests`: tests may earn a part of theirs."""
+    if graded_tests:
+        return _is_least(group) and len(_worths(group)) == 1
+    return _is_least(group) or (not group.rejected_earns and _is_strict(group) and _no_consolation(group))
+
+
+def _is_least(group: Grading) -> bool:
+    """The least of its parts, so that one test that is rejected leaves nothing, whatever the verdicts."""
+    inner = (part for part in group.parts if isinstance(part, Grading))
+    least = group.points is Points.LEAST or len(group.parts) == 1
+    return (
+        group.flags is None
+        and least
+        and group.reject_score == 0
+        and not group.last_counts
+        and all(map(_is_least, inner))
+    )
+
+
+def _worths(group: Grading) -> set[float]:
+    own = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
+    return own.union(*(_worths(part) for part in group.parts if isinstance(part, Grading)))
+
+
+def _is_strict(group: Grading) -> bool:
+    """Rejected with any of its tests."""
+    strict = group.acceptance is not Acceptance.ALWAYS and not group.any_accepted and not group.last_counts
+    return (
+        group.flags is None
+        and strict
+        and all(_is_strict(part) for part in group.parts if isinstance(part, Grading))
+    )
+
+
+def _no_consolation(group: Grading) -> bool:
+    """Nothing earns more by being rejected than by being accepted."""
+    inner = (part for part in group.parts if isinstance(part, Grading))
+    return group.reject_score <= group.accept_score and all(map(_no_consolation, inner))
+
+
+def _is_sum(group: Grading) -> bool:
+    """Whether a group without others in it is simply the mean of its tests."""
+    tests_only = all(isinstance(part, str) for part in group.parts)
+    adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
+    earns = group.rejected_earns or _never_rejected(group) or group.any_accepted or len(group.parts) == 1
+    return (
+        group.flags is None
+        and tests_only
+        and adds
+        and earns
+        and group.reject_score == 0
+        and _judges_all(group)
+    )
+
+
+def _may_exceed(group: Grading) -> bool:
+    """Whether being wrong early may be worth more than being right: what was not judged is in no average."""
+    if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
+        return False
+    alike = (
+        len({most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}) == 1
+    )
+    nothing = all(_nothing_unless_accepted(group, part) for part in group.parts)
+    return not alike and not (group.points is Points.LEAST and nothing)
+
+
+# --- scoring of younger versions: a most for each group, and groups that others require -------------
+
+
+_MODES = ("pass-fail", "sum", "min")
+_PASS_FAIL, _SUM, _LEAST = _MODES
+_WORTH = 100.0  # of all, where nothing else is said
+_STATIC = "static_validation_score"
+
+
+def read_max_scores(root: Group, *, by_validator: bool) -> Scoring:
+    """What the groups of a scoring problem are worth. `by_validator`: tests may be worth a part of theirs."""
+    groups = {group.name: group for group in root.inner}
+    if SECRET not in groups:
+        return Scoring()  # noted: there are no tests
+    reader = _MaxScores(groups[SECRET], _names(groups[SAMPLE]) if SAMPLE in groups else ())
+    scoring = reader.scoring()
+    if not by_validator:
+        return Scoring(subtasks=scoring.subtasks, secret=scoring.secret)
+    if not reader.alike:
+        words = "its tests are worth different numbers, of which a validator may give a part"
+        groups[SECRET].fields.fault("max_score", words, "Give all tests of sums and of minima the same")
+    return scoring
+
+
+def _tree(group: Subtask) -> Grading:
+    """What a group earns, also where others are around it."""
+    if group.grading is not None:
+        return group.grading
+    if group.score_type is ScoreType.SUM:
+        return each_behind(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
+    return Grading(parts=group.tests, accept_score=group.points, points=Points.LEAST, rejected_earns=False)
+
+
+def _names(group: Group) -> tuple[str, ...]:
+    return tuple(test.name for inner in groups_of(group) for test in inner.tests)
+
+
+class _MaxScores:
+    def __init__(self, secret: Group, sample: tuple[str, ...]) -> None:
+        self._secret, self._sample = secret, sample
+        self._full: dict[str, float] = {}  # what each test is worth by its validator's score
+
+    def scoring(self) -> Scoring:
+        subtasks = tuple(self._subtasks())
+        if self._sample:
+            sample = Subtask(name=SAMPLE, points=0.0, tests=self._sample, score_type=ScoreType.SUM)
+            subtasks = (sample, *subtasks)
+        names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
+        return Scoring(subtasks=subtasks, secret=names, full=max(self._full.values(), default=1.0))
+
+    @property
+    def alike(self) -> bool:
+        """Whether what a validator counts is of the same number in all tests."""
+        most = max(self._full.values(), default=0.0)
+        return all(math.isclose(worth, most) for worth in self._full.values())
+
+    def _subtasks(self) -> Iterator[Subtask]:
+        secret, mode = self._secret, self._mode(self._secret, _SUM)
+        worth, before = self._worth(secret, _WORTH), self._required(secret, {})
+        if not secret.inner or mode == _PASS_FAIL:
+            yield self._subtask(secret, mode, worth, before)
+            return
+        earlier: dict[str, Group] = {}
+        found = list[Subtask]()
+        for group in secret.inner:
+            needed = (*before, *self._required(group, earlier))
+            found.append(
+                self._subtask(group, self._mode(group, _PASS_FAIL), self._worth(group, None), needed)
+            )
+            earlier[group.name] = group
+        if mode == _LEAST:
+            yield self._least(found)
+            return
+        total = math.fsum(subtask.points for subtask in found)
+        if total > worth:
+            words = f"its groups are worth {total:g} together"
+            secret.fields.fault("max_score", words, f"Set it to that; it is {worth:g}")
+        yield from found
+
+    def _subtask(self, group: Group, mode: str, worth: float, before: Sequence[str]) -> Subtask:
+        own, name = _names(group), group.name.removeprefix(f"{SECRET}/")
+        names = tuple(dict.fromkeys((*before, *own)))
+        if mode != _PASS_FAIL:
+            self._full |= dict.fromkeys(own, worth / len(own) if mode == _SUM else worth)
+        if mode != _SUM:
+            return Subtask(name=name, points=worth, tests=names)
+        worths = {test: worth / len(own) for test in own}
+        tree = each_behind(worths, before) if before else None
+        return Subtask(name=name, points=worth, tests=names, score_type=ScoreType.SUM, grading=tree)
+
+    def _least(self, groups: Sequence[Subtask]) -> Subtask:
+        """All groups as one: what the worst of them earns."""
+        every = dict.fromkeys(test for group in groups for test in group.tests)
+        tree = Grading(
+            parts=tuple(map(_tree, groups)),
+            points=Points.LEAST,
+            acceptance=Acceptance.ALWAYS,
+            stops=False,
+        )
+        return Subtask(
+            name=SECRET, points=most(tree), tests=tuple(every), score_type=ScoreType.SUM, grading=tree
+        )
+
+    # --- one group's settings, which are not those of the group around it ---------------------------------
+
+    def _mode(self, group: Group, usual: str) -> str:
+        if _STATIC in group.own:
+            group.fields.fault(_STATIC, "static validators are not run", "Remove it")
+        if "score_aggregation" not in group.own:
+            return usual
+        return group.fields.choice("score_aggregation", _MODES)
+
+    def _worth(self, group: Group, usual: float | None) -> float:
+        said = group.fields.values.get("max_score") if "max_score" in group.own else usual
+        if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < math.inf:
+            return float(said)
+        words = "missing" if said is None else f"{shown(said)} is not judged"
+        group.fields.fault("max_score", words, "Give it a number from 0, such as `max_score: 20`")
+        return 1.0
+
+    def _required(self, group: Group, earlier: Mapping[str, Group]) -> tuple[str, ...]:
+        """The tests of the groups that are to be passed before."""
+        said = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
+        found = list[str]()
+        for name in [said] if isinstance(said, str) else said if isinstance(said, list) else ():
+            if name == SAMPLE:
+                found += self._sample
+            elif name in earlier and self._mode(earlier[name], _PASS_FAIL) == _PASS_FAIL:
+                found += _names(earlier[name])
+            else:
+                words = f"{shown(name)} is not an earlier group that is passed or failed"
+                group.fields.fault("require_pass", words, nearest(str(name), (SAMPLE, *earlier)))
+        return tuple(found)
+
+
+# --- submissions, and what their authors expect -----------------------------------------------------
+
+
+# The format's own folders, and those of systems that read it. Of others nothing is known.
+_FOLDERS = frozenset(
+    {
+        "accepted",
+        "compiler_error",
+        "memory_limit_exceeded",
+        "no_output",
+        "output_limit_exceeded",
+        "partially_accepted",
+        "rejected",
+        "run_time_error",
+        "time_limit_exceeded",
+        "wrong_answer",
+    }
+)
+_FIRST_LINES = 100
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
+# The names of the source that a program starts with; the other languages link all sources alike.
+_STARTED = {
+    "python": ("__main__", "main"),
+    "pypy": ("__main__", "main"),
+    "java": ("Main", "main"),
+    "rust": ("main",),
+}
+_GRADES = re.compile(r"@EXPECTED_GRADES@:?((?:[ \t]+(?:AC|WA|TLE|RTE|MLE|OLE)\b)+)")
+_RESULTS = re.compile(r"@EXPECTED_RESULTS@:[ \t]*([A-Z_-]+(?:[ \t]*,[ \t]*[A-Z_-]+)*)", re.IGNORECASE)
+
+
+_SCORE = re.compile(r"@EXPECTED_SCORE@:[ \t]*([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+
+
+def read_solutions(
+    folder: Path, groups: Sequence[str], rules: Rules, faults: Faults, *, scoring: bool
+) -> tuple[Solution, ...]:
+    """`groups`: the names of the secret groups, for tags with a grade for each."""
+    return tuple(_solutions(folder, groups, rules, faults, scoring))
+
+
+def _solutions(
+    folder: Path, groups: Sequence[str], rules: Rules, faults: Faults, scoring: bool
+) -> Iterator[Solution]:
+    for path in visible((folder / "submissions").glob("*/*")):
+        place = path.relative_to(folder).as_posix()
+        expected = rules.of(place.removeprefix("submissions/"))
+        if path.is_dir():
+            program = _folder(path, place, expected.entrypoint, faults)
+        else:
+            language = language_of(path.name)
+            program = _Sources(language, path, ()) if language else None
+        if program is not None:
+            read = _solution(path, program, groups, place, expected, faults)
+            yield read if scoring else replace(read, score=None)
+
+
+class _Sources(NamedTuple):
+    language: str
+    main: Path
+    further: tuple[Path, ...]  # sources and headers
+
+
+def _folder(path: Path, place: str, entrypoint: str, faults: Faults) -> _Sources | None:
+    """All sources in a folder are one program, in one language."""
+    files = [file for file in visible(path.rglob("*")) if file.is_file()]
+    languages = {name for file in files if (name := language_of(file.name))}
+    if len(languages) != 1:
+        found = "sources in several languages" if languages else "no source in a known language"
+        faults.note(f"left out: {found}", place)
+        return None
+    (language,) = languages
+    sources = [file for file in files if language_of(file.name)]
+    main = _entry(sources, entrypoint) or _main(sources, language, path.name)
+    if main is None:
+        faults.note(f"left out: which source is started is not clear; call it {_STARTED[language][0]}", place)
+        return None
+    further = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
+    if not all(file.is_relative_to(main.parent) for file in further):
+        faults.note(f"left out: {main.name} has sources in folders above it", place)
+        return None
+    return _Sources(language, main, tuple(file for file in further if file != main))
+
+
+def _entry(sources: Sequence[Path], name: str) -> Path | None:
+    """The source that submissions.yaml names, by its file or its class."""
+    return next((source for source in sources if name in (source.name, source.stem)), None)
+
+
+def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
+    """Where a language asks which source comes first: the one that is called so, at the top of the folder."""
+    top = min(len(source.parts) for source in sources)
+    by_stem = {source.stem: source for source in sources if len(source.parts) == top}
+    if language not in _STARTED or len(sources) == 1:
+        return next(iter(by_stem.values()))
+    return next((by_stem[stem] for stem in (*_STARTED[language], folder) if stem in by_stem), None)
+
+
+def _solution(
+    path: Path, program: _Sources, groups: Sequence[str], place: str, rules: Expected, faults: Faults
+) -> Solution:
+    code = source_text(program.main)
+    texts = (code, *map(source_text, program.further))
+    head = "\n".join(line for text in texts for line in text.splitlines()[:_FIRST_LINES])
+    folder = path.parent.name
+    results, score = _RESULTS.search(head), _SCORE.search(head)
+    by_folder = folder if rules.folder_counts and folder in _FOLDERS else ""
+    expected = results[1] if results else by_folder
+    exceptions = _grades(head, groups, place, faults)
+    if not expected and not exceptions and not rules.said and not score:
+        faults.note("nothing is known of what it should score", place)
+    return Solution(
+        name=path.name,
+        language=rules.language or program.language,
+        code=code,
+        expected=expected,
+        exceptions=exceptions,
+        said=rules.said,
+        score=rules.score or ((float(score[1]), float(score[1])) if score else None),
+        files=tuple(_beside(program)),
+    )
+
+
+def _beside(program: _Sources) -> Iterator[NamedBlob]:
+    for path in program.further:
+        yield NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
+
+
+def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
+    """The tag's grades, one for each secret group in order."""
+    found = _GRADES.search(head)
+    grades = found[1].split() if found else []
+    if grades and len(grades) != len(groups):
+        faults.note(f"its tag has {len(grades)} grades for {len(groups)} groups, and is passed over", place)
+        return {}
+    return dict(zip(groups, grades, strict=False))
+
+
+# --- what is expected --------------------------------------------------------------------------------
+
+FILE = "submissions/submissions.yaml"
+_VERDICTS = ("AC", "WA", "TLE", "RTE")
+_RULES = ("permitted", "required")
+_HEEDED = frozenset({*_RULES, "score", "language", "entrypoint"})
+_PASSED_OVER = frozenset({"authors", "model_solution", "use_for_time_limit"})
+_MESSAGE = "message"  # what judges were told is not compared
+# Folders that the format defines, and that no verdict's name is: their rules.
+_DEFAULTS: Mapping[str, Any] = {
+    "brute_force": {"permitted": ["AC", "RTE", "TLE"], "required": ["RTE", "TLE"]}
+}
+
+
+class Expected(NamedTuple):
+    """A file's words on one submission."""
+
+    said: tuple[Said, ...] = ()
+    score: tuple[float, float] | None = None
+    language: str = ""
+    entrypoint: str = ""
+    folder_counts: bool = True  # whether its folder's name says something, too
+
+
+class Rules:
+    """The rules of a package, each fault in them noted once."""
+
+    def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, new: bool) -> None:
+        self._tests = tests
+        own = (read_mapping(folder, FILE, faults) or {}) if new and (folder / FILE).is_file() else {}
+        values = {**(_DEFAULTS if new else {}), **own}
+        self._by_pattern = {
+            pattern: self._read(Fields(values, FILE, faults).inner(pattern), faults) for pattern in values
+        }
+
+    def of(self, place: str) -> Expected:
+        """`place` is below submissions/: accepted/best.py."""
+        found = [one for pattern, one in self._by_pattern.items() if _matches(pattern, place)]
+        return Expected(
+            said=tuple(said for one in found for said in one.said),
+            score=next((one.score for one in found if one.score), None),
+            language=next((one.language for one in found if one.language), ""),
+            entrypoint=next((one.entrypoint for one in found if one.entrypoint), ""),
+            folder_counts=place.split("/")[0] not in self._by_pattern,
+        )
+
+    def _read(self, fields: Fields, faults: Faults) -> Expected:
+        said = list(self._rules(fields, "", self._tests))
+        for key, value in fields.values.items():
+            if isinstance(value, dict) and key not in _HEEDED:
+                said += self._of_tests(fields.inner(key), key, faults)
+            elif key == _MESSAGE:
+                faults.note(f"{key} is not compared", FILE)
+            elif key not in _HEEDED | _PASSED_OVER:
+                fields.fault(key, "not understood", f"Expected {', '.join(sorted(_HEEDED))}, or a group")
+        return Expected(tuple(said), _score(fields), _language(fields), fields.text("entrypoint", ""))
+
+    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[Said]:
+        tests = [name for name in self._tests if _matches(pattern, name)]
+        if not tests:
+            faults.note(f"{pattern} matches no test", FILE)
+            return
+        for key in fields.values:
+            if key in ("score", _MESSAGE):
+                faults.note(f"{key} of {pattern} is not compared", FILE)
+            elif key not in (*_RULES, *_PASSED_OVER):
+                fields.fault(key, "not understood", f"Expected {' or '.join(_RULES)}")
+        yield from self._rules(fields, pattern, tests)
+
+    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[Said]:
+        for rule in _RULES:
+            if fields.has(rule):
+                verdicts = fields.texts(rule)
+                if not verdicts or not set(_VERDICTS).issuperset(verdicts):
+                    words = f"{shown(fields.values[rule])} is not a list of verdicts"
+                    fields.fault(rule, words, f"Expected some of {', '.join(_VERDICTS)}")
+                yield Said(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
+
+
+def _score(fields: Fields) -> tuple[float, float] | None:
+    """A number, or a list of the least and the most."""
+    said = fields.values.get("score")
+    if said is None:
+        return None
+    ends = said if isinstance(said, list) else [said, said]
+    numbers = [float(end) for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(ends) == len(numbers) == 2:
+        return numbers[0], numbers[1]
+    fields.fault("score", f"{shown(said)} is not a score", "Expected a number, or a list of two")
+    return None
+
+
+def _language(fields: Fields) -> str:
+    name = fields.text("language", "")
+    try:
+        return find(name).name if name else ""
+    except InputError as error:
+        fields.fault("language", error.problem, error.remedy)
+        return ""
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Whether a pattern matches a name or a folder around it; `*` does not cross folders."""
+    return any(re.fullmatch(rf"{_expression(one)}(/.*)?", name, re.DOTALL) for one in _spelled_out(pattern))
+
+
+def _expression(pattern: str) -> str:
+    return "[^/]*".join(map(re.escape, pattern.rstrip("/").split("*")))
+
+
+def _spelled_out(pattern: str) -> Iterator[str]:
+    """`{a,b}.py` is a.py and b.py."""
+    braces = re.search(r"\{([^{}]*)\}", pattern)
+    if braces is None:
+        yield pattern
+        return
+    for word in braces[1].split(","):
+        yield from _spelled_out(pattern[: braces.start()] + word + pattern[braces.end() :])

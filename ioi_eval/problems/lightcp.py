@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, shown
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
 from ioi_eval.problems import testlib
-from ioi_eval.problems.fields import Faults, Fields, shown
-from ioi_eval.problems.package import Package, is_plain, language_of, read_with, source_text, test_of
+from ioi_eval.problems.package import DeclaredFormat, is_plain, language_of, plain_name, source_text, test_of
 
-FORMAT = "LightCPVerifier"
-HEADER = "config.yaml"
 _TESTS = "testdata"
 _USUAL = {"checker": "chk.cc", "interactor": "interactor.cc"}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -31,50 +28,41 @@ class _Case(NamedTuple):
     memory: int  # bytes
 
 
-def looks_like_package(folder: Path) -> bool:
-    return (folder / HEADER).is_file() and (folder / _TESTS).is_dir()
+class LightCp(DeclaredFormat):
+    """`headers`: further folders in which testlib.h may lie."""
 
+    name = "LightCPVerifier"
+    header = "config.yaml"
 
-def package_id(folder: Path, where: str) -> str:
-    place = Path(where)
-    return place.stem if place.suffix.lower() == ".zip" else folder.resolve().name
+    def __init__(self, *headers: Path) -> None:
+        self._headers = headers
 
+    def looks_like_package(self, folder: Path) -> bool:
+        return super().looks_like_package(folder) and (folder / _TESTS).is_dir()
 
-def read_package(folder: Path, where: str, *headers: Path) -> Package:
-    """The package; testlib.h may also lie in one of the folders `headers`."""
-    build = partial(_problem, headers=headers)
-    return read_with(build, folder, where, name=FORMAT, header=HEADER)
-
-
-def _problem(
-    folder: Path, where: str, header: Fields, faults: Faults, *, headers: tuple[Path, ...]
-) -> Problem:
-    kind = header.text("type", "default")
-    if kind not in ("default", "interactive"):
-        header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
-    program = _program(folder, header, "checker" if kind == "default" else "interactor", headers)
-    name = package_id(folder, where)
-    if not is_plain(name):
-        faults.add(
-            f"{name!r} is not an id", "", remedy="Name the package with letters, digits, '_', '-', '.'"
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        kind = header.text("type", "default")
+        if kind not in ("default", "interactive"):
+            header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
+        program = _program(folder, header, "checker" if kind == "default" else "interactor", self._headers)
+        name = plain_name(folder, where, faults)
+        cases = list(_cases(header))
+        different = {(case.time, case.memory) for case in cases}
+        if len(different) > 1:
+            header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
+        time, memory = next(iter(different), (1.0, 1))
+        return Problem(
+            id=name,
+            name=name,
+            source=where,
+            task_type=TaskType.BATCH if kind == "default" else TaskType.INTERACTIVE,
+            # Its wall clock runs to twice the time limit.
+            limits=Limits(cpu_time=time, wall_time=2 * time, memory=memory),
+            checker=Checker(kind=CheckerKind.TESTLIB, sources=program) if kind == "default" else Checker(),
+            manager=None if kind == "default" else Manager(sources=program, kind=CheckerKind.TESTLIB),
+            tests=tuple(_tests(folder, cases, faults)),
+            cpp_standard="gnu++17",
         )
-    cases = list(_cases(header))
-    different = {(case.time, case.memory) for case in cases}
-    if len(different) > 1:
-        header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
-    time, memory = next(iter(different), (1.0, 1))
-    return Problem(
-        id=name,
-        name=name,
-        source=where,
-        task_type=TaskType.BATCH if kind == "default" else TaskType.INTERACTIVE,
-        # Its wall clock runs to twice the time limit.
-        limits=Limits(cpu_time=time, wall_time=2 * time, memory=memory),
-        checker=Checker(kind=CheckerKind.TESTLIB, sources=program) if kind == "default" else Checker(),
-        manager=None if kind == "default" else Manager(sources=program, kind=CheckerKind.TESTLIB),
-        tests=tuple(_tests(folder, cases, faults)),
-        cpp_standard="gnu++17",
-    )
 
 
 # --- config.yaml -------------------------------------------------------------------------------------
@@ -183,7 +171,7 @@ def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
         paths = [folder / _TESTS / case.input, _answer(folder, case.output)]
         missing = [path for path in paths if not _lies(path, folder / _TESTS)]
         for path in missing:
-            faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {HEADER}")
+            faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
             yield test_of(PurePosixPath(case.input).with_suffix("").as_posix(), paths[0], paths[1])
 

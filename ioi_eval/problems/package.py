@@ -1,16 +1,22 @@
-"""What all package formats have in common: the outcome of reading one, its files, its tests, its sources."""
+"""Shared by all package formats: the base of a format, the outcome of reading, files, sources, tests."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
+
+import yaml
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, parse_json, shown
 from ioi_eval.model.languages import of_suffix
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Solution, Test, Value
-from ioi_eval.problems.fields import Faults, Fields, read_mapping
+from ioi_eval.model.values import Blob, Limits, NamedBlob, Problem, Solution, TaskType, Test, Value
+
+ARCHIVES = frozenset({".zip", ".kpp"})
 
 # Sources in languages that the language table may have no row for: loaded, so that none seems absent.
 _OTHER_LANGUAGES: Mapping[str, str] = {
@@ -33,43 +39,95 @@ class Package(Value):
     notes: tuple[str, ...] = ()  # what was left out or understood in one of several ways
 
 
-Build = Callable[[Path, str, Fields, Faults], Problem]
+MIB = 1 << 20
+_MOST_MEMORY = 1 << 40  # bytes; above it, or below 1 MiB, a number is meant in another unit
 
 
-def read_with(build: Build, folder: Path, where: str, *, name: str, header: str) -> Package:
-    """Read all of a package: its header, a mapping in JSON or YAML, and then all by what that says."""
+class PackageFormat(ABC):
+    """A format of packages: how one is recognised, what it is called, how it is read."""
 
-    def read(faults: Faults) -> Problem | None:
-        values = read_mapping(folder, header, faults)
-        return None if values is None else build(folder, where, Fields(values, header, faults), faults)
+    name: ClassVar[str]
+    header: ClassVar[str]  # the file that every package has
 
-    return collected(read, where, name=name)
+    def looks_like_package(self, folder: Path) -> bool:
+        return (folder / self.header).is_file()
+
+    @abstractmethod
+    def package_id(self, folder: Path, where: str) -> str | None:
+        """Return the problem's id, or None where the header is not sound enough to say it."""
+
+    def read_package(self, folder: Path, where: str) -> Package:
+        """Return the package with its problem, or with all that is wrong with it."""
+        faults, problem = Faults(where), None
+        try:
+            problem = self.read(folder, where, faults)
+        except OSError as error:
+            faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
+        if faults.errors:
+            return Package(where=where, format=self.name, errors=tuple(faults.errors))
+        return Package(where=where, format=self.name, problem=problem, notes=tuple(faults.notes))
+
+    @abstractmethod
+    def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
+        """Return the problem; where there is a fault, anything or None."""
 
 
-def collected(read: Callable[[Faults], Problem | None], where: str, *, name: str) -> Package:
-    """The package that was read, or all that is wrong with it.
+class DeclaredFormat(PackageFormat):
+    """A format whose header is a mapping in JSON or YAML."""
 
-    `where` is what messages call the package, `name` is that of the format.
-    """
-    faults = Faults(where)
-    problem = None
-    try:
-        problem = read(faults)
-    except OSError as error:
-        faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
-    if faults.errors:
-        return Package(where=where, format=name, errors=tuple(faults.errors))
-    return Package(where=where, format=name, problem=problem, notes=tuple(faults.notes))
+    id_field: ClassVar[str] = ""  # of the header; empty: packages are called as their folders or archives are
+    memory_unit: ClassVar[int] = MIB  # bytes, of `memory_limit`
+    memory_unit_name: ClassVar[str] = "MiB"
+
+    def package_id(self, folder: Path, where: str) -> str | None:
+        if not self.id_field:
+            return named_by_place(folder, where)
+        found = (self.mapping(folder, Faults("")) or {}).get(self.id_field)
+        return found if isinstance(found, str) else None
+
+    def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
+        values = self.mapping(folder, faults)
+        if values is None:
+            return None
+        return self.problem(folder, where, Fields(values, self.header, faults), faults)
+
+    def mapping(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
+        return read_mapping(folder, self.header, faults)
+
+    @abstractmethod
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem: ...
+
+    def limits(self, header: Fields, task: TaskType) -> Limits:
+        """Return the limits in `time_limit`, in seconds, and `memory_limit`, in this format's unit."""
+        if task is TaskType.OUTPUT_ONLY:  # no program runs
+            return Limits()
+        memory, unit = header.whole("memory_limit", least=1), self.memory_unit_name
+        if self.memory_unit > 1 and memory * self.memory_unit > _MOST_MEMORY:
+            words = f"{memory} {unit} is more than any machine has"
+            header.fault("memory_limit", words, f"It counts {unit}, not bytes")
+        elif 0 < memory * self.memory_unit < MIB:
+            words = f"{memory} {unit} is too little for any program"
+            header.fault("memory_limit", words, f"It counts {unit}, not MB")
+        return Limits.contest(header.number("time_limit", above=0), memory * self.memory_unit)
 
 
-def id_of(folder: Path, header: str, field: str) -> str | None:
-    """The problem's id, if the header is sound enough to say it."""
-    found = (read_mapping(folder, header, Faults("")) or {}).get(field)
-    return found if isinstance(found, str) else None
+def named_by_place(folder: Path, where: str) -> str:
+    """Return the name of a package's folder, or of the archive that has its files at the top."""
+    place = Path(where)
+    return place.stem if place.suffix.lower() in ARCHIVES else folder.name or folder.resolve().name
+
+
+def plain_name(folder: Path, where: str, faults: Faults) -> str:
+    """Return the same as an id, with a fault where it cannot be one."""
+    name = named_by_place(folder, where)
+    if not is_plain(name):
+        remedy = "Name the package with letters, digits, '_', '-', '.'"
+        faults.add(f"{name!r} is not an id", "", remedy=remedy)
+    return name
 
 
 def is_plain(name: str) -> bool:
-    """Whether it names a file anywhere, and no folder: ids and files' names are so."""
+    """Return True for a name that is a file's on any system, and no path: ids must be so."""
     return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
 
 
@@ -77,7 +135,7 @@ def is_plain(name: str) -> bool:
 
 
 def files_below(folder: Path, part: str, first: str = "") -> tuple[NamedBlob, ...]:
-    """All files below one folder of the package, by name, hidden ones left out."""
+    """Return all files below one folder of the package, by name, hidden ones left out."""
     found = (path.relative_to(folder) for path in (folder / part).rglob("*") if path.is_file())
     names = [name.as_posix() for name in found if not any(word.startswith(".") for word in name.parts)]
     return named(folder, sorted(names, key=lambda name: (name != first, name)))
@@ -88,7 +146,7 @@ def named(folder: Path, names: Iterable[str]) -> tuple[NamedBlob, ...]:
 
 
 def first_named(files: Iterable[NamedBlob], stems: Iterable[str]) -> NamedBlob | None:
-    """The first source of a known language whose name without its ending is one of these."""
+    """Return the first source in a known language whose name without its ending is one of these."""
     by_stem = {
         PurePosixPath(file.name).with_suffix("").as_posix(): file
         for file in files
@@ -98,22 +156,70 @@ def first_named(files: Iterable[NamedBlob], stems: Iterable[str]) -> NamedBlob |
 
 
 def led_by(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
-    """The files with the one that is compiled in front."""
+    """Return the files with the one that is compiled in front."""
     return (first, *(file for file in files if file.name != first.name))
+
+
+def read_mapping(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
+    """Return the object in a file of JSON or YAML, or None after a fault."""
+    remedy = "Correct it in the file"
+    is_json = file.endswith(".json")
+    try:
+        text = (folder / file).read_text(encoding="utf-8-sig")
+        value = parse_json(text) if is_json else _parsed(text)
+    except FileNotFoundError:
+        faults.add("missing file", file, remedy="Add it; is this the package's folder?")
+    except UnicodeDecodeError as error:
+        row = error.object.count(b"\n", 0, error.start) + 1
+        faults.add("not UTF-8", file, row=row, remedy="Save it as UTF-8")
+    except json.JSONDecodeError as error:
+        faults.add(f"broken JSON: {error.msg}", file, row=error.lineno, remedy=remedy)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        faults.add(f"broken YAML: {error.problem}", file, row=line, remedy=remedy)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        words = " ".join(str(error).split())
+        faults.add(f"broken {'JSON' if is_json else 'YAML'}: {words}", file, remedy=remedy)
+    else:
+        if isinstance(value, dict):
+            return value
+        kind, form = (
+            ("a JSON object", "fields in braces") if is_json else ("a YAML mapping", "lines `key: value`")
+        )
+        faults.add(f"{shown(value)} is not {kind}", file, remedy=f"Expected {form}")
+    return None
+
+
+def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
+    """Return a mapping without the keys that have no value: YAML writes an absent one so."""
+    return {
+        str(key): _without_blanks(inner) if isinstance(inner, dict) else inner
+        for key, inner in value.items()
+        if inner is not None
+    }
+
+
+def _parsed(text: str) -> Any:
+    """Return what a YAML text says. Aliases are refused: a few lines of them can fill the memory."""
+    for token in yaml.scan(text):
+        if isinstance(token, yaml.AliasToken):
+            raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=token.start_mark)
+    value = yaml.safe_load(text)
+    return _without_blanks(value) if isinstance(value, dict) else {} if value is None else value
 
 
 # --- sources -----------------------------------------------------------------------------------------
 
 
 def language_of(name: str) -> str | None:
-    """The language of a source file, by its ending."""
+    """Return the language of a source file by its ending."""
     suffix = PurePosixPath(name).suffix
     known = of_suffix(suffix)
     return known.name if known else _OTHER_LANGUAGES.get(suffix.lower())
 
 
 def source_text(path: Path) -> str:
-    """Comments of old solutions are in older encodings: no reason to refuse a package."""
+    """Return a source's text; comments of old solutions may be in older encodings."""
     content = path.read_bytes()
     try:
         return content.decode()
@@ -122,7 +228,7 @@ def source_text(path: Path) -> str:
 
 
 def solution(source: Path | None, **said: Any) -> Solution:
-    """A solution with the language and the code of its source, if it has one."""
+    """Return a solution with the language and the code of its source, if it has one."""
     language = (language_of(source.name) or "") if source else ""
     return Solution(language=language, code=source_text(source) if source else "", **said)
 
@@ -135,7 +241,7 @@ def visible(paths: Iterable[Path]) -> list[Path]:
 
 
 def tests_of(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, ...]:
-    """The tests in tests/NAME.in and NAME.out."""
+    """Return the tests in tests/NAME.in and NAME.out."""
     inputs, answers = _by_name(folder, ".in"), _by_name(folder, ".out")
     if not inputs:
         faults.add("no tests", "tests", remedy="Expected files NAME.in and NAME.out in this folder")
@@ -163,14 +269,7 @@ def test_of(name: str, input_file: Path, answer: Path | None) -> Test:
 
 
 def outputs_of(folder: Path, tests: Iterable[str]) -> tuple[NamedBlob, ...]:
-    """The files output_<test>.txt (or <test>.out) of a folder, each under the name of its test."""
-    found = (
-        (test, path)
-        for test in tests
-        for path in (folder / f"output_{test}.txt", folder / f"{test}.out")
-        if path.is_file()
-    )
-    first: dict[str, Path] = {}
-    for test, path in found:
-        first.setdefault(test, path)
-    return tuple(NamedBlob(name=test, content=Blob.of_file(path)) for test, path in first.items())
+    """Return the files output_<test>.txt (or <test>.out) of a folder, each under its test's name."""
+    places = {test: (folder / f"output_{test}.txt", folder / f"{test}.out") for test in tests}
+    first = {test: next(filter(Path.is_file, paths), None) for test, paths in places.items()}
+    return tuple(NamedBlob(name=test, content=Blob.of_file(path)) for test, path in first.items() if path)

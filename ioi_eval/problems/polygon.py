@@ -6,7 +6,9 @@ without its tests is refused with the commands of its own scripts that make them
 
 from __future__ import annotations
 
+import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -16,6 +18,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
+from ioi_eval.model.fields import Faults, nearest
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
@@ -23,27 +26,19 @@ from ioi_eval.model.values import (
     Manager,
     NamedBlob,
     Problem,
+    ScoreType,
     Solution,
+    Subtask,
     TaskOptions,
     TaskType,
     Test,
 )
-from ioi_eval.problems.fields import Faults
-from ioi_eval.problems.package import (
-    Package,
-    collected,
-    is_plain,
-    language_of,
-    named,
-    solution,
-    test_of,
-)
-from ioi_eval.problems.polygon_groups import own_points, read_groups, tests_of
+from ioi_eval.problems.package import PackageFormat, is_plain, language_of, named, solution, test_of
+from ioi_eval.rules.grading import each_behind
 
-FORMAT = "Polygon"
-HEADER = "problem.xml"
+_HEADER = "problem.xml"
 _MAIN = "tests"  # the testset that counts; others are pretests and the like
-_HEADERS = frozenset({".h", ".hh", ".hpp", ".inc"})
+_INCLUDED = frozenset({".h", ".hh", ".hpp", ".inc"})
 _STANDARD = ("", "stdin", "stdout")
 # What an author's tag says, in words of expectations; a solution that is not to be run says nothing.
 _TAGS: Mapping[str, str] = MappingProxyType(
@@ -65,38 +60,36 @@ _NOT_RUN = "do-not-run"
 _FOR_TYPES = MappingProxyType({"cpp": "c++", "c": "c", "java": "java", "python": "python"})
 
 
-def looks_like_package(folder: Path) -> bool:
-    return (folder / HEADER).is_file()
+class Polygon(PackageFormat):
+    name = "Polygon"
+    header = _HEADER
 
+    def package_id(self, folder: Path, where: str) -> str | None:
+        root = parsed(folder, Faults(""))
+        return None if root is None else _id(root, folder)
 
-def package_id(folder: Path, where: str) -> str | None:
-    root = parsed(folder, Faults(""))
-    return None if root is None else _id(root, folder)
-
-
-def read_package(folder: Path, where: str) -> Package:
-    def read(faults: Faults) -> Problem | None:
+    def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         root = parsed(folder, faults)
         return None if root is None else Reader(folder, where, root, faults).problem()
 
-    return collected(read, where, name=FORMAT)
-
 
 def parsed(folder: Path, faults: Faults) -> Element | None:
-    text = (folder / HEADER).read_bytes()
+    text = (folder / _HEADER).read_bytes()
     if (
         b"<!DOCTYPE" in text or b"<!ENTITY" in text
     ):  # a few lines of entities can stand for any amount of text
-        faults.add("entities are not taken", HEADER, remedy="Remove its DOCTYPE")
+        faults.add("entities are not taken", _HEADER, remedy="Remove its DOCTYPE")
         return None
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        faults.add(f"broken XML: {error.msg}", HEADER, row=error.position[0], remedy="Correct it in the file")
+        faults.add(
+            f"broken XML: {error.msg}", _HEADER, row=error.position[0], remedy="Correct it in the file"
+        )
         return None
     if root.tag == "problem":
         return root
-    faults.add(f"<{root.tag}> is no problem", HEADER, remedy="Expected <problem> as Polygon exports it")
+    faults.add(f"<{root.tag}> is no problem", _HEADER, remedy="Expected <problem> as Polygon exports it")
     return None
 
 
@@ -133,7 +126,7 @@ class Reader:
         if checker is None and interactor is None and not self._faults.errors:
             self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
         tests = tuple(self._tests(testset))
-        subtasks = read_groups(testset, tests, self._faults, HEADER)
+        subtasks = read_groups(testset, tests, self._faults, _HEADER)
         worths = own_points(testset) if subtasks else []
         most = max(worths, default=0.0) or 1.0
         return Problem(
@@ -157,7 +150,7 @@ class Reader:
         )
 
     def _fault(self, field: str, problem: str, remedy: str) -> None:
-        self._faults.add(problem, HEADER, field=field, remedy=remedy)
+        self._faults.add(problem, _HEADER, field=field, remedy=remedy)
 
     # --- problem.xml -------------------------------------------------------------------------------------
 
@@ -176,7 +169,7 @@ class Reader:
         main = next((one for one in found if one.get("name") == _MAIN), found[0] if found else None)
         for other in found:
             if other is not main:
-                self._faults.note(f"left out: the testset {other.get('name')!r}", HEADER)
+                self._faults.note(f"left out: the testset {other.get('name')!r}", _HEADER)
         return main
 
     def _refuse_what_is_not_judged(self, judging: Element) -> None:
@@ -244,7 +237,7 @@ class Reader:
     def _headers(self) -> Iterator[str]:
         for file in self._root.iterfind("files/resources/file"):
             path = file.get("path", "")
-            if PurePosixPath(path).suffix in _HEADERS and self.lies(path):
+            if PurePosixPath(path).suffix in _INCLUDED and self.lies(path):
                 yield path
 
     def _source(self, element: Element, field: str) -> _Source | None:
@@ -353,3 +346,227 @@ def _manager(program: tuple[tuple[NamedBlob, ...], str] | None, full: float) -> 
         return None
     sources, language = program
     return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language, full=full)
+
+
+# --- groups: each test's own points, or all or nothing; groups that others depend on ----------------
+
+
+_COMPLETE, _EACH = _POLICIES = ("complete-group", "each-test")
+_WHOLE, _NO_GROUP = "all", "no-group"
+
+
+class _Group(NamedTuple):
+    name: str
+    complete: bool
+    points: float | None  # of the group as a whole, where it says so
+    needs: tuple[str, ...]
+    tests: Mapping[str, float]  # their own points, by name
+
+
+def tests_of(testset: Element) -> list[Element]:
+    return list(testset.iterfind("tests/test"))
+
+
+def own_points(testset: Element) -> list[float]:
+    """Of each test; what is no number is noted by whoever reads the groups."""
+    words = (test.get("points", "") for test in tests_of(testset))
+    return [float(word) if re.fullmatch(r"\d+(\.\d*)?", word) else 0.0 for word in words]
+
+
+def read_groups(testset: Element, tests: Sequence[Test], faults: Faults, file: str) -> tuple[Subtask, ...]:
+    """The groups as subtasks; none where nothing has points: then all tests are to be passed."""
+    reader = _Groups(faults, file)
+    groups = reader.groups(testset, [test.name for test in tests])
+    if not any(_points(group) for group in groups.values()):
+        return ()
+    return tuple(_subtask(group, list(_needed(group, groups))) for group in groups.values() if group.tests)
+
+
+class _Groups:
+    def __init__(self, faults: Faults, file: str) -> None:
+        self._faults, self._file = faults, file
+
+    def _number(self, element: Element, field: str) -> float | None:
+        said = element.get("points")
+        try:
+            number = None if said is None else float(said)
+        except ValueError:
+            number = math.nan
+        if number is None or 0 <= number < math.inf:
+            return number
+        self._faults.add(
+            f"{said!r} is not a number of points", self._file, field=field, remedy="Correct it in the file"
+        )
+        return None
+
+    def groups(self, testset: Element, names: Sequence[str]) -> dict[str, _Group]:
+        listed = {one.get("name", ""): one for one in testset.iterfind("groups/group")}
+        inside: dict[str, dict[str, float]] = {}
+        for element, name in zip(tests_of(testset), names, strict=False):
+            group = element.get("group", "") if listed else _WHOLE
+            points = self._number(element, "testset.tests.test.points") or 0.0
+            inside.setdefault(group or _NO_GROUP, {})[name] = points
+        found = {name: self._group(name, listed.get(name), tests) for name, tests in inside.items()}
+        self._check(found, listed)
+        return found
+
+    def _group(self, name: str, element: Element | None, tests: Mapping[str, float]) -> _Group:
+        if element is None:
+            return _Group(name, False, None, (), tests)
+        policy = element.get("points-policy", _COMPLETE)
+        if policy not in _POLICIES:
+            field = f"testset.groups.{name}.points-policy"
+            remedy = f"Expected {' or '.join(_POLICIES)}"
+            self._faults.add(f"{policy!r} is not known", self._file, field=field, remedy=remedy)
+        needs = tuple(one.get("group", "") for one in element.iterfind("dependencies/dependency"))
+        points = self._number(element, f"testset.groups.{name}.points")
+        return _Group(name, policy == _COMPLETE, points or None, needs, tests)
+
+    def _check(self, groups: Mapping[str, _Group], listed: Mapping[str, Element]) -> None:
+        for group in groups.values():
+            field = f"testset.groups.{group.name}.dependencies"
+            for need in group.needs:
+                if need not in groups and need not in listed:
+                    remedy = nearest(need, tuple(listed))
+                    self._faults.add(f"there is no group {need!r}", self._file, field=field, remedy=remedy)
+            if group.name in {one.name for one in _needed(group, groups)}:
+                remedy = "Take one of the dependencies out"
+                self._faults.add("it depends on itself", self._file, field=field, remedy=remedy)
+
+
+def _needed(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
+    """The groups that a group depends on, with those that these depend on; each once."""
+    seen, waiting = set[str](), list(group.needs)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in seen and name in groups:
+            seen.add(name)
+            waiting += groups[name].needs
+            yield groups[name]
+
+
+def _points(group: _Group) -> float:
+    return group.points if group.complete and group.points is not None else math.fsum(group.tests.values())
+
+
+def _subtask(group: _Group, needed: Sequence[_Group]) -> Subtask:
+    before = [name for other in needed for name in other.tests]
+    names = tuple(dict.fromkeys([*before, *group.tests]))
+    plain = Subtask(name=group.name, points=_points(group), tests=names)
+    if group.complete:
+        return plain
+    alike = len(set(group.tests.values())) == 1
+    tree = None if alike and not before else each_behind(group.tests, before)
+    return Subtask(name=plain.name, points=plain.points, tests=names, score_type=ScoreType.SUM, grading=tree)
+
+
+# --- how tests are made: generators' commands, main solution, validators ----------------------------
+
+
+class Executable(NamedTuple):
+    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
+    language: str
+    linked: bool = False  # with all sources that lie beside the first one
+
+
+class Made(NamedTuple):
+    """One test: files by their places in the package. Without a command the input lies there already."""
+
+    input: str
+    answer: str
+    command: tuple[str, ...]  # the generator's name, and its arguments
+
+
+class Making(NamedTuple):
+    tests: tuple[Made, ...]
+    generators: dict[str, Executable]
+    solution: Executable
+    validators: tuple[Executable, ...]
+
+
+def read_making(folder: Path, where: str) -> Making:
+    """Raise the first InputError."""
+    faults = Faults(where)
+    root = parsed(folder, faults)
+    making = None if root is None else _Making(Reader(folder, where, root, faults), root, faults).read()
+    if faults.errors or making is None:
+        raise faults.errors[0]
+    return making
+
+
+class _Making:
+    def __init__(self, reader: Reader, root: Element, faults: Faults) -> None:
+        self._reader, self._root, self._faults = reader, root, faults
+
+    def read(self) -> Making | None:
+        testset = self._reader.testset(self._root.find("judging"))
+        if testset is None:
+            self._fault("judging.testset", "missing", "Export the package again")
+            return None
+        if self._root.find("assets/interactor") is not None:
+            words = "answers of interactive problems are not generated"
+            self._fault("assets.interactor", words, "Export it with tests (Full package)")
+        generators = dict(self._generators())
+        main = self._root.find("assets/solutions/solution[@tag='main']")
+        solution = None if main is None else self._solution(main)
+        if main is None:
+            self._fault("assets.solutions", "no solution is tagged main", "Tag the one that writes answers")
+        checks = self._root.iterfind("assets/validators/validator")
+        validators = [self._executable(one, "assets.validators.validator") for one in checks]
+        tests = tuple(self._tests(testset, generators))
+        if solution is None:
+            return None
+        return Making(tests, generators, solution, tuple(one for one in validators if one))
+
+    def _fault(self, field: str, words: str, remedy: str) -> None:
+        self._faults.add(words, _HEADER, field=field, remedy=remedy)
+
+    def _executable(self, element: Element, field: str) -> Executable | None:
+        program = self._reader.program_of(element, field)
+        return None if program is None else Executable(*program)
+
+    def _solution(self, element: Element) -> Executable | None:
+        found = self._executable(element, "assets.solutions.solution")
+        if found is None:
+            return None
+        first, *_ = found.sources
+        beside = (
+            NamedBlob(name=str(PurePosixPath(first.name).with_name(name)), content=file.content)
+            for file in self._reader.included()
+            for language, _, name in [file.name.partition("/")]
+            if language == found.language
+        )
+        return Executable((first, *beside), found.language, linked=True)
+
+    def _generators(self) -> Iterator[tuple[str, Executable]]:
+        """Whatever is used is known by its file's name; checkers and the like are among them."""
+        used = {
+            words[0] for one in self._root.iterfind("judging/testset/tests/test") if (words := _words(one))
+        }
+        for element in self._root.iterfind("files/executables/executable"):
+            source = element.find("source")
+            name = PurePosixPath(source.get("path", "") if source is not None else "").stem
+            if name in used and (found := self._executable(element, "files.executables.executable")):
+                yield name, found
+
+    def _tests(self, testset: Element, generators: dict[str, Executable]) -> Iterator[Made]:
+        for place, (element, (given, answer)) in enumerate(
+            zip(tests_of(testset), self._reader.places(testset), strict=False), 1
+        ):
+            field, words = f"testset.tests.test.{place}", _words(element)
+            if element.get("from-file"):
+                self._fault(field, "a generator of several tests", "Export it with tests (Full package)")
+            elif words and words[0] not in generators:
+                known = nearest(words[0], tuple(generators))
+                self._fault(field, f"there is no generator {words[0]!r}", known)
+            elif not words and not self._reader.lies(given):
+                self._fault(field, f"{given} is not there, and nothing makes it", "Export the package again")
+            else:
+                yield Made(given, answer, () if self._reader.lies(given) else words)
+
+
+def _words(test: Element) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(test.get("cmd", "")))
+    except ValueError:  # an open quotation mark: no generator is called so
+        return (test.get("cmd", ""),)

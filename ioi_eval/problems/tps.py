@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
+from ioi_eval.model.fields import Faults, Fields, nearest
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
-    Limits,
     NamedBlob,
     Problem,
     Solution,
@@ -22,85 +22,76 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms import grader_of, manager_of, needs_answers, problem_id, with_sources
-from ioi_eval.problems.cms_fields import USER_IO, read_options, read_params
-from ioi_eval.problems.fields import Faults, Fields, nearest, read_mapping
+from ioi_eval.problems.cms import (
+    USER_IO,
+    grader_of,
+    manager_of,
+    needs_answers,
+    problem_id,
+    read_options,
+    read_params,
+    with_sources,
+)
 from ioi_eval.problems.package import (
-    Package,
+    DeclaredFormat,
     files_below,
     first_named,
-    id_of,
     language_of,
     outputs_of,
-    read_with,
+    read_mapping,
     solution,
     tests_of,
 )
 
-FORMAT = "TPS"
-HEADER = "problem.json"
 _PARAMS = "type_params"  # what the export for the contest system calls task_type_params
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
-_MIB = 1 << 20
-_MOST_MEMORY = 1 << 20  # above it the number is not meant in MB
 _TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
 _NO_GRADER = frozenset({TaskType.OUTPUT_ONLY})
 _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 
 
-def looks_like_package(folder: Path) -> bool:
-    if (folder / _SUBTASKS).exists():
-        return True
-    header = read_mapping(folder, HEADER, Faults("")) if (folder / HEADER).exists() else None
-    return header is not None and "type" in header and "task_type" not in header
+class Tps(DeclaredFormat):
+    name = "TPS"
+    header = "problem.json"
+    id_field = "name"
+    memory_unit_name = "MB"
 
+    def looks_like_package(self, folder: Path) -> bool:
+        if (folder / _SUBTASKS).exists():
+            return True
+        header = self.mapping(folder, Faults("")) if super().looks_like_package(folder) else None
+        return header is not None and "type" in header and "task_type" not in header
 
-def package_id(folder: Path, where: str = "") -> str | None:
-    return id_of(folder, HEADER, "name")
-
-
-def read_package(folder: Path, where: str) -> Package:
-    return read_with(_problem, folder, where, name=FORMAT, header=HEADER)
-
-
-def _problem(folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-    task = header.word("type", TaskType)
-    if task not in _TASK_TYPES:
-        header.fault("type", f"there are no {task} tasks in this format", f"It has {', '.join(_TASK_TYPES)}")
-    graders = _graders(folder, header, task)
-    checker = _checker(folder, header, task)
-    options = _options(header, task, graders, faults)
-    tests = tests_of(folder, needs_answers(task, checker), faults)
-    names = tuple(test.name for test in tests)
-    subtasks = _subtasks(folder, names, faults)
-    code = problem_id(header, "name")
-    return Problem(
-        id=code,
-        name=header.text("title", code),
-        source=where,
-        task_type=task,
-        options=options,
-        limits=_limits(header, task),
-        grader_files=graders,
-        checker=checker,
-        manager=manager_of(header, task, graders, faults, "grader"),
-        tests=tests,
-        subtasks=subtasks,
-        score_precision=header.whole("score_precision", 2, most=9),
-        solutions=_solutions(folder, task, names, tuple(subtask.name for subtask in subtasks), faults),
-    )
+    def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        task = header.word("type", TaskType)
+        if task not in _TASK_TYPES:
+            words = f"there are no {task} tasks in this format"
+            header.fault("type", words, f"It has {', '.join(_TASK_TYPES)}")
+        graders = _graders(folder, header, task)
+        checker = _checker(folder, header, task)
+        options = _options(header, task, graders, faults)
+        tests = tests_of(folder, needs_answers(task, checker), faults)
+        names = tuple(test.name for test in tests)
+        subtasks = _subtasks(folder, names, faults)
+        code = problem_id(header, "name")
+        return Problem(
+            id=code,
+            name=header.text("title", code),
+            source=where,
+            task_type=task,
+            options=options,
+            limits=self.limits(header, task),
+            grader_files=graders,
+            checker=checker,
+            manager=manager_of(header, task, graders, faults, "grader"),
+            tests=tests,
+            subtasks=subtasks,
+            score_precision=header.whole("score_precision", 2, most=9),
+            solutions=_solutions(folder, task, names, tuple(subtask.name for subtask in subtasks), faults),
+        )
 
 
 # --- problem.json ------------------------------------------------------------------------------------
-
-
-def _limits(header: Fields, task: TaskType) -> Limits:
-    if task is TaskType.OUTPUT_ONLY:  # no program runs
-        return Limits()
-    memory = header.whole("memory_limit", least=1)
-    if memory > _MOST_MEMORY:
-        header.fault("memory_limit", f"{memory} MB is more than any machine has", "It counts MB, not bytes")
-    return Limits.contest(header.number("time_limit", above=0), memory * _MIB)
 
 
 def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:

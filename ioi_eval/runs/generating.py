@@ -20,9 +20,8 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
-from ioi_eval.problems import polygon
 from ioi_eval.problems.collection import format_of, package_folders
-from ioi_eval.problems.polygon_making import Executable, Made, Making, read_making
+from ioi_eval.problems.polygon import Executable, Made, Making, Polygon, read_making
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
@@ -44,7 +43,7 @@ async def generate(source: str | Path, out: str | Path, *, store: Store) -> tupl
             await opened.enter_async_context(engine)
             for folder, where in package_folders(source, store.root / "packages", kept):
                 found = format_of(folder)
-                if found is not polygon:
+                if not isinstance(found, Polygon):
                     raise InputError("only packages of Polygon say how their tests are made", where=where)
                 target = Path(out) / (found.package_id(folder, where) or folder.name)
                 if target.exists():

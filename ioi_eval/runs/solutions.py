@@ -13,10 +13,10 @@ import msgspec
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Loaded, Selection, read_official
 from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Submission, Value
 from ioi_eval.problems import Problems
-from ioi_eval.problems.fields import nearest
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import Validation, write_validation
 from ioi_eval.reports.validation import conclusion, differences, validation

@@ -23,8 +23,8 @@ from ioi_eval.benchmarks.loaded import sampled
 from ioi_eval.benchmarks.own import SUFFIX, benchmark_in
 from ioi_eval.benchmarks.row_files import column_names
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 from ioi_eval.problems import Package, Problems, check_problems, load_problems
-from ioi_eval.problems.fields import nearest
 from ioi_eval.reports.document import counted
 from ioi_eval.store import Store
 

@@ -12,7 +12,7 @@ from package_files import NO_CHECKER, Write, only_error, sound
 from support.datasets import Package
 
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
-from ioi_eval.problems.cms import package_id, read_package
+from ioi_eval.problems.cms import Cms
 
 pytestmark = pytest.mark.once
 
@@ -271,7 +271,7 @@ def test_bytes_that_are_not_utf8_are_named_with_their_line(write_package: Write)
 
 def test_all_faults_are_collected(write_package: Write) -> None:
     files = {"tests/1-01.in": None, "subtasks/02-all.json": "{"}
-    package: Package = read_package(write_package(files=files, time_limit=-1, task_type="Quiz"), "sum")
+    package: Package = Cms().read_package(write_package(files=files, time_limit=-1, task_type="Quiz"), "sum")
     places = {(error.where, error.field) for error in package.errors}
     assert places == {
         ("sum/problem.json", "task_type"),
@@ -283,8 +283,8 @@ def test_all_faults_are_collected(write_package: Write) -> None:
 
 
 def test_an_unreadable_header_has_no_id(write_package: Write) -> None:
-    assert package_id(write_package()) == "sum"
-    assert package_id(write_package("broken", {"problem.json": "{"})) is None
+    assert Cms().package_id(write_package(), "") == "sum"
+    assert Cms().package_id(write_package("broken", {"problem.json": "{"}), "") is None
 
 
 JSON = st.recursive(
@@ -308,6 +308,6 @@ OWN_FIELDS = [
 def test_any_header_is_a_problem_or_faults(tmp_path_factory: pytest.TempPathFactory, header: Any) -> None:
     folder = tmp_path_factory.mktemp("package")
     (folder / "problem.json").write_text(json.dumps(header))
-    package = read_package(folder, "x")
+    package = Cms().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)

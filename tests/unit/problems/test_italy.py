@@ -10,7 +10,7 @@ import pytest
 from package_files import only_error, read, sound
 
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
-from ioi_eval.problems.italy import package_id
+from ioi_eval.problems.italy import Italy
 
 pytestmark = pytest.mark.once
 
@@ -50,7 +50,7 @@ def test_a_package() -> None:
         ("2", 60, ("003", "004")),
     ]
     assert {solution.name for solution in problem.solutions} == {"solution.cpp", "soluzione.py"}
-    assert package_id(GRADINI, "") == "gradini"
+    assert Italy().package_id(GRADINI, "") == "gradini"
 
 
 def test_names_of_old(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from package_files import only_error, read, sound, zipped
 
 from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, TaskType
-from ioi_eval.problems.kattis import read_package
+from ioi_eval.problems.kattis import Kattis
 
 pytestmark = pytest.mark.once
 
@@ -321,7 +321,7 @@ def test_any_header_is_a_problem_or_faults(
     folder = write(
         tmp_path_factory.mktemp("p"), {"data/secret/testdata.yaml": text(data)}, header=text(header)
     )
-    package = read_package(folder, "x")
+    package = Kattis().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from kattis_reference import official_points
 from support.runs import submission_result
 
+from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
-from ioi_eval.problems.fields import Faults, Fields
-from ioi_eval.problems.kattis_files import Group, groups_of
-from ioi_eval.problems.kattis_scoring import read_acceptance, read_scoring
+from ioi_eval.problems.kattis import Group, groups_of, read_acceptance, read_scoring
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import live
 

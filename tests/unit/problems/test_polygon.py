@@ -9,7 +9,7 @@ import pytest
 from package_files import only_error, read, sound
 
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
-from ioi_eval.problems.polygon import package_id
+from ioi_eval.problems.polygon import Polygon
 from ioi_eval.rules import scoring
 
 pytestmark = pytest.mark.once
@@ -57,7 +57,7 @@ def test_a_package(tmp_path: Path) -> None:
     assert problem.checker.kind is CheckerKind.TESTLIB
     assert [source.name for source in problem.checker.sources] == ["files/check.cpp", "files/limits.h"]
     assert [(s.name, s.points) for s in problem.subtasks] == [("0", 0), ("1", 30), ("2", 70)]
-    assert package_id(HALVES, "") == "halves"
+    assert Polygon().package_id(HALVES, "") == "halves"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.datasets import check_problems
 
 from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, TaskType
-from ioi_eval.problems.tps import read_package
+from ioi_eval.problems.tps import Tps
 
 pytestmark = pytest.mark.once
 
@@ -315,6 +315,6 @@ def test_any_documents_are_a_problem_or_faults(
     folder = write(
         tmp_path_factory.mktemp("package"), subtasks={"subtasks": subtasks}, solutions=solutions, **header
     )
-    package = read_package(folder, "x")
+    package = Tps().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)

@@ -1,0 +1,59 @@
+"""The reader of values from outside, under both of its policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ioi_eval.errors import InputError
+from ioi_eval.model.fields import Faults, Fields, Strict
+
+VALUES = {
+    "text": 3,
+    "number": "x",
+    "whole": 1.5,
+    "flag": "yes",
+    "texts": ["a", 1],
+    "inner": [],
+    "choice": "c",
+}
+READ: dict[str, Callable[[Fields], object]] = {
+    "text": lambda fields: fields.text("text"),
+    "number": lambda fields: fields.number("number"),
+    "whole": lambda fields: fields.whole("whole"),
+    "flag": lambda fields: fields.flag("flag", False),
+    "texts": lambda fields: fields.texts("texts"),
+    "inner": lambda fields: fields.inner("inner").values,
+    "choice": lambda fields: fields.choice("choice", ["a", "b"]),
+    "missing": lambda fields: fields.text("missing"),
+}
+EMPTY = {"text": "", "number": 0.0, "whole": 0, "flag": False, "texts": (), "inner": {}, "choice": "a"}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_fault_is_noted_and_reading_goes_on(name: str) -> None:
+    faults = Faults("package")
+    assert READ[name](Fields(VALUES, "problem.json", faults)) == EMPTY.get(name, "")
+    (error,) = faults.errors
+    assert (error.where, error.row, error.field) == ("package/problem.json", None, name) and error.remedy
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_strict_reader_raises_the_same_fault(name: str) -> None:
+    noted = Faults("rows.jsonl")
+    READ[name](Fields(VALUES, "", noted))
+    with pytest.raises(InputError) as raised:
+        READ[name](Fields(VALUES, "", Strict("rows.jsonl", row=7)))
+    assert (raised.value.where, raised.value.row) == ("rows.jsonl", 7)
+    assert (raised.value.problem, raised.value.field, raised.value.remedy) == (
+        noted.errors[0].problem,
+        name,
+        noted.errors[0].remedy,
+    )
+
+
+def test_inner_objects_are_read_under_their_place() -> None:
+    fields = Fields({"limits": {"time": "x"}}, "", Strict("rows.jsonl", row=2))
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 2, field 'limits\.time'"):
+        fields.inner("limits").number("time")
