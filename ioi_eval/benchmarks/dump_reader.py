@@ -13,6 +13,7 @@ from ioi_eval.benchmarks.loaded import LeftOut
 from ioi_eval.benchmarks.row_files import Row, rows_or_faults
 from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, shaped
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import near
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.extraction import Extraction
@@ -307,11 +308,10 @@ class Reader:
     def check_found(self, where: str) -> None:
         missing = self._selection.keys - self.taken.keys()
         if missing and self._selection.limit is None:
-            raise InputError(
-                f"no row with the key {min(missing)!r}",
-                where=where,
-                remedy="Keys are in the column `key` of results.jsonl",
-            )
+            close = near(min(missing), (*self.taken, *self.passed_over))
+            meant = f"Did you mean {close[0]!r}? " if close else ""
+            remedy = f"{meant}Keys are in the column `key` of results.jsonl"
+            raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
     def _entry(self, columns: Columns, key: str) -> Entry:
         usual = next(filter(columns.has, PROBLEM_COLUMNS), PROBLEM_COLUMNS[0])

@@ -29,7 +29,7 @@ from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.benchmarks.taco import Taco
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import nearest
+from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.store import Store
@@ -92,9 +92,10 @@ def of_columns(names: Collection[str], *, where: str) -> Benchmark:
 
 
 def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:
-    """Those that pass every option, in the order of the rows; at last the sample of what is left.
+    """Return those that pass every option, in the order of the rows; at last the sample of what is left.
 
-    Words, years and ids that no problem has are mistakes, and an InputError.
+    Raise InputError for an id that no problem has, for difficulties, tags or years of which no problem has
+    any, and for a word that is nearly one that problems have.
     """
     found, tests = list(candidates), _tests(options)
     # Dates are no names: a window may be empty, but only of problems that have dates.
@@ -154,7 +155,12 @@ def _day(text: str, option: str) -> str:
 
 
 def _check(what: str, wanted: Iterable[str], known: set[str]) -> None:
-    for word in sorted(set(wanted) - known):
+    missing = sorted(set(wanted) - known)
+    if missing and what != "problem" and set(wanted) & known:
+        # A list of words may serve several datasets. Numbers are alike without being slips of the pen.
+        others = [word for word in known - set(wanted) if not word.isdigit()]
+        missing = [word for word in missing if near(word, others)]
+    for word in missing:
         raise InputError(
             f"no problem with the {what} {word!r}" if what != "problem" else f"no problem {word!r}",
             field="choice.difficulty" if what == "difficulty" else f"choice.{what}s",

@@ -53,10 +53,11 @@ def problems(
         console.show_json([_described(package) for package in packages])
     else:
         _show(packages)
+    usable = any(package.problem is not None and not package.problem.unusable for package in packages)
     errors = [error for package in packages for error in package.errors]
     for error in errors:
         console.complain(console.as_called(str(error)))
-    if errors:
+    if errors or not usable:
         raise typer.Exit(console.BAD_INPUT)
 
 

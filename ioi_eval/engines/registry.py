@@ -6,11 +6,13 @@ here, or in the entry point group `ioi_eval.engines` of any installed package. d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import near
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -50,12 +52,16 @@ def find_engine(text: str) -> Factory:
 
         check_address(text)
         return _ray
-    from ioi_eval.engines.piston.discovery import discovery
+    from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
+    meant = near(name.lower(), (*installed, EMBEDDED, RAY, SLURM, KUBERNETES))
+    if meant and text != SLURM and re.fullmatch(r"[\w-]+", text):
+        remedy = f"Did you mean {meant[0]!r}? A host of that name is http://{text}:PORT"
+        raise InputError(f"there is no engine {text!r}", remedy=remedy)
     try:
         discovery(text)
     except InputError as error:
-        names = ", ".join([*sorted(installed), EMBEDDED, RAY, "slurm", "k8s:SERVICE", "@FILE"])
+        names = ", ".join([*sorted(installed), EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE"])
         raise error.but(remedy=f"{error.remedy}; or {names}") from None
     return _servers
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NoReturn, Protocol, TypeVar
@@ -23,6 +23,7 @@ T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
 _LARGEST = sys.float_info.max
 _MOST_NAMED = 8
+_NEAR = 0.6  # of difflib's ratio; below that, names are alike by chance
 
 
 class Policy(Protocol):
@@ -148,10 +149,14 @@ def parse_json(text: str) -> Any:
     return json.loads(shallow(text), parse_constant=refuse)
 
 
-def nearest(name: str, known: tuple[str, ...]) -> str:
-    """Return a remedy that lists the known names closest to an unknown one."""
-    close = get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """Return at most three names that are close to a name, the closest first."""
+    return get_close_matches(name, list(known), n=3, cutoff=_NEAR)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a remedy that lists the known names closest to an unknown one, else the first known names."""
+    if close := near(name, known):
         return f"Did you mean {' or '.join(repr(word) for word in close)}?"
     rest = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
     return f"There are: {', '.join(known[:_MOST_NAMED])}{rest}" if known else "There are none"

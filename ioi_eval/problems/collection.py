@@ -180,11 +180,7 @@ def load_problems(
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
         problems = [_sound(_read(folder, where)) for folder, where in wanted]
         problems = problems if change is None else list(map(change, problems))
-        for missing in sorted(set(only) - {problem.id for problem in problems}):
-            known = tuple(filter(None, (_id(*found) for found in folders)))
-            raise InputError(
-                f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, known)
-            )
+        _refuse_missing(only, {problem.id for problem in problems}, folders, source)
         return Problems(problems, kept=kept.pop_all())
 
 
@@ -192,23 +188,38 @@ def check_problems(
     source: str | Path,
     *,
     cache: Path,
+    only: Collection[str] = frozenset(),
     change: Callable[[Problem], Problem] | None = None,
     limits: ArchiveLimits | None = None,
 ) -> tuple[Package, ...]:
-    """Every package of a source with its problem, or with all that is wrong with it.
+    """Return every package of a source with its problem, or with all that is wrong with it.
 
-    For looking at: the cache may evict what a zip's problems were read from. `load_problems` prevents that.
+    `only` leaves packages of other ids out; those that are too broken to say their id stay. An id that none
+    has is an InputError. For looking at: the cache may evict what a zip's problems were read from.
+    `load_problems` prevents that.
     """
     packages: list[Package] = []
+    folders: list[tuple[Path, str]] = []
     with ExitStack() as kept:
         for place in _places(Path(source)):
             try:
-                folders = _folders(place, cache, limits, kept)
+                there = _folders(place, cache, limits, kept)
             except InputError as error:
                 packages.append(Package(where=str(place), errors=(error,)))
                 continue
-            packages.extend(_read(folder, where) for folder, where in folders)
+            folders.extend(there)
+            packages.extend(_read(*found) for found in there if not only or _id(*found) in {*only, None})
+        if all(package.problem is not None for package in packages):
+            _refuse_missing(only, {one.problem.id for one in packages if one.problem}, folders, source)
     return tuple(_changed(package, change) for package in _without_twins(packages))
+
+
+def _refuse_missing(
+    only: Collection[str], found: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
+) -> None:
+    for missing in sorted(set(only) - set(found)):
+        known = tuple(name for place in folders if (name := _id(*place)))
+        raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, known))
 
 
 def _changed(package: Package, change: Callable[[Problem], Problem] | None) -> Package:

@@ -40,7 +40,7 @@ from ioi_eval.rules.scoring import pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.sources import Source, benchmark_of, language_of, opened, source_name
+from ioi_eval.runs.sources import Source, benchmark_of, language_of, no_problem, opened, source_name
 from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, own_store, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
@@ -193,8 +193,7 @@ async def _judged(work: Work, setup: Setup, rejudge: bool) -> RunSummary:
 def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> Iterator[Problems]:
     with opened(source, choice, store) as problems:
         if not problems:
-            where, remedy = source_name(source), "Give fewer filters"
-            raise InputError("the filters leave no problem", where=where, field="choice", remedy=remedy)
+            raise no_problem(source)
         yield problems
 
 

@@ -80,18 +80,26 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     benchmark = benchmark_of(source)
     if benchmark is None:
         _check_unused(options)
-        wanted = options.problems
-        packages = check_problems(source, cache=store.root / "packages", change=options.limited)
-        return tuple(one for one in packages if not wanted or one.problem is None or one.problem.id in wanted)
+        cache = store.root / "packages"
+        return check_problems(source, cache=cache, only=options.problems, change=options.limited)
     with opened(source, options, store) as problems:
         good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
         left_out = problems.left_out
+    if not good and not left_out:
+        raise no_problem(source)
     broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
     notes += tuple(
         f"{counted(number, 'problem')} that cannot be judged: {why}" for why, number in broken.items()
     )
     return (*good, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
+
+
+def no_problem(source: Source) -> InputError:
+    """Return the error for filters that have problems each, and none together."""
+    return InputError(
+        "the filters leave no problem", where=source_name(source), field="choice", remedy="Give fewer filters"
+    )
 
 
 def benchmark_of(source: Source | None) -> Benchmark | None:

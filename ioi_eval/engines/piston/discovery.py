@@ -17,7 +17,7 @@ from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's own
-_SLURM, _KUBERNETES, _FILE = "slurm", "k8s:", "@"
+SLURM, KUBERNETES, _FILE = "slurm", "k8s:", "@"
 _WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")  # as squeue is told to write it
 _API = "/api/v2"
 _URLS = "Write http://HOST:PORT, and commas between several"
@@ -115,7 +115,7 @@ class Slurm:
         self._user = user
 
     def __str__(self) -> str:
-        return f"{_SLURM}:{self._user}" if self._user else _SLURM
+        return f"{SLURM}:{self._user}" if self._user else SLURM
 
     async def find(self) -> frozenset[str]:
         mine = () if self._user is None else (f"--user={self._user}",)
@@ -142,7 +142,7 @@ class Kubernetes:
         self._service, self._port = service, port
 
     def __str__(self) -> str:
-        return f"{_KUBERNETES}{self._service}:{self._port}"
+        return f"{KUBERNETES}{self._service}:{self._port}"
 
     async def find(self) -> frozenset[str]:
         loop = asyncio.get_running_loop()
@@ -194,19 +194,32 @@ class Listed:
 
 
 def discovery(text: str) -> Discovery:
-    """`slurm`, `slurm:USER`, `k8s:SERVICE`, `k8s:SERVICE:PORT`, `@FILE`, or addresses. Raises InputError."""
+    """Return who finds servers: `slurm[:USER]`, `k8s:SERVICE[:PORT]`, `@FILE`, or addresses.
+
+    Raises InputError, also for nothing but bare words that are names of no host: a slip of the pen.
+    """
     text = text.strip()
     head, _, tail = text.partition(":")
-    if head == _SLURM and not tail.isdigit():
+    if head == SLURM and not tail.isdigit():
         return Slurm(tail or None)
-    if text.startswith(_KUBERNETES):
+    if text.startswith(KUBERNETES):
         return _service(tail)
     if text.startswith(_FILE):
         return Listed(Path(text.removeprefix(_FILE)).expanduser())
     urls = endpoint_urls(text)
     if not urls:
         raise InputError("it holds no address of a server", remedy=_URLS)
+    words = re.split(r"[,\s]+", text)
+    if all(re.fullmatch(r"[A-Za-z_][\w-]*", word) and not _is_known_host(word) for word in words if word):
+        raise InputError(f"no host is called {text!r}", remedy=_URLS)
     return Fixed(urls)
+
+
+def _is_known_host(name: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except (OSError, UnicodeError):
+        return False
 
 
 def _service(text: str) -> Kubernetes:
@@ -214,7 +227,7 @@ def _service(text: str) -> Kubernetes:
     port = int(found[2] or PORT) if found else 0
     if not found or not _is_port(port):
         remedy = "Write k8s:SERVICE or k8s:SERVICE:PORT"
-        raise InputError(f"{_KUBERNETES}{text} names no service", remedy=remedy)
+        raise InputError(f"{KUBERNETES}{text} names no service", remedy=remedy)
     return Kubernetes(found[1], port)
 
 

@@ -324,3 +324,10 @@ def test_selections(tmp_path: Path) -> None:
     assert selected(tmp_path, keys=frozenset({"c", "d"}), limit=1) == ["c"]
     with pytest.raises(InputError, match="no row with the key 'zzz'"):
         selected(tmp_path, keys=frozenset({"a", "zzz"}))
+
+
+def test_a_key_that_no_row_has_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "dump.jsonl"
+    write_jsonl(path, [{"uuid": name, "problem_id": "sum", "code": "1"} for name in ("row-one", "row-two")])
+    with pytest.raises(InputError, match=r"no row with the key 'row-owe'\. Did you mean 'row-one'\?"):
+        open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"row-two", "row-owe"})))

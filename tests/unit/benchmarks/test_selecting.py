@@ -67,6 +67,20 @@ def test_what_no_problem_has_is_a_mistake(options: BenchmarkOptions, words: str)
         select(MANY, options)
 
 
+def test_a_filter_fails_only_if_no_problem_has_any_of_its_words() -> None:
+    options = BenchmarkOptions(difficulty=frozenset({"hard", "introductory"}), years=frozenset({2021, 1999}))
+    found = select(MANY, options)
+    assert found and {(one.difficulty, one.year) for one in found} == {("Hard", 2021)}
+    with pytest.raises(InputError, match="no problem with the difficulty 'interview'"):
+        select(MANY, BenchmarkOptions(difficulty=frozenset({"introductory", "interview"})))
+
+
+def test_a_slip_of_the_pen_is_refused_beside_a_word_that_is_right() -> None:
+    options = BenchmarkOptions(difficulty=frozenset({"hard", "eassy"}))
+    with pytest.raises(InputError, match=r"no problem with the difficulty 'eassy'\. Did you mean 'easy'"):
+        select(MANY, options)
+
+
 def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
     for benchmark in BENCHMARKS:
         assert find_benchmark(benchmark.name.upper().replace("_", "-")) is benchmark

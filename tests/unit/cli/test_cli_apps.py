@@ -168,3 +168,14 @@ def test_a_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_p
     found = json.loads((tmp_path / "run" / "validation.json").read_text())
     assert found["confusion"] == {"correct": {"AC": 1}, "rejected": {"WA": 1}}
     assert "Nothing new to do" in cli(*command).stdout
+
+
+def test_filters_that_leave_nothing_are_bad_input(cli: CommandLine, tmp_path: Path) -> None:
+    base = ("problems", "apps", "--data-dir", write_apps(tmp_path / "copies"))
+    none = cli(*base, "--problem", "apps_0", "--difficulty", "interview")
+    assert none.returncode == 2 and "the filters leave no problem. Give fewer filters" in none.stderr
+    without_tests = cli(*base, "--problem", "apps_2")
+    assert without_tests.returncode == 2 and "0 of 1 packages can be used" in without_tests.stdout
+    unknown = cli(*base, "--problem", "aps_0")
+    assert unknown.returncode == 2
+    assert "--problem: no problem 'aps_0'. Did you mean 'apps_0'" in unknown.stderr

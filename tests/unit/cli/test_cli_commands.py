@@ -80,6 +80,9 @@ def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     assert described["tests"] == 4
     assert [subtask["points"] for subtask in described["subtasks"]] == [40, 60]
     assert described["limits"]["cpu_time"] == 2.0
+    missing = cli("problems", problems, "--problem", "adds")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "no problem 'adds' in it. Did you mean 'add'?" in missing.stderr
 
 
 @pytest.mark.once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 
@@ -51,6 +52,33 @@ def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"Ray is not installed.*pip install 'ioi-eval\[ray\]'"):
         open_engine(EngineChoice(text="ray"), Store(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("slrum", "slurm"), ("Embedded", "embedded"), ("rya", "ray"), ("k8s", "k8s:")]
+)
+def test_what_is_nearly_an_engine_is_not_taken_for_a_host(
+    text: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [("every", "host", "is", "there", ("", 0))])
+    remedy = f"Did you mean '{meant}'? A host of that name is http://{text}:PORT"
+    with pytest.raises(InputError, match=re.escape(remedy)):
+        find_engine(text)
+    find_engine(f"http://{text}:2000")
+
+
+def test_a_bare_word_is_a_host_only_if_one_has_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def known(name: str, *_: object) -> list[str]:
+        if name == "judge-1":
+            return ["an address"]
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", known)
+    with pytest.raises(InputError, match=r"no host is called 'nothere'.*or embedded, ray, slurm"):
+        find_engine("nothere")
+    # A server of several may be down, and its name with it.
+    for text in ("judge-1", "nothere,judge-1", "nothere:2000", "nothere.example", "10.0.0.7"):
+        find_engine(text)
 
 
 def test_what_is_installed_is_named_where_another_is_asked_for(installed: None) -> None:

@@ -56,6 +56,24 @@ def test_only_passes_over_what_is_not_asked_for(write_package: Write, cache: Pat
         load_problems(root, cache=cache, only={"sum", "nothing"})
 
 
+def test_an_id_that_no_package_has_is_refused_with_the_nearest(write_package: Write, cache: Path) -> None:
+    root = write_package("sum").parent
+    write_package("tree", code="tree")
+    assert [one.where for one in check_problems(root, cache=cache, only={"tree"})] == [str(root / "tree")]
+    with pytest.raises(InputError, match=r"no problem 'trees' in it\. Did you mean 'tree'\?"):
+        check_problems(root, cache=cache, only={"sum", "trees"})
+    write_package("broken", code="broken", time_limit=-1)
+    with pytest.raises(InputError, match=r"no problem 'trees' in it"):
+        check_problems(root, cache=cache, only={"sum", "trees"})
+
+
+def test_a_broken_package_that_is_asked_for_is_shown(write_package: Write, cache: Path) -> None:
+    root = write_package("sum").parent
+    write_package("broken", code="broken", time_limit=-1)
+    (found,) = check_problems(root, cache=cache, only={"broken"})
+    assert found.problem is None and "time_limit" in str(found.errors[0])
+
+
 def test_sources_that_are_none(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         load_problems(tmp_path / "absent", cache=cache)
