@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ioi_eval.engines.embedded import EmbeddedEngine
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
-    from ioi_eval.judge import Scorer, score_sync
     from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure
     from ioi_eval.model.options import JudgeOptions
     from ioi_eval.model.values import (
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
         validate,
         validate_sync,
     )
+    from ioi_eval.runs.scorer import Scorer, score_sync
     from ioi_eval.store import Store, private_folder
 
 __all__ = [
@@ -97,7 +97,7 @@ _PLACES = {
     "PistonEngine": "engines.piston",
     "Problem": "model.values",
     "Results": "reports",
-    "Scorer": "judge",
+    "Scorer": "runs.scorer",
     "Store": "store",
     "Submission": "model.values",
     "SubmissionResult": "model.values",
@@ -115,7 +115,7 @@ _PLACES = {
     "run_sync": "runs",
     "score_dump": "runs",
     "score_dump_sync": "runs",
-    "score_sync": "judge",
+    "score_sync": "runs.scorer",
     "validate": "runs",
     "validate_sync": "runs",
 }

@@ -12,12 +12,12 @@ import msgspec
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.contract import Cluster, Condition, OnServer
 from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find_engine
-from ioi_eval.judge import Scorer
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
+from ioi_eval.runs.scorer import Scorer
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Standing
 

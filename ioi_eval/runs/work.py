@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
-from ioi_eval.judge import Judge, Scorer
+from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.options import Borderline, JudgeOptions
@@ -51,6 +51,7 @@ from ioi_eval.runs.events import (
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.noting import Noting
 from ioi_eval.runs.runner import judge_all
+from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store, private_folder, rows
 from ioi_eval.store.folder import (

@@ -1,0 +1,157 @@
+"""The front door for programs: an engine in, scores out."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from ioi_eval.engines.contract import Engine, Transport
+from ioi_eval.engines.transport.engine import engine_of
+from ioi_eval.judge.judge import Judge
+from ioi_eval.judge.programs import Artifacts
+from ioi_eval.judge.sharing import Sharing
+from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
+from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
+from ioi_eval.model.values import Problem, Submission, SubmissionResult
+from ioi_eval.store import Store, private_folder
+
+_STORE_LIMIT = 4 << 30
+
+
+class Scorer:
+    """Scores submissions on an engine, which it opens and closes with itself.
+
+        async with Scorer() as scorer:
+            result = await scorer.score(problem, submission)
+            print(result.points, [test.status for test in result.tests])
+
+    Without `engine`, this machine judges, and without `store` what is built is then remembered in a private
+    folder where temporary files go; of an engine that is given, for as long as the scorer is open.
+    `score` may be called as often and as concurrently as one likes; the engine's slots bound what runs.
+    `trusted`: builds proctor, checkers and managers for an engine elsewhere, if it can be opened here.
+    In tests, use a `FakeEngine`:
+
+        async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
+            assert (await scorer.score(problem, submission)).tests[1].status == "TLE"
+    """
+
+    def __init__(
+        self,
+        engine: Engine | Transport | None = None,
+        *,
+        store: Store | None = None,
+        options: JudgeOptions | None = None,
+        builds: BuildOptions | None = None,
+        trusted: Engine | Transport | None = None,
+    ) -> None:
+        self._engine, self._store, self._options, self._builds = engine, store, options, builds
+        self._trusted = trusted
+        self._open = AsyncExitStack()
+        self._judge: Judge | None = None
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as opening:
+            store = self._store or self._own_store(opening)
+            engine = engine_of(self._engine or _this_machine(store, self._options), store, self._builds)
+            await opening.enter_async_context(engine)
+            trusted = await self._opened_trusted(opening, store)
+            limits = self._builds.limits if self._builds is not None else None
+            self._judge = Judge(engine, Artifacts(engine, limits, trusted=trusted), self._options)
+            self._open = opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._judge = None
+        await self._open.__aexit__(kind, error, trace)
+
+    def _own_store(self, opening: AsyncExitStack) -> Store:
+        if self._engine is None:
+            return Store(private_folder(), _STORE_LIMIT)
+        folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
+        return Store(Path(opening.enter_context(folder)))
+
+    async def _opened_trusted(self, opening: AsyncExitStack, store: Store) -> Engine | None:
+        """Return the engine for builds that we trust; None without a compiler here: the other one builds."""
+        if self._trusted is None:
+            return None
+        try:
+            return await opening.enter_async_context(engine_of(self._trusted, store, self._builds))
+        except EngineUnavailable:
+            return None
+
+    @property
+    def judge(self) -> Judge:
+        """The judge at work, for callers that run many submissions."""
+        if self._judge is None:
+            raise IoiEvalError("the scorer is not open: use it as `async with Scorer(engine) as scorer`")
+        return self._judge
+
+    @property
+    def slots(self) -> int:
+        """How many builds and batches run at the same time."""
+        return self.judge.slots
+
+    def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
+        """Return a judge at the same engine, with the same programs built, that differs in this."""
+        own = self._options or JudgeOptions()
+        told = {"all_tests": all_tests, "borderline": borderline, "echo": echo}
+        return self.judge.but(msgspec.structs.replace(own, **told))
+
+    async def prepare(self, problem: Problem) -> None:
+        """Build the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""
+        await self.judge.prepare(problem)
+
+    async def score(
+        self, problem: Problem, submission: Submission, *, sharing: Sharing | None = None
+    ) -> SubmissionResult:
+        """Return what a submission is worth, with a verdict for every test.
+
+        Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
+        Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
+        """
+        return await self.judge.sharing(sharing).judge(problem, submission)
+
+
+def score_sync(
+    problem: Problem,
+    submission: Submission,
+    *,
+    engine: Engine | Transport | None = None,
+    store: Store | None = None,
+    options: JudgeOptions | None = None,
+) -> SubmissionResult:
+    """Return one submission's score, for programs without an event loop.
+
+        result = score_sync(problem, Submission(key="1", problem_id=problem.id, code=source))
+
+    Without `engine`, this machine judges. Without `store`, what is built is remembered in a private folder
+    where temporary files go. For more than a few submissions use a `Scorer`: it keeps all cores busy.
+    """
+    return asyncio.run(_score_one(problem, submission, engine, store, options))
+
+
+async def _score_one(
+    problem: Problem,
+    submission: Submission,
+    engine: Engine | Transport | None,
+    store: Store | None,
+    options: JudgeOptions | None,
+) -> SubmissionResult:
+    async with Scorer(
+        engine, store=store or Store(private_folder(), _STORE_LIMIT), options=options
+    ) as scorer:
+        return await scorer.score(problem, submission)
+
+
+def _this_machine(store: Store, options: JudgeOptions | None) -> Transport:
+    from ioi_eval.engines.embedded import EmbeddedEngine  # only who judges here loads it
+
+    return EmbeddedEngine(store=store, allow_unconfined=options is not None and options.allow_unconfined)
