@@ -19,9 +19,8 @@ from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Value
+from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
 from ioi_eval.rules.plan import PlannedTest
-from ioi_eval.store.folder import Standing
 
 SUBMISSION = "submission"
 KEY_VERSION = 1
@@ -315,13 +314,13 @@ class Servers(Value):
     left_out: Mapping[str, str] = {}  # servers that can be reached and get no jobs, and why
     unreachable: Mapping[str, str] = {}  # and why
     differences: tuple[Condition, ...] = ()  # tools that are not the same on all
-    standings: tuple[Standing, ...] = ()  # of those that ever got jobs
+    standings: tuple[ServerState, ...] = ()  # of those that ever got jobs
 
-    def now(self) -> tuple[Standing, ...]:
+    def now(self) -> tuple[ServerState, ...]:
         """Return how each server does, by address: those that never got jobs, too."""
         absent = (("left out", self.left_out), ("unreachable", self.unreachable))
         found = {
-            url: Standing(url=url, state=state, why=why)
+            url: ServerState(url=url, state=state, why=why)
             for state, those in absent
             for url, why in those.items()
         }

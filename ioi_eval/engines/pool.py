@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from ioi_eval.model.errors import EngineUnavailable
-from ioi_eval.store.folder import Standing
+from ioi_eval.model.values import ServerState
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -39,9 +39,9 @@ class Endpoint:
         return self.state in (State.HEALTHY, State.TRIAL)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> ServerState:
         """How it does now, for people."""
-        return Standing(
+        return ServerState(
             url=self.url,
             state=self.state,
             slots=self.slots,

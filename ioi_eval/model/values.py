@@ -370,3 +370,15 @@ class SubmissionResult(Value):
     confinement: Mapping[str, Any] = {}
     program_sha256: str = ""  # equal for programs that must get the same result; empty: nobody asked
     repeats: str = ""  # the key of an equal submission that was judged for this one, too
+
+
+class ServerState(Value):
+    """The state of one of an engine's servers."""
+
+    url: str
+    state: str  # healthy, trial, down, gone; unreachable or left out from the beginning
+    slots: int = 0
+    busy: int = 0  # slots with jobs of this run
+    errors: int = 0
+    why: str = ""  # the last of these
+    since: float | None = None  # when it got into its state: seconds since 1970

@@ -15,11 +15,10 @@ from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find_engine
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Value
+from ioi_eval.model.values import ServerState, Value
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.store import Store
-from ioi_eval.store.folder import Standing
 
 _LOOK = 5.0  # seconds between two looks at the servers
 
@@ -114,7 +113,7 @@ async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> Async
         return
 
     async def watch() -> None:
-        last: tuple[Standing, ...] = ()
+        last: tuple[ServerState, ...] = ()
         while True:
             if (now := engine.servers().now()) != last:
                 tell(ServersNow(servers=now))

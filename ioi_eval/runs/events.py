@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from ioi_eval.engines.contract import Condition, JobsWait, ServerChanged
-from ioi_eval.model.values import Reason, Value, Verdict
+from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
-from ioi_eval.store.folder import MeasuredLimit, Standing
+from ioi_eval.store.folder import MeasuredLimit
 
 
 class RunStarted(Value):
@@ -115,7 +115,7 @@ class ServersFound(Value):
 class ServersNow(Value):
     """How the engine's servers do, some seconds after something about them has changed."""
 
-    servers: tuple[Standing, ...]
+    servers: tuple[ServerState, ...]
 
 
 class LimitMeasured(Value):

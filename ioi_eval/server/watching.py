@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Reason, Value
+from ioi_eval.model.values import Reason, ServerState, Value
 from ioi_eval.reports.summary import check_run
-from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, Standing, read_progress
+from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _PIECE = 1 << 22  # bytes of a file that are read at a time
@@ -75,7 +75,7 @@ class State(Value, kw_only=True):
     servers: int
     slots: int
     unreachable: tuple[str, ...]
-    standings: tuple[Standing, ...]  # those that are not well first
+    standings: tuple[ServerState, ...]  # those that are not well first
 
 
 def news(now: State, before: State | None) -> bytes:
@@ -263,7 +263,7 @@ def prometheus(state: State) -> str:
     return "\n".join([*lines, *_of_servers(state.standings)]) + "\n"
 
 
-def _of_servers(standings: Sequence[Standing]) -> Iterator[str]:
+def _of_servers(standings: Sequence[ServerState]) -> Iterator[str]:
     for name in ("up", "slots", "busy", "errors") if standings else ():
         yield f"# TYPE ioi_eval_run_server_{name} gauge"
         for one in standings:

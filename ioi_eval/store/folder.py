@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Limits, Problem, Solution, Value
+from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.compact import whole
 from ioi_eval.store.files import lines, make_folder, refused, replace
@@ -293,18 +293,6 @@ def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
 PROGRESS = "progress.json"
 
 
-class Standing(Value):
-    """How a server does."""
-
-    url: str
-    state: str  # healthy, trial, down, gone; unreachable or left out from the beginning
-    slots: int = 0
-    busy: int = 0  # slots with jobs of this run
-    errors: int = 0
-    why: str = ""  # the last of these
-    since: float | None = None  # when it got into its state: seconds since 1970
-
-
 class Progress(Value):
     """Of the last call. Rows say the rest."""
 
@@ -313,7 +301,7 @@ class Progress(Value):
     servers: int = 0  # that answered when the engine was opened
     slots: int = 0
     unreachable: tuple[str, ...] = ()  # why, of each
-    standings: tuple[Standing, ...] = ()  # a moment ago
+    standings: tuple[ServerState, ...] = ()  # a moment ago
     ended: bool = False
 
 

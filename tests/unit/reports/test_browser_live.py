@@ -17,8 +17,9 @@ from test_html_page import HOSTILE
 from test_pages import run
 
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.model.values import ServerState
 from ioi_eval.reports.document import Document, Section, Table, html
-from ioi_eval.store.folder import Progress, Standing, write_progress
+from ioi_eval.store.folder import Progress, write_progress
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
@@ -80,8 +81,8 @@ def failing(tmp_path: Path) -> Path:
     folder = run(tmp_path / "run")
     lost = JudgeFailure("no server answers", remedy="Start one")
     write_run(folder, [], [failure_row(submission("lost", row={"model": "m"}), lost)])
-    down = Standing(url="http://b", state="down", why="no answer", errors=3)
-    up = Standing(url="http://a", state="healthy", slots=4, busy=2)
+    down = ServerState(url="http://b", state="down", why="no answer", errors=3)
+    up = ServerState(url="http://a", state="healthy", slots=4, busy=2)
     write_progress(folder, Progress(total=40, engine="piston", servers=2, slots=8, standings=(up, down)))
     return folder
 

@@ -14,13 +14,14 @@ from support.runs import Fingerprint, Journal, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import ServerState
 from ioi_eval.models import Verdict
 from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow, SubmissionFailed
 from ioi_eval.runs.noting import Noting
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
 from ioi_eval.server.watching import Watch, news, prometheus
-from ioi_eval.store.folder import PROGRESS, Progress, Standing, read_progress, write_progress
+from ioi_eval.store.folder import PROGRESS, Progress, read_progress, write_progress
 
 pytestmark = pytest.mark.once
 
@@ -183,13 +184,15 @@ def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
 def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
     folder, lost = (
         write_run(tmp_path / "run", [row("a")]),
-        Standing(url="http://b", state="down", why="no answer"),
+        ServerState(url="http://b", state="down", why="no answer"),
     )
     noting = Noting(folder, lambda event: None)
-    noting(ServersNow(servers=(Standing(url="http://a", state="healthy", slots=2),)))
+    noting(ServersNow(servers=(ServerState(url="http://a", state="healthy", slots=2),)))
     assert read_progress(folder) is None
     noting(SubmissionFailed(key="k", problem_id="p", reason="r"))
-    noting(ServersNow(servers=(Standing(url="http://a", state="healthy", slots=2, busy=1, errors=3), lost)))
+    noting(
+        ServersNow(servers=(ServerState(url="http://a", state="healthy", slots=2, busy=1, errors=3), lost))
+    )
     state = Watch(folder).poll()
     assert [(one.url, one.why) for one in state.standings] == [("http://b", "no answer"), ("http://a", "")]
     text = prometheus(state)
