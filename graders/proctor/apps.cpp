@@ -1,4 +1,4 @@
-// As the harness of APPS compares: whatever one of its ways calls right is right.
+// As the harness of APPS compares, and verl's prime_code after it: whatever one of the ways calls right is right.
 #include "compare.hpp"
 
 #include <algorithm>
@@ -70,6 +70,10 @@ class Whole : public Way {
 
 using Same = bool (*)(const std::string& ours, const std::string& theirs);
 
+bool equal(const std::string& ours, const std::string& theirs) { return ours == theirs; }
+
+bool close(const std::string& ours, const std::string& theirs) { return close_floats(strip(ours), theirs); }
+
 // Line by line, empty ones of the output left out or not.
 class InTurn : public Way {
  public:
@@ -87,6 +91,26 @@ class InTurn : public Way {
   bool skip_empty_;
   Same same_;
   size_t at_ = 0;
+};
+
+// As floats, unless each line of both is written in digits alone: floats would take two large whole numbers for one.
+class Floats : public InTurn {
+ public:
+  explicit Floats(const Texts& expected) : InTurn(expected, true, close) {
+    whole_ = std::all_of(expected.begin(), expected.end(), digits);
+  }
+
+  bool meet(const std::string& line) override {
+    whole_ = whole_ && (line.empty() || digits(line));
+    return InTurn::meet(line);
+  }
+
+  bool end() const override { return !whole_ && InTurn::end(); }
+
+ private:
+  static bool digits(const std::string& line) { return !line.empty() && line.find_first_not_of("0123456789") == std::string::npos; }
+
+  bool whole_;
 };
 
 // How a word counts; false where it cannot.
@@ -152,11 +176,7 @@ Texts lines_of(int answer) {
   return found;
 }
 
-}  // namespace
-
-bool apps(int output, int answer) {
-  const Same equal = [](const std::string& ours, const std::string& theirs) { return ours == theirs; };
-  const Same close = [](const std::string& ours, const std::string& theirs) { return close_floats(strip(ours), theirs); };
+bool in_some_way(int output, int answer, bool prime) {
   const Reading as_it_is = [](std::string&) { return true; };
   const Texts written = lines_of(answer);
   Texts expected;
@@ -166,13 +186,23 @@ bool apps(int output, int answer) {
   std::vector<std::unique_ptr<Way>> ways;
   for (const bool strip_lines : {false, true}) ways.push_back(std::make_unique<Whole>(written, strip_lines));
   for (const bool skip_empty : {false, true}) ways.push_back(std::make_unique<InTurn>(expected, skip_empty, equal));
-  ways.push_back(std::make_unique<InTurn>(expected, true, close));
-  for (const Reading read : {as_it_is, Reading(round_number)}) ways.push_back(std::make_unique<Sets>(expected, read));
+  if (prime) {
+    ways.push_back(std::make_unique<Floats>(expected));
+  } else {
+    ways.push_back(std::make_unique<InTurn>(expected, true, close));
+    for (const Reading read : {as_it_is, Reading(round_number)}) ways.push_back(std::make_unique<Sets>(expected, read));
+  }
 
   Lines ours(output, Lines::Ends::python);
   for (std::string line; !ways.empty() && ours.next(line);)
     ways.erase(std::remove_if(ways.begin(), ways.end(), [&](const auto& way) { return !way->meet(line); }), ways.end());
   return std::any_of(ways.begin(), ways.end(), [](const auto& way) { return way->end(); });
 }
+
+}  // namespace
+
+bool apps(int output, int answer) { return in_some_way(output, answer, false); }
+
+bool prime_code(int output, int answer) { return in_some_way(output, answer, true); }
 
 }  // namespace compare

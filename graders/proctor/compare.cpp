@@ -251,11 +251,13 @@ Comparison named(const std::string& name) {
       {"white-diff", [](int output, int answer, const Tokens&) { return white_diff(output, answer); }},
       {"word-lines", [](int output, int answer, const Tokens&) { return word_lines(output, answer); }},
       {"stripped", [](int output, int answer, const Tokens&) { return stripped(output, answer); }},
+      {"stripped-lines", [](int output, int answer, const Tokens&) { return stripped_lines(output, answer); }},
       {"exact", [](int output, int answer, const Tokens&) { return exact(output, answer); }},
       {"tokens", tokens},
       {"lines", [](int output, int answer, const Tokens&) { return lines(output, answer); }},
       {"float-lines", [](int output, int answer, const Tokens&) { return float_lines(output, answer); }},
       {"apps", [](int output, int answer, const Tokens&) { return apps(output, answer); }},
+      {"prime-code", [](int output, int answer, const Tokens&) { return prime_code(output, answer); }},
       {"json", [](int output, int answer, const Tokens& rules) { return json(output, answer, rules); }},
       {"json-wrapped", [](int output, int answer, const Tokens& rules) { return json(output, answer, rules, true); }},
   };

@@ -32,6 +32,9 @@ bool tokens(int output, int answer, const Tokens& rules);
 // are decimal numbers and equal as such, whatever their spelling.
 bool lines(int output, int answer);
 
+// The same, and lines are equal byte for byte only.
+bool stripped_lines(int output, int answer);
+
 // Line by line as Python's str.splitlines() and strip() have them, empty ones at the output's end left out: all lines equal, or all
 // of them numbers that are as close as numpy.allclose asks for.
 bool float_lines(int output, int answer);
@@ -39,6 +42,9 @@ bool float_lines(int output, int answer);
 // As the harness of APPS compares, which tries one way after another: the whole without white space at its ends, line by line, as
 // floats, as sets of the words of lines, as sets of rounded numbers.
 bool apps(int output, int answer);
+
+// As verl's prime_code compares: the ways of APPS without the sets, and lines of digits alone are no floats.
+bool prime_code(int output, int answer);
 
 // As values of JSON: spaces, the order of an object's fields and the spelling of a number do not matter, true is 1 as in Python.
 // Numbers that are not both whole may differ by a tolerance. `wrapped`: the answer may be a list of which the only element is the value.

@@ -119,17 +119,15 @@ class Reader {
 
 bool same_number(const std::string& a, const std::string& b) { return Reader(a).decimal() == Reader(b).decimal(); }
 
-}  // namespace
-
-bool lines(int output, int answer) {
+bool all_lines(int output, int answer, bool numbers) {
   Pieces ours(output), theirs(answer);
-  bool equal = true, equal_numbers = true;  // the line so far
+  bool equal = true, equal_numbers = numbers;  // the line so far
   for (;;) {
     const Piece a = ours.next(), b = theirs.next();
     if (a.kind != b.kind) return false;
     if (a.kind == Piece::Kind::file_end) return true;
     if (a.kind == Piece::Kind::line_end) {
-      equal = equal_numbers = true;
+      equal = true, equal_numbers = numbers;
       continue;
     }
     equal = equal && a.gap == b.gap && a.text == b.text;
@@ -137,5 +135,11 @@ bool lines(int output, int answer) {
     if (!equal && !equal_numbers) return false;
   }
 }
+
+}  // namespace
+
+bool lines(int output, int answer) { return all_lines(output, answer, true); }
+
+bool stripped_lines(int output, int answer) { return all_lines(output, answer, false); }
 
 }  // namespace compare

@@ -56,7 +56,7 @@ class RewardOptions(Value):
     partial_weight: float = 0.1  # of the share, in a weighted sum
     language: str = "python"  # of completions whose row has no column `language`
     time_limit: float = 10.0  # seconds for each test, where tests come with the row
-    checker: str = CheckerKind.STRIPPED  # how a program's outputs are compared, where tests come with the row
+    checker: str = CheckerKind.STRIPPED_LINES  # how outputs are compared, where tests come with the row
     share: bool = True  # judge equal programs of a batch once
 
     def __post_init__(self) -> None:

@@ -31,8 +31,10 @@ from ioi_eval.integrations.rewards import (
     Rewards,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
+from ioi_eval.models import CheckerKind
 from ioi_eval.scoring import Sharing
 
+COMPARISON = CheckerKind.PRIME_CODE  # of outputs, as verl's own reward for code compares them
 # What reward managers hand to every function besides the user's own keywords.
 _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})
 
@@ -98,7 +100,7 @@ def rewards_of(options: Mapping[str, Any]) -> Rewards:
         known = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
         raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {known}")
     try:
-        return Rewards(options=msgspec.convert(own, RewardOptions), setup=setup)
+        return Rewards(options=msgspec.convert({"checker": COMPARISON, **own}, RewardOptions), setup=setup)
     except msgspec.ValidationError as error:
         raise InputError(str(error), where="reward_kwargs") from error
 

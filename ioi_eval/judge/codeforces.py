@@ -20,7 +20,15 @@ _DEFAULT_TIME = 10.0  # seconds, where the problem has no limit
 _DEFAULT_MEMORY = 256 << 20
 _MEBIBYTE = 1 << 20
 # Without a checker the package compares texts. How exactly is the cluster's own affair.
-_COMPARED = frozenset({CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.TOKENS})
+_COMPARED = frozenset(
+    {
+        CheckerKind.WHITE_DIFF,
+        CheckerKind.STRIPPED,
+        CheckerKind.STRIPPED_LINES,
+        CheckerKind.PRIME_CODE,
+        CheckerKind.TOKENS,
+    }
+)
 _WORDS = (
     ("memory limit", Verdict.MLE),
     ("memoryerror", Verdict.MLE),

@@ -95,12 +95,14 @@ class CheckerKind(StrEnum):
 
     WHITE_DIFF = "white-diff"
     STRIPPED = "stripped"
+    STRIPPED_LINES = "stripped-lines"
     EXACT = "exact"
     TOKENS = "tokens"
     LINES = "lines"
     WORD_LINES = "word-lines"
     FLOAT_LINES = "float-lines"
     APPS = "apps"
+    PRIME_CODE = "prime-code"
     JSON = "json"
     JSON_WRAPPED = "json-wrapped"  # the answer may be a list of which the only element is the result
     CMS = "cms"

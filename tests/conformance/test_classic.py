@@ -72,25 +72,32 @@ async def classic(engine: Transport, problem: Problem, code: str = COPY, *, runt
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("answer", "output", "diff", "stripped"),
+    ("answer", "output", "diff", "stripped", "lines"),
     [
-        ("1 2\n3\n", "1 2\n3\n", 1, 1),
-        ("1 2\n3\n", " 1 \t 2  \n3\n\n \n", 1, 0),
-        ("1 2\n3\n", "\n1 2\n3", 0, 1),
-        ("1 2\n3\n", "1 2\n\n3\n", 0, 0),
-        ("1 2\n3\n", "1 2 3\n", 0, 0),
-        ("1 2\n3\n", "12\n3\n", 0, 0),
-        ("", "\n \n\n", 1, 1),
-        ("", "x", 0, 0),
-        ("a", "a \r\n", 1, 1),
-        ("a  b\n", "a b\n", 1, 0),
-        ("a\n\n\nb\n", "a\n\nb\n", 0, 0),
+        ("1 2\n3\n", "1 2\n3\n", 1, 1, 1),
+        ("1 2\n3\n", " 1 \t 2  \n3\n\n \n", 1, 0, 0),
+        ("1 2 \n3\n", " 1 2\t\n\t3\n\n \n", 1, 0, 1),
+        ("1 2\n3\n", "\n1 2\n3", 0, 1, 1),
+        ("1 2\n3\n", "1 2\n\n3\n", 0, 0, 0),
+        ("1\n \n2\n", "1\n\n2\n", 1, 0, 1),
+        ("1 2\n3\n", "1 2 3\n", 0, 0, 0),
+        ("1 2\n3\n", "12\n3\n", 0, 0, 0),
+        ("", "\n \n\n", 1, 1, 1),
+        ("", "x", 0, 0, 0),
+        ("a", "a \r\n", 1, 1, 1),
+        ("a  b\n", "a b\n", 1, 0, 0),
+        ("a\n\n\nb\n", "a\n\nb\n", 0, 0, 0),
     ],
 )
 async def test_the_comparisons(
-    classics: Prepared, store: Store, answer: str, output: str, diff: int, stripped: int
+    classics: Prepared, store: Store, answer: str, output: str, diff: int, stripped: int, lines: int
 ) -> None:
-    for kind, score in ((CheckerKind.WHITE_DIFF, diff), (CheckerKind.STRIPPED, stripped)):
+    kinds = {
+        CheckerKind.WHITE_DIFF: diff,
+        CheckerKind.STRIPPED: stripped,
+        CheckerKind.STRIPPED_LINES: lines,
+    }
+    for kind, score in kinds.items():
         problem = batch(answer, output, checker=Checker(kind=kind))
         assert (await classic(classics, problem, runtime=KEPT)).score == score
         async with judge_on(classics, store) as judge:

@@ -196,6 +196,9 @@ void fuzz_comparison(const std::string& input) {
   hold(compare::float_lines(visible.get(), visible.get()), "lines that end with a visible one are their own equals");
   const bool plain = a.find_first_of("\r\v\f\x1c\x1d\x1e\xc2\xe2") == std::string::npos;
   hold(!plain || plain_stripped(a) != plain_stripped(b) || compare::apps(ours.get(), theirs.get()), "APPS strips the whole first");
+  const bool prime = compare::prime_code(ours.get(), theirs.get());
+  hold(!prime || compare::apps(ours.get(), theirs.get()), "prime_code has some of the ways of APPS");
+  hold(!compare::stripped(ours.get(), theirs.get()) || compare::stripped_lines(ours.get(), theirs.get()), "stripped lines forgive more");
   const bool values = compare::json(ours.get(), theirs.get());
   hold(a != b || values, "equal texts are equal values");
 }

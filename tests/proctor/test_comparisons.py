@@ -165,6 +165,22 @@ def test_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="lines"), encoded) == [as_lines(a, b) for a, b in pairs]
 
 
+@FEW
+@given(
+    pairs=_pairs
+    | st.lists(st.tuples(_written, _written).map(lambda p: (p[0].encode(), p[1].encode())), min_size=20)
+)
+def test_stripped_lines(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
+    blanks = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
+
+    def stripped(data: bytes) -> list[bytes]:
+        return [line.strip(blanks) for line in data.strip(blanks).split(b"\n")]
+
+    assert verdicts(one_bench, PlanChecker(kind="stripped-lines"), pairs) == [
+        stripped(a) == stripped(b) for a, b in pairs
+    ]
+
+
 def test_lines_of_numbers_spelled_otherwise(one_bench: Bench) -> None:
     pairs = [
         ("1.0 2.50\n-3e2", "1 2.5\n-300.0", True),
@@ -359,6 +375,43 @@ def test_each_way_of_apps(one_bench: Bench) -> None:
     assert [as_apps(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
     encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
     assert verdicts(one_bench, PlanChecker(kind="apps"), encoded) == [same for *_, same in pairs]
+
+
+def as_prime_code(output: str, answer: str) -> bool:
+    """As verl's prime_code words it: no sets, and no floats where all lines are digits."""
+    ours, theirs = output.splitlines(), [line.strip() for line in answer.split("\n") if line]
+    filled = [line for line in ours if line]
+    joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]
+    whole = all(line.isdigit() for line in filled + theirs)
+    return (
+        answer.strip() in [text.strip() for text in joined]
+        or theirs in (ours, filled)
+        or (not whole and as_close(filled, theirs))
+    )
+
+
+_near = st.lists(
+    st.sampled_from(["1", "1 ", "01", "1.0", "1000001", "1000002", "-1000001", "-1000002"]), max_size=3
+)
+
+
+@FEW
+@given(
+    pairs=st.lists(
+        st.tuples(_floats, _floats)
+        | _floats.map(lambda x: (x, x))
+        | _floats.map(lambda x: (x + "\n", f" {x}"))
+        | st.tuples(_near, _near).map(lambda pair: ("\n".join(pair[0]), "\n".join(pair[1])))
+        | st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(xs), "\n\n".join(xs))),
+        min_size=20,
+        max_size=60,
+    )
+)
+def test_prime_code(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+    encoded = [(a.encode(), b.encode()) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="prime-code"), encoded) == [
+        as_prime_code(a, b) for a, b in pairs
+    ]
 
 
 def test_json_that_may_be_wrapped(one_bench: Bench) -> None:

@@ -189,8 +189,11 @@ def test_every_task_type_checker_and_format_of_a_manager(problems: Problems) -> 
     all_of_them = [problems.find(name) for name in BATCH + OTHERS]
     assert {problem.task_type for problem in all_of_them} == set(TaskType)
     of_datasets = {CheckerKind.LINES, CheckerKind.FLOAT_LINES, CheckerKind.APPS, CheckerKind.JSON_WRAPPED}
+    of_rewards = {CheckerKind.STRIPPED_LINES, CheckerKind.PRIME_CODE}
     of_dmoj = {CheckerKind.WORD_LINES, CheckerKind.EXIT_CODE}  # tests/packages has them
-    assert {problem.checker.kind for problem in all_of_them} == set(CheckerKind) - of_datasets - of_dmoj
+    assert {problem.checker.kind for problem in all_of_them} == set(
+        CheckerKind
+    ) - of_datasets - of_dmoj - of_rewards
     managers = {problem.id: problem.manager.kind for problem in all_of_them if problem.manager}
     cms = CheckerKind.CMS
     assert managers == {"cairn": cms, "drums": cms, "kegs": cms, "compass": CheckerKind.ICPC}

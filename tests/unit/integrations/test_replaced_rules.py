@@ -1,0 +1,101 @@
+"""Each integration compares outputs as the reward does that it replaces.
+
+The answers of the others were recorded: their own code ran on these pairs.
+`open_r1`: `code_reward` in huggingface/open-r1, src/open_r1/rewards.py, at commit 0056faa6b77d.
+`prime`: `check_correctness` in verl 0.9.1, verl/utils/reward_score/prime_code; tests/with_verl asks it again.
+`lcb`: `grade_stdio` in nemo-gym's resources_servers/code_gen/lcb_integration; lighteval 0.13.0 has the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from reward_answers import fenced
+
+from ioi_eval.integrations.open_r1 import code_reward
+from ioi_eval.integrations.trl import reward
+from ioi_eval.integrations.verl import compute_score, compute_score_batch
+
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("own_runtimes")]
+
+ECHO = fenced("import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())")
+
+
+class Pair(NamedTuple):
+    expected: str
+    printed: str
+    open_r1: bool
+    prime: bool
+    lcb: bool
+
+
+PAIRS = [
+    Pair("A \nB\n", "A\nB\n", True, True, True),
+    Pair("A\nB\n", "A \nB\n", True, True, True),
+    Pair("A \nB\n", "A  \nB\n", True, False, True),
+    Pair(" A\nB\n", "A\nB", True, True, True),
+    Pair("A\n B\n", "A\nB\n", True, True, True),
+    Pair("A\nB\n", "\n\nA\nB\n\n", True, True, True),
+    Pair("A\n\nB\n", "A\nB\n", False, True, False),
+    Pair("A\nB\n", "A\n\nB\n", False, True, False),
+    Pair("A\r\nB\r\n", "A\nB\n", True, True, True),
+    Pair("A\nB\n", "A\r\nB\r\n", True, True, True),
+    Pair("A B\n", "A  B\n", False, False, False),
+    Pair("A\nB\n", "A B\n", False, False, False),
+    Pair("A\nB\n", "B\nA\n", False, False, False),
+    Pair("a b\n", "b a\n", False, False, False),
+    Pair("A\nB\n", "A\n", True, False, False),
+    Pair("A\n", "A\nB\n", False, False, False),
+    Pair("A\nB\n", "", False, False, False),
+    Pair("", "A", False, False, False),
+    Pair("", "\n", True, True, True),
+    Pair("\n\n", "", True, True, True),
+    Pair("\nA\n", "A\n", False, True, True),
+    Pair("\nA\n", "\nA\n", False, True, True),
+    Pair("2\n", "2.0\n", False, True, True),
+    Pair("0.5\n", "0.500001\n", False, True, False),
+    Pair("0.5\n", "0.6\n", False, False, False),
+    Pair("0.5\nx\n", "0.500001\nx\n", False, False, False),
+    Pair("1000000000000000000\n", "1000000000000000007\n", False, False, False),
+    Pair("-1000000000000000000\n", "-1000000000000000007\n", False, True, False),
+    Pair("1 2\n", "1.0 2\n", False, False, True),
+    Pair("yes\n", "YES\n", False, False, False),
+    Pair("007\n", "7\n", False, False, True),
+    Pair("nan\n", "NaN\n", False, False, False),
+    Pair("7", "7\t", True, True, True),
+    Pair("1.0\n2\n", "1\n2", False, True, True),
+    Pair("12\n34\n", "12 \n34.0", False, True, True),
+    Pair("01 2\n", "1 2.00\n", False, False, True),
+    Pair("0.1\n", "0.10000000000000001\n", False, True, False),
+]
+# open-r1 looks at as many lines as the shorter of both has, and strips the ends of the output alone.
+OTHERWISE = {("A\nB\n", "A\n"): False, ("\nA\n", "A\n"): True, ("\nA\n", "\nA\n"): True}
+
+
+def answers(checker: str | None = None) -> list[float]:
+    options = {} if checker is None else {"checker": checker}
+    tests = [{"inputs": [pair.printed], "outputs": [pair.expected]} for pair in PAIRS]
+    return compute_score_batch(["apps"] * len(tests), [ECHO] * len(tests), tests, **options)
+
+
+def test_as_open_r1_but_for_what_ends_early_or_begins_late() -> None:
+    cases = [[{"input": pair.printed, "output": pair.expected, "type": "stdin_stdout"}] for pair in PAIRS]
+    info = [{"language": "python", "test_cases": tests} for tests in cases]
+    wanted = [OTHERWISE.get(pair[:2], pair.open_r1) for pair in PAIRS]
+    assert code_reward([ECHO] * len(PAIRS), verification_info=info) == wanted
+    assert reward(completions=[ECHO] * len(PAIRS), test_cases=cases) == wanted
+
+
+def test_as_prime_code() -> None:
+    assert answers() == [pair.prime for pair in PAIRS]
+
+
+def test_as_livecodebench_where_a_page_says_so() -> None:
+    assert answers("lines") == [pair.lcb for pair in PAIRS]
+
+
+def test_another_comparison_is_an_option() -> None:
+    tests = {"inputs": ["A\nB\n"], "outputs": ["A \nB\n"]}
+    assert compute_score("apps", ECHO, tests) == 1
+    assert compute_score("apps", ECHO, tests, checker="stripped") == 0

@@ -1,0 +1,51 @@
+"""verl's reward for code and ours compare outputs alike, on generated pairs. Runs where verl is installed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+theirs = pytest.importorskip("verl.utils.reward_score.prime_code.utils", reason="verl is not installed")
+
+from ioi_eval.integrations.runtime import close_all  # noqa: E402
+from ioi_eval.integrations.verl import compute_score_batch  # noqa: E402
+
+BLANKS = [" ", "\t", "\n", "\n", "\n\n", "\r\n"]
+PARTS = [*BLANKS, "A", "b", "1", "2", "1.0", "-1", "1000001", "1000002", "-1000001", "-1000002"]
+OURS = "```python\nimport sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())\n```"
+THEIRS = "import sys\nsys.stdout.write(sys.stdin.read())"
+COUNT = 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_runtime() -> Iterator[None]:
+    yield
+    close_all()
+
+
+def pairs() -> Iterator[tuple[str, str]]:
+    """Expected and printed: most of them nearly the same."""
+    draw = random.Random(29)
+    for _ in range(COUNT):
+        parts = draw.choices(PARTS, k=draw.randrange(8))
+        other = list(parts)
+        for _ in range(draw.randrange(3)):
+            at = draw.randrange(len(other) + 1)
+            other[at : at + draw.randrange(2)] = [draw.choice(PARTS)]
+        yield "".join(parts), "".join(other)
+
+
+def test_generated_pairs() -> None:
+    found = list(pairs())
+    tests = [{"inputs": [printed], "outputs": [expected]} for expected, printed in found]
+    wanted = [
+        theirs.check_correctness({"inputs": [printed], "outputs": [expected]}, THEIRS, debug=False)[0]
+        == [True]
+        for expected, printed in found
+    ]
+    assert 20 < sum(wanted) < COUNT - 20, "both answers are met"
+    ours = compute_score_batch(["apps"] * COUNT, [OURS] * COUNT, tests)
+    different = [pair for pair, a, b in zip(found, ours, wanted, strict=True) if a != b]
+    assert not different
