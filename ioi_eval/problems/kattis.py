@@ -10,6 +10,7 @@ import configparser
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,9 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
     Test,
+    TestResult,
     Value,
+    Verdict,
 )
 from ioi_eval.problems.package import (
     MIB,
@@ -51,7 +54,7 @@ from ioi_eval.problems.package import (
     test_of,
     visible,
 )
-from ioi_eval.rules.grading import each_behind, most, tests_of
+from ioi_eval.rules.grading import Bounds, bounds, each_behind, has_grader, most, tests_of
 
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
 _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
@@ -756,7 +759,7 @@ class _Splitter:
         tree = replace(node.grading, rejected_earns=earns)
         if _all_or_nothing(tree, graded_tests=self._by_validator):
             return _subtask(node.name, tree, ScoreType.GROUP_MIN)
-        return _subtask(node.name, tree, ScoreType.SUM, graded=not _is_sum(tree))
+        return _subtask(node.name, tree, ScoreType.SUM, graded=not _is_mean(tree))
 
 
 def _subtask(
@@ -771,106 +774,111 @@ def _subtask(
     )
 
 
-# --- which trees are worth the same as something simpler, that can stop early or be shown in parts ----
+# --- trees that are worth the same as something simpler, which can stop early or be shown in parts ---
 # All of these say no where they are not sure: a tree is right for every group.
 
 
 def _adds_up(group: Grading, *, earns: bool) -> bool:
-    """Whether a group's points are those of its parts, added up. `earns`: also where it is rejected."""
+    """Return True where a group's points are those of its parts, added up. `earns`: also if rejected."""
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
     if not _judges_all(group):
         return False
     accepted = group.acceptance is Acceptance.ALWAYS
-    some = group.any_accepted and all(_nothing_unless_accepted(group, part) for part in group.parts)
-    return earns or accepted or some
+    return earns or accepted or (group.any_accepted and _nothing_unless_accepted(group))
 
 
 def _judges_all(group: Grading) -> bool:
-    return not group.stops or all(_never_rejected(part) for part in group.parts[:-1])
+    """Return True where no part can end the judging of those behind it."""
+    inner = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
+    tests = any(isinstance(part, str) for part in group.parts[:-1])
+    return not group.stops or (not tests and all(one.rejected is None for one in inner))
 
 
-def _never_rejected(part: str | Grading) -> bool:
-    return isinstance(part, Grading) and part.acceptance is Acceptance.ALWAYS
-
-
-def _nothing_unless_accepted(group: Grading, part: str | Grading) -> bool:
-    """Whether a part that is rejected has no points."""
-    if not isinstance(part, Grading):
-        return group.reject_score == 0
-    if part.flags is not None:
-        return False
-    inner = all(_nothing_unless_accepted(part, one) for one in part.parts)
-    if _never_rejected(part):
-        return True
-    return inner and (part.points is Points.LEAST or part.any_accepted or len(part.parts) == 1)
+def _nothing_unless_accepted(group: Grading) -> bool:
+    """Return True where a part that is rejected has no points."""
+    inner = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
+    tests = any(isinstance(part, str) for part in group.parts)
+    return not (tests and group.reject_score) and all(one is None or one[1] == 0 for one in inner)
 
 
 def _all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
-    """Whether a group is worth what its worst test is. `graded_tests`: tests may earn a part of theirs."""
-    if graded_tests:
-        return _is_least(group) and len(_worths(group)) == 1
-    return _is_least(group) or (not group.rejected_earns and _is_strict(group) and _no_consolation(group))
-
-
-def _is_least(group: Grading) -> bool:
-    """The least of its parts, so that one test that is rejected leaves nothing, whatever the verdicts."""
-    inner = (part for part in group.parts if isinstance(part, Grading))
-    least = group.points is Points.LEAST or len(group.parts) == 1
-    return (
-        group.flags is None
-        and least
-        and group.reject_score == 0
-        and not group.last_counts
-        and all(map(_is_least, inner))
+    """Return True where a group is worth what its worst test is. `graded_tests`: tests may earn a part."""
+    worths = _least_of(group)
+    if graded_tests or worths is not None:
+        return worths is not None and (len(worths) == 1 or not graded_tests)
+    if has_grader(group):
+        return False
+    wrong = [_wrong(group, name) for name in _telling_tests(group)]
+    return all(one.points[1] == 0 for one in wrong) and (
+        most(group) > 0 or all(one.accepted is None for one in wrong)
     )
-
-
-def _worths(group: Grading) -> set[float]:
-    own = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
-    return own.union(*(_worths(part) for part in group.parts if isinstance(part, Grading)))
 
 
 def _is_strict(group: Grading) -> bool:
-    """Rejected with any of its tests."""
-    strict = group.acceptance is not Acceptance.ALWAYS and not group.any_accepted and not group.last_counts
-    return (
-        group.flags is None
-        and strict
-        and all(_is_strict(part) for part in group.parts if isinstance(part, Grading))
+    """Return True where a group is rejected with any of its tests."""
+    return not has_grader(group) and all(
+        _wrong(group, name).accepted is None for name in _telling_tests(group)
     )
 
 
-def _no_consolation(group: Grading) -> bool:
-    """Nothing earns more by being rejected than by being accepted."""
-    inner = (part for part in group.parts if isinstance(part, Grading))
-    return group.reject_score <= group.accept_score and all(map(_no_consolation, inner))
+def _wrong(group: Grading, name: str) -> Bounds:
+    """Return what a group may earn with a test rejected."""
+    return bounds(group, {name: TestResult(test_name=name, score=0.0, status=Verdict.WA)}, partial=False)
 
 
-def _is_sum(group: Grading) -> bool:
-    """Whether a group without others in it is simply the mean of its tests."""
-    tests_only = all(isinstance(part, str) for part in group.parts)
+def _telling_tests(group: Grading) -> Iterator[str]:
+    """Yield the ends of all runs of tests: what holds for both ends of a run holds between them."""
+    for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
+        parts = list(run)
+        if is_test:
+            yield from dict.fromkeys(part for part in (*parts[:2], parts[-1]) if isinstance(part, str))
+        else:
+            for part in parts:
+                if isinstance(part, Grading):
+                    yield from _telling_tests(part)
+
+
+def _least_of(group: Grading) -> set[float] | None:
+    """Return what the tests are worth of which a group is the least, or None where it is another thing."""
+    least = group.points is Points.LEAST or len(group.parts) == 1
+    if group.flags is not None or not least or group.reject_score or group.last_counts:
+        return None
+    worths = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
+    for part in group.parts:
+        if isinstance(part, Grading):
+            inner = _least_of(part)
+            if inner is None:
+                return None
+            worths |= inner
+    return worths
+
+
+def _is_mean(group: Grading) -> bool:
+    """Return True where a group without others in it is simply the mean of its tests."""
     adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
-    earns = group.rejected_earns or _never_rejected(group) or group.any_accepted or len(group.parts) == 1
+    always = group.acceptance is Acceptance.ALWAYS
+    earns = group.rejected_earns or always or group.any_accepted or len(group.parts) == 1
+    tests_only = all(isinstance(part, str) for part in group.parts)
     return (
         group.flags is None
         and tests_only
         and adds
         and earns
-        and group.reject_score == 0
+        and not group.reject_score
         and _judges_all(group)
     )
 
 
 def _may_exceed(group: Grading) -> bool:
-    """Whether being wrong early may be worth more than being right: what was not judged is in no average."""
+    """Return True where being wrong early may be worth more than being right.
+
+    What was not judged is in no average, and in no least.
+    """
     if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
         return False
-    alike = (
-        len({most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}) == 1
-    )
-    nothing = all(_nothing_unless_accepted(group, part) for part in group.parts)
-    return not alike and not (group.points is Points.LEAST and nothing)
+    worths = {most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}
+    return len(worths) > 1 and not (group.points is Points.LEAST and _nothing_unless_accepted(group))
 
 
 # --- scoring of younger versions: a most for each group, and groups that others require -------------

@@ -1,4 +1,4 @@
-"""What a tree of groups is worth, as the ICPC's format has it: verdicts and points go up together. Pure."""
+"""The worth of a tree of groups, as the ICPC's format has it: verdicts and points go up together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Grade(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What a problem's own grader is asked: its arguments, and a line for each part of a group."""
+    """A question to a problem's own grader: its arguments, and a line for each part of a group."""
 
     flags: tuple[str, ...]
     lines: str
@@ -59,7 +59,7 @@ class Ungraded(JudgeFailure):
 
 
 def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> Grade:
-    """Of one group. Parts behind one that stopped the judging count as if they had not been judged."""
+    """Return a group's grade. Parts behind one that stopped the judging are as if they were not there."""
     judged = list(_judged(group, results, graded))
     if group.flags is None or not judged:
         return _together(group, judged)
@@ -72,7 +72,7 @@ def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
 
 
 def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[Ask]:
-    """What the problem's own grader is to be asked next; nothing once a group's grade is known."""
+    """Yield the next questions to the problem's own grader; none once a group's grade is known."""
     for part in group.parts:
         if isinstance(part, Grading):
             yield from asks(part, results, graded)
@@ -83,7 +83,7 @@ def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> I
 
 
 def answered(text: str) -> Grade | None:
-    """What a grader says in what it wrote: a verdict and points. None where it says nothing of the kind."""
+    """Return the verdict and the points that a grader wrote; None where it wrote anything else."""
     found = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", text, re.ASCII)
     verdicts = {word: verdict for verdict, word in _WORDS.items()}
     if found is None or found[1] not in verdicts:
@@ -113,7 +113,7 @@ def _judged(group: Grading, results: Mapping[str, TestResult], graded: Graded) -
 
 
 def _of_test(group: Grading, result: TestResult) -> Grade:
-    """A part of the points is an acceptance too; a validator that accepts for no points at all rejects."""
+    """Return a test's grade. For a part of the points it is accepted, for none at all rejected."""
     if result.status is Verdict.SKIPPED:
         reason = "no result, and what its group is worth depends on it"
         raise JudgeFailure(reason, phase="grading", test=result.test_name)
@@ -139,62 +139,147 @@ _TOGETHER: Mapping[Points, Callable[[Sequence[float]], float]] = MappingProxyTyp
 )
 
 
-def most(group: Grading) -> float:
-    """The most points that a group may earn. Being wrong in time may be worth more than being right."""
-    return max(_best(group))
+Range = tuple[float, float]  # the least and the most points
 
 
-class _Best(NamedTuple):
-    """The most points of a part by its verdict. -inf: it cannot have that verdict."""
+class Bounds(NamedTuple):
+    """What a group may still earn, by its verdict. None: it cannot have that verdict any more."""
 
-    accepted: float
-    rejected: float
+    accepted: Range | None = None
+    rejected: Range | None = None
+
+    @property
+    def points(self) -> Range:
+        """The least and the most, whatever the verdict."""
+        found = [ends for ends in self if ends is not None]
+        return min(least for least, _ in found), max(most for _, most in found)
+
+    @property
+    def settled(self) -> bool:
+        """True where neither the verdict nor the points can change."""
+        return None in self and self.points[0] == self.points[1]
 
 
-def _best(group: Grading) -> _Best:
+_NO_RESULTS: Mapping[str, TestResult] = MappingProxyType({})
+
+
+def bounds(
+    group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, partial: bool = True
+) -> Bounds:
+    """Return what a group may earn, whatever happens in the tests that have no result yet.
+
+    `partial`: an accepted test may earn less than its points. Of groups that the problem's own grader grades
+    no more is known than their most. Being wrong in time may be worth more than being right.
+    """
     if group.flags is not None:
         full = 1.0 if group.points is Points.ACCEPTED else group.full
-        return _Best(full, full)
-    test = _Best(group.accept_score, group.reject_score)
-    parts = [_best(part) if isinstance(part, Grading) else test for part in group.parts]
-    best = {True: -math.inf, False: -math.inf}
-    for judged in _extremes(group, parts):
-        if all(one.points >= 0 for one in judged):
-            worth = _together(group, judged)
-            best[worth.accepted] = max(best[worth.accepted], worth.points)
-    return _Best(best[True], best[False])
+        return Bounds((0.0, full), (0.0, full))
+    parts = [
+        bounds(part, results, partial=partial)
+        if isinstance(part, Grading)
+        else _of_one(group, results.get(part), partial)
+        for part in group.parts
+    ]
+    found: dict[bool, Range] = {}
+    for judged in _extremes(parts, stops=group.stops):
+        least = _together(group, [Grade(verdict, ends[0]) for verdict, ends in judged])
+        most = _together(group, [Grade(verdict, ends[1]) for verdict, ends in judged])
+        old = found.get(least.accepted, (least.points, most.points))
+        found[least.accepted] = min(old[0], least.points), max(old[1], most.points)
+    return Bounds(found.get(True), found.get(False))
 
 
-def _extremes(group: Grading, parts: Sequence[_Best]) -> Iterator[list[Grade]]:
-    """Outcomes of the parts among which are the best for either verdict of the group.
+def _of_one(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
+    if result is None or result.status is Verdict.SKIPPED:
+        worth = group.accept_score
+        return Bounds((0.0 if partial else worth, worth), (group.reject_score, group.reject_score))
+    earned = _of_test(group, result)
+    ends = earned.points, earned.points
+    return Bounds(ends, None) if earned.accepted else Bounds(None, ends)
 
-    Along a run of equal parts points rise or fall steadily, so that its two ends are enough; and so is the
-    second part of all, the first with another one before it, which may be accepted.
+
+def _extremes(parts: Sequence[Bounds], *, stops: bool) -> Iterator[list[tuple[Verdict, Range]]]:
+    """Yield outcomes of the parts among which are the worst and the best for either verdict of their group.
+
+    Along a run of equal parts points rise or fall steadily: its two ends are enough, with the second part of
+    all, the first with another one before it.
     """
-    accepted = [Grade(Verdict.AC, part.accepted) for part in parts]
-    rejected = [Grade(Verdict.WA, part.rejected) for part in parts]
-    better = [max(pair, key=lambda one: one.points) for pair in zip(accepted, rejected, strict=True)]
-    yield accepted
-    if not group.stops:
-        yield rejected
-    for place in _telling_places(parts):
-        if group.stops:
-            yield [*accepted[:place], rejected[place]]
-        else:
-            for forced in (accepted, rejected):
-                yield [*better[:place], forced[place], *better[place + 1 :]]
-
-
-def _telling_places(parts: Sequence[_Best]) -> set[int]:
-    """The ends of all runs of equal parts, and the second place."""
+    accepted = [None if part.accepted is None else (Verdict.AC, part.accepted) for part in parts]
+    rejected = [None if part.rejected is None else (Verdict.WA, part.rejected) for part in parts]
     changes = [place for place, (one, next_one) in enumerate(pairwise(parts)) if one != next_one]
-    ends = {0, *changes, *(place + 1 for place in changes), len(parts) - 1}
-    return {place for place in ends | {1} if 0 <= place < len(parts)}
+    ends = {0, 1, len(parts) - 1, *changes, *(place + 1 for place in changes)}
+    chosen: list[list[tuple[Verdict, Range] | None]] = [accepted]
+    if stops:
+        chosen += [[*accepted[:place], rejected[place]] for place in sorted(ends) if place < len(parts)]
+    else:
+        pairs = list(zip(accepted, rejected, strict=True))
+        worst = [min((one for one in pair if one), key=lambda one: one[1][0]) for pair in pairs]
+        best = [max((one for one in pair if one), key=lambda one: one[1][1]) for pair in pairs]
+        chosen.append(rejected)
+        for place in (place for place in ends if place < len(parts)):
+            for rest in (worst, best):
+                chosen += [[*rest[:place], one, *rest[place + 1 :]] for one in pairs[place]]
+    for outcome in chosen:
+        judged = [one for one in outcome if one is not None]
+        if len(judged) == len(outcome):
+            yield judged
+
+
+def most(group: Grading) -> float:
+    """Return the most points that a group may earn."""
+    return bounds(group).points[1]
+
+
+def needed(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+    """Yield the tests without a result that may still change what a group earns.
+
+    All of them where the problem's own grader is to be asked: it is told of every test.
+    """
+    if has_grader(group):
+        yield from (name for name in tests_of(group) if name not in results)
+    elif not settled_share(group, results):
+        yield from _unsettled(group, results)
+
+
+def _unsettled(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+    for part in group.parts:
+        if not isinstance(part, Grading):
+            known = _of_one(group, results.get(part), partial=True)
+            if part not in results:
+                yield part
+        else:
+            known = bounds(part, results)
+            if not known.settled:
+                yield from _unsettled(part, results)
+        if group.stops and known.accepted is None:
+            return
+
+
+def settled_share(group: Grading, results: Mapping[str, TestResult]) -> bool:
+    """Return True where no test without a result can change the part of its points that a group earns."""
+    known = bounds(group, results)
+    return None in known if most(group) <= 0 else known.points[0] == known.points[1]
+
+
+def has_grader(group: Grading) -> bool:
+    """Return True where the problem's own grader grades the group, or one in it."""
+    return group.flags is not None or any(
+        has_grader(part) for part in group.parts if isinstance(part, Grading)
+    )
 
 
 def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> float:
-    """The part of its points that a group earns, in [0, 1]. One of no points is right or wrong."""
-    earned, worth = grade(group, results, graded), most(group)
+    """Return the part of its points that a group earns, in [0, 1]. One of no points is right or wrong.
+
+    A test may be SKIPPED where its outcome could not change that; elsewhere it is a JudgeFailure.
+    """
+    known = bounds(group, results)
+    skipped = any(result.status is Verdict.SKIPPED for result in results.values())
+    if skipped and not has_grader(group) and settled_share(group, results):
+        earned = Grade(Verdict.WA if known.accepted is None else Verdict.AC, known.points[1])
+    else:
+        earned = grade(group, results, graded)
+    worth = most(group)
     if worth <= 0:
         return float(earned.accepted)
     if earned.points > worth * (1 + _TOLERANCE):
@@ -205,7 +290,7 @@ def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
 
 
 def each_behind(worths: Mapping[str, float], before: Sequence[str]) -> Grading:
-    """A tree where each test has its own points, behind tests that are all to be passed for any of them."""
+    """Return a tree where each test has its own points, behind tests that must all be passed first."""
     own = Grading(
         parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in worths.items()),
         acceptance=Acceptance.ALWAYS,
@@ -216,7 +301,7 @@ def each_behind(worths: Mapping[str, float], before: Sequence[str]) -> Grading:
 
 
 def tests_of(group: Grading) -> Iterable[str]:
-    """The names of all tests in a tree, in the order of judging."""
+    """Yield the names of all tests in a tree, in the order of judging."""
     for part in group.parts:
         if isinstance(part, Grading):
             yield from tests_of(part)

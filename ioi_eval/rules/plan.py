@@ -1,8 +1,9 @@
 """Which tests run, in which order, and when no further test can change a score.
 
 A subtask's score is settled once a test of it has an outcome that no other outcome can make up for: 0 where
-the score is a minimum or a product, outside (0, T] where it is a threshold. A sum is never settled. A test
-whose subtasks are all settled need not run; what does run gives exactly the scores of a full run.
+the score is a minimum or a product, outside (0, T] where it is a threshold. A sum is never settled. In a tree
+of groups a test counts while the least and the most that its group may earn differ. A test whose subtasks are
+all settled need not run; what does run gives exactly the scores of a full run.
 
 The judge goes round this loop (the proctor follows the same rule within a job):
 
@@ -21,6 +22,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.protocol import PlanGroup
 from ioi_eval.model.values import Problem, ScoreType, Subtask, TaskType, Test, TestResult, Value, Verdict
+from ioi_eval.rules import grading
 
 # What starting a program and its checker costs, in bytes of test data that could be judged meanwhile.
 _START_COST = 1 << 16
@@ -140,8 +142,18 @@ def live(
         for index in test.groups
         if settles(problem.subtasks[index], result.score)
     }
+    shared = {name: result for test, result in found if result is not None for name in test.names}
+    trees = {
+        index: set(grading.needed(subtask.grading, shared))
+        for index, subtask in enumerate(problem.subtasks)
+        if subtask.grading is not None
+    }
+
+    def waits(group: int, test: PlannedTest) -> bool:
+        return group not in settled_groups and (group not in trees or not trees[group].isdisjoint(test.names))
+
     left = (
-        msgspec.structs.replace(test, groups=tuple(one for one in test.groups if one not in settled_groups))
+        msgspec.structs.replace(test, groups=tuple(group for group in test.groups if waits(group, test)))
         for test in waiting
     )
     return order(problem, [test for test in left if test.groups], as_given=in_order)

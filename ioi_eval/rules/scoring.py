@@ -86,6 +86,8 @@ def subtask_result(
 
 
 def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestResult]) -> None:
+    if subtask.grading is not None:  # a tree finds that out itself
+        return
     skipped: list[str] = []
     for result in results:
         if result.status is Verdict.SKIPPED:

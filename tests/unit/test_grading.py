@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Acceptance, Grading, Points, Problem, Solution, Subtask, TestResult, Verdict
 from ioi_eval.rules.expectations import expectations, met
-from ioi_eval.rules.grading import grade, most, share
+from ioi_eval.rules.grading import Bounds, bounds, grade, most, needed, share
+from ioi_eval.rules.grading import tests_of as all_of
 
 pytestmark = pytest.mark.alike
 
@@ -113,3 +118,97 @@ def test_a_tag_speaks_of_what_the_group_is(
     solution = Solution(name="s", expected="", exceptions={"g": word})
     (expectation,) = expectations(Problem(id="p", subtasks=(subtask,)), solution)
     assert met(expectation, judged(*statuses)) is agrees
+
+
+# --- bounds ------------------------------------------------------------------------------------------
+
+RULES = {
+    "points": st.sampled_from([Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST]),
+    "acceptance": st.sampled_from(list(Acceptance)),
+    "any_accepted": st.booleans(),
+    "last_counts": st.booleans(),
+    "stops": st.booleans(),
+    "accept_score": st.sampled_from([0.0, 1.0, 5.0]),
+    "reject_score": st.sampled_from([0.0, 0.0, 2.0]),
+    "rejected_earns": st.booleans(),
+}
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Grading:
+    """Trees of at most six tests, each named once."""
+    names = iter("abcdef"[: draw(st.integers(1, 6))])
+
+    def group(deep: int) -> Grading | None:
+        parts: list[str | Grading] = []
+        for _ in range(draw(st.integers(1, 4))):
+            part = group(deep - 1) if deep and draw(st.booleans()) else next(names, None)
+            parts += [] if part is None else [part]
+        return (
+            Grading(parts=tuple(parts), **{key: draw(rule) for key, rule in RULES.items()}) if parts else None
+        )
+
+    tree = group(2)
+    assert tree is not None
+    return tree
+
+
+def outcomes(group: Grading, known: dict[str, TestResult]) -> list[dict[str, TestResult]]:
+    """All ways in which the tests without a result may end, right or wrong."""
+    left = [name for name in all_of(group) if name not in known]
+    return [
+        known
+        | {
+            name: TestResult(test_name=name, score=float(status is AC), status=status)
+            for name, status in zip(left, statuses, strict=True)
+        }
+        for statuses in product([AC, WA], repeat=len(left))
+    ]
+
+
+@given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
+def test_bounds_are_what_all_outcomes_come_to(tree: Grading, said: dict[str, Verdict]) -> None:
+    known = {
+        name: TestResult(test_name=name, score=float(status is AC), status=status)
+        for name, status in said.items()
+        if name in all_of(tree)
+    }
+    found = [grade(tree, results) for results in outcomes(tree, known)]
+    sides = [[one.points for one in found if one.accepted is side] for side in (True, False)]
+    accepted, rejected = ((min(side), max(side)) if side else None for side in sides)
+    assert bounds(tree, known, partial=False) == Bounds(accepted, rejected)
+
+
+@given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
+def test_what_is_not_needed_changes_nothing(tree: Grading, said: dict[str, Verdict]) -> None:
+    known = {
+        name: TestResult(test_name=name, score=float(status is AC), status=status)
+        for name, status in said.items()
+        if name in all_of(tree)
+    }
+    left = set(needed(tree, known))
+    assert left.isdisjoint(known) and left <= set(all_of(tree))
+    skipped = {name: v for name, v in unknown(tree, known).items() if name not in left}
+    for results in outcomes(tree, known):
+        fewer = {name: skipped.get(name, result) for name, result in results.items()}
+        assert share(tree, fewer) == pytest.approx(share(tree, results))
+
+
+def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult]:
+    """SKIPPED for every test without a result."""
+    names = (name for name in all_of(tree) if name not in known)
+    return {name: TestResult(test_name=name, score=0.0, status=Verdict.SKIPPED) for name in names}
+
+
+def test_a_test_is_needed_while_it_may_change_the_points() -> None:
+    least = Grading(parts=("a", "b", "c"), points=Points.LEAST, stops=False, acceptance=Acceptance.ALWAYS)
+    assert set(needed(least, judged(AC))) == {"b", "c"}
+    assert set(needed(least, judged(WA))) == set()
+    assert share(least, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
+    gate = Grading(parts=(Grading(parts=("a", "b")), Grading(parts=("c", "d"))))
+    assert set(needed(gate, judged(WA))) == set(), "what is behind it is not judged"
+
+
+def test_a_grader_of_the_problem_is_told_of_every_test() -> None:
+    tree = Grading(parts=("a", Grading(parts=("b", "c"), flags=(), full=5.0)), points=Points.LEAST)
+    assert set(needed(tree, judged(WA))) == {"b", "c"}
