@@ -1,6 +1,6 @@
 """Packages of problems: from folders and zips to problems.
 
-Here: what lies in a package on disk, a file or two for each format, and collections of problems. Not here:
+Here: what lies in a package on disk, one file for each format, and collections of problems. Not here:
 datasets (`benchmarks`), what subtasks and groups are worth (`rules`), the judging of solutions (`judge`).
 """
 

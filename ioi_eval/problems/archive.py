@@ -37,7 +37,7 @@ _BROKEN = (
 
 
 class ArchiveLimits(Value):
-    """How large an archive may become.
+    """Limits of what an archive may become.
 
     Tests of one repeated number compress a thousandfold, so the ratio only counts from a size that hurts.
     """
@@ -59,7 +59,7 @@ class Extracted(NamedTuple):
 
 
 def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
-    """The folder that holds the archive's files; extracts them where no earlier call has."""
+    """Return the folder with an archive's files; extract them where no earlier call has."""
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _members(opened, archive, limits or ArchiveLimits())
@@ -85,7 +85,7 @@ def _members(opened: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> l
 
 
 def _litter(name: str) -> bool:
-    """What a desktop puts into the zips that it makes."""
+    """Return True for what desktops add to the zips that they make."""
     return name.startswith("__MACOSX/") or name.rsplit("/", 1)[-1] == ".DS_Store"
 
 
@@ -105,7 +105,7 @@ def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimi
 
 
 def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
-    """The member's name as a relative path, or an InputError that says what is wrong with it."""
+    """Return a member's name as a relative path. InputError says what is wrong with it."""
     name = info.orig_filename
     if not name.isprintable():
         raise _refused(archive, f"{name!r} has characters in its name that cannot be printed")
@@ -125,7 +125,7 @@ def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
 
 
 def _check_distinct(members: Iterable[_Member], archive: Path) -> None:
-    """No file twice, and no file where another member needs a folder."""
+    """Refuse a file that is there twice, and one where another member needs a folder."""
     files: set[PurePosixPath] = set()
     folders: set[PurePosixPath] = set()
     for info, name in members:
@@ -149,7 +149,7 @@ def _refused(archive: Path, reason: str) -> InputError:
 
 
 def open_cache(folder: Path) -> Store:
-    """The cache for extracted archives, shared with whatever else lies there. Evicting is up to others."""
+    """Return the cache for extracted archives, shared with what else lies there. Others evict."""
     try:
         return Store(folder)
     except OSError as error:

@@ -142,7 +142,7 @@ def cpp_standard(header: Fields, year: int | None) -> str:
 
 
 def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FIELD) -> Fields:
-    """The parameters under their plain names: compilation, inputfile, output_eval, num_processes, ..."""
+    """Return the parameters under their plain names: compilation, inputfile, output_eval, ..."""
     value = _parsed(header, field)
     named: dict[str, Any] = {}
     if isinstance(value, list):
@@ -162,7 +162,7 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FI
 
 
 def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
-    """The options of a task type. Where nothing is said, a grader that is there is meant to be used."""
+    """Return a task type's options. Where nothing is said, a grader that is there is used."""
     match task:
         case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
             by_file = task is TaskType.BATCH_AND_OUTPUT
@@ -196,7 +196,7 @@ def _compilation(params: Fields, together: str, has_grader: bool) -> bool:
 
 
 def _parsed(header: Fields, field: str) -> Any:
-    """Its value, also where it is written as a text; None where there is none, or none that can be read."""
+    """Return a field's value, parsed where it is JSON in a text; None where there is none, or a fault."""
     value = header.values.get(field)
     if not isinstance(value, str):
         return value
@@ -218,7 +218,7 @@ def file_name(params: Fields, name: str, default: str = "") -> str:
 
 
 def _list(params: Fields, name: str, split: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
-    """A list of texts, or one text that is split."""
+    """Return a list of texts, also from one text that is split."""
     if isinstance(params.values.get(name), list):
         return params.texts(name)
     text = params.text(name, "")
@@ -244,7 +244,7 @@ def _function(params: Fields) -> str:
 
 
 def grader_of(task: TaskType) -> str:
-    """What a submission of a task is compiled with, without its ending."""
+    """Return the name, without its ending, of the source that a task's submissions are compiled with."""
     return _COMPILED_WITH.get(task, "graders/grader")
 
 
@@ -257,7 +257,7 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
 def manager_of(
     header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
 ) -> Manager | None:
-    """`folder` is what the package calls that of its graders."""
+    """Return a task's manager or interactor, if it has one. `folder` is the graders', for messages."""
     names = _ON_THE_OTHER_SIDE.get(task)
     if names is None:
         return None
@@ -293,7 +293,7 @@ def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence
 
 
 def with_sources(checker: Checker, sources: Sequence[NamedBlob], header: Fields) -> Checker:
-    """The checker with its program: checker/checker.cpp, or the only source that there is."""
+    """Return the checker with its program: checker/checker.cpp, or the only source that there is."""
     programs = [file for file in sources if of_suffix(Path(file.name).suffix)]
     source = first_named(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
     if source is None:
@@ -319,7 +319,7 @@ def _checker_kind(
 
 
 def needs_answers(task: TaskType, checker: Checker) -> bool:
-    """A manager, an interactor or a checker may do without expected outputs, a comparison cannot."""
+    """Return True where outputs are compared: a manager, an interactor or a checker needs no answers."""
     return task not in _ON_THE_OTHER_SIDE and not checker.kind.is_program
 
 
@@ -352,7 +352,7 @@ class _Group(NamedTuple):
 def read_subtasks(
     folder: Path, header: Fields, tests: tuple[str, ...], faults: Faults
 ) -> tuple[Subtask, ...]:
-    """The subtasks' files in their order, or the score type's parameters where there are none."""
+    """Return the subtasks of the files in subtasks/, or else of the score type's parameters."""
     score_type = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
     threshold = header.number("threshold", 1.0, above=0)
     usual = Subtask(name="all", points=0.0, tests=(), score_type=score_type, threshold=threshold)
@@ -377,7 +377,7 @@ def _from_files(folder: Path, usual: Subtask, faults: Faults) -> list[_Group]:
 
 
 def _from_parameters(header: Fields, usual: Subtask, tests: int) -> list[_Group]:
-    """[[points, tests], ...], with a threshold as a third; or a number, what each test of a sum is worth."""
+    """Read [[points, tests, threshold], ...]; or a number, the points of each test of a sum."""
     value = _parsed(header, _PARAMETERS)
     if usual.score_type is ScoreType.SUM and isinstance(value, int | float):
         every = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
@@ -419,7 +419,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Groups of the next so many tests: only all together can they be told which."""
+    """Return the tests of groups that only count them, each group the next ones."""
     for group in groups:
         if not _is_count(group.tests) or group.tests < 1:
             group.fields.fault(group.tests_field, "not a count from 1, as others are", _MISSING)
@@ -461,7 +461,7 @@ def _by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> Iterator[Solution]:
-    """The sources in the verdicts' folders. Read-mes, archives and binaries there are no solutions.
+    """Yield the sources in the verdicts' folders; read-mes, archives and binaries are none.
 
     Where files are handed in, a solution is a folder of output_<test>.txt, with a source if it has a program.
     """

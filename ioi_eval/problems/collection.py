@@ -56,15 +56,15 @@ class Problems(Mapping[str, Problem]):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many of the problems that were asked for cannot be judged, by reason."""
+        """Count the problems that were asked for and cannot be judged, by reason."""
         return {}
 
     def close(self) -> None:
-        """Lets the cache evict what the problems were read from."""
+        """Let the cache evict what the problems were read from."""
         self._kept.close()
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
-        """The problem of this id. A year that either side does not give is no hindrance, if only one fits."""
+        """Return the problem of this id. A year may be missing on either side, if only one fits."""
         same = self._by_id.get(problem_id)
         if same is None:
             raise InputError(
@@ -78,7 +78,7 @@ class Problems(Mapping[str, Problem]):
         return fitting[0]
 
     def label(self, problem: Problem) -> str:
-        """What to call a problem where its id alone may not be enough."""
+        """Return the problem's id, with its year where several problems have it."""
         several = len(self._by_id.get(problem.id, ())) > 1
         return f"{problem.id}@{problem.year or 'none'}" if several else problem.id
 
@@ -110,7 +110,7 @@ def twice(problem: Problem, other: str) -> InputError:
 
 
 def fingerprint(problems: Mapping[str, Problem]) -> dict[str, str]:
-    """A hash per problem over everything that can change a score, under the names of the mapping."""
+    """Return a hash per problem over everything that can change a score, by the mapping's names."""
     return {name: problem_digest(problem) for name, problem in problems.items()}
 
 
@@ -120,7 +120,7 @@ GROUP = "ioi_eval.formats"
 
 
 class Format(Protocol):
-    """A module that reads packages of one format. `where` is what messages call the package.
+    """A reader of packages of one format: a module or an object. `where` is the package's name in messages.
 
     A new one is a module with these functions, and one entry: in the table below, or in the entry point group
     of any installed package. docs/extending.md shows one.
@@ -129,7 +129,7 @@ class Format(Protocol):
     def looks_like_package(self, folder: Path) -> bool: ...
 
     def package_id(self, folder: Path, where: str) -> str | None:
-        """The problem's id; None where the package is not sound enough to say it."""
+        """Return the problem's id; None where the package is not sound enough to say it."""
 
     def read_package(self, folder: Path, where: str) -> Package: ...
 
@@ -140,7 +140,7 @@ _BUILT_IN: tuple[Format, ...] = (Kattis(), Polygon(), Italy(), LightCp(), Dmoj()
 
 @once
 def formats() -> tuple[Format, ...]:
-    """What somebody installed comes first: its packages may look like others in part."""
+    """Return all formats. Installed ones come first: their packages may look like others in part."""
     return (*installed(GROUP).values(), *_BUILT_IN)
 
 
@@ -269,7 +269,7 @@ def _without_twins(packages: Iterable[Package]) -> Iterator[Package]:
 def package_folders(
     source: str | Path, cache: Path, kept: ExitStack, limits: ArchiveLimits | None = None
 ) -> list[tuple[Path, str]]:
-    """The folders of a source's packages, each with what messages call it. `kept` keeps those of zips."""
+    """Return the folders of a source's packages and their names in messages. `kept` keeps those of zips."""
     return [found for place in _places(Path(source)) for found in _folders(place, cache, limits, kept)]
 
 
@@ -277,7 +277,7 @@ def package_folders(
 
 
 def _places(source: Path) -> list[Path]:
-    """The package folders and the zips of a source."""
+    """Return the package folders and the zips of a source."""
     try:
         return _found(source)
     except OSError as error:
@@ -302,7 +302,7 @@ def _found(source: Path) -> list[Path]:
 
 
 def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
-    """The packages and zips in a folder, in order; also in folders of folders, as collections have them."""
+    """Yield the packages and zips in a folder, in order, and those in its folders."""
     for path in visible(folder.iterdir()):
         if path.is_dir():
             if format_of(path):
@@ -316,7 +316,7 @@ def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
 def _folders(
     place: Path, cache: Path, limits: ArchiveLimits | None, kept: ExitStack
 ) -> list[tuple[Path, str]]:
-    """The package folders in a place, each with what messages call it: in a zip, the path inside the zip.
+    """Return the package folders in a place with their names in messages: in a zip, the path inside it.
 
     `kept` gets what keeps an extracted zip in the cache.
     """
@@ -341,13 +341,13 @@ _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 
 
 def statement_of(folder: Path) -> Blob | None:
-    """The English one where there are several; None where there is none, or only a PDF."""
+    """Return the statement, the English one of several; None where there is none, or only a PDF."""
     found = sorted(_texts(folder), key=_rank)
     return Blob.of_file(found[0]) if found else None
 
 
 def has_document(folder: Path) -> bool:
-    """Whether there is a statement that is not text."""
+    """Return True where there is a statement that is not text."""
     return any(path.suffix.lower() == ".pdf" for path in _named(folder))
 
 
@@ -356,7 +356,7 @@ def _texts(folder: Path) -> Iterator[Path]:
 
 
 def _named(folder: Path) -> Iterator[Path]:
-    """Files that are called like statements; in a folder of statements all, where none is."""
+    """Yield files that are called like statements; in a folder of statements all, where none is."""
     yield from (path for path in _files(folder) if _NAMES.fullmatch(path.stem))
     for part in _FOLDERS:
         own = list(_files(folder / part))

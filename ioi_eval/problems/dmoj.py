@@ -112,7 +112,7 @@ def _refuse(header: Fields, faults: Faults) -> None:
 
 
 def _tests(cases: Cases, checker: Checker, judge: CheckerKind, points: float) -> Iterator[Test]:
-    """With the points that a program of testlib's kind may give, and what the other checkers are told."""
+    """Yield the tests with the most points a testlib program may give, or a script's arguments."""
     for test in cases.tests:
         worth = cases.worths[test.name]
         own = worth if judge is CheckerKind.TESTLIB and worth not in (0, points) else None
@@ -271,7 +271,7 @@ class _Reader:
 
 
 def _matched(header: Fields, data: Data, said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Cases by the names of the archive's files, batches and cases in the order of their numbers."""
+    """Yield cases by the names of the archive's files, batches and cases in the order of their numbers."""
     if not header.values.get("archive"):
         header.fault("archive", "missing", "Name the archive whose files are the cases, or list the cases")
         return
@@ -297,7 +297,7 @@ def _matched(header: Fields, data: Data, said: Mapping[str, Any]) -> Iterator[di
 
 
 def _in_order(key: Any) -> tuple[bool, Any]:
-    """Texts before numbers."""
+    """Return a key that sorts texts before numbers."""
     return isinstance(key, int), key
 
 
@@ -318,7 +318,7 @@ def _pattern(said: Fields, key: str) -> re.Pattern[str] | None:
 
 
 def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subtask]:
-    """Each batch, and the cases between two batches. What has no points is before all that follows."""
+    """Yield a subtask for each batch and each run of cases. Those without points gate all that follow."""
     before: list[str] = []
     for is_batch, alike in itertools.groupby(parts, key=lambda part: bool(part.name)):
         if is_batch:
@@ -334,7 +334,7 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
 
 
 def _with_needs(batches: Sequence[_Part], number: int) -> Iterable[str]:
-    """The tests of a batch, and of those that it needs itself: one that was not judged is not passed."""
+    """Yield the tests of a batch and of those that it needs: one that was not judged is not passed."""
     part = batches[number - 1]
     for other in part.needs:
         yield from _with_needs(batches, other)
@@ -393,18 +393,18 @@ def chosen(fields: Fields) -> Chosen:
 
 
 def told(one: Chosen, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the script is told of a case."""
+    """Return the script's argument for a case."""
     name = module_of(one.name) if "." in one.name else one.name
     return (json.dumps({"check": name, "args": one.args, **values}, sort_keys=True, default=str),)
 
 
 def module_of(name: str) -> str:
-    """Under a name that is no other module's."""
+    """Return the module's name of a checker's file, one that no other module has."""
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
 
 
 def read_checker(folder: Path, header: Fields, every: Mapping[str, Chosen], points: float) -> Checker:
-    """One for all cases. `points`: what the case that is worth most is worth."""
+    """Return one checker for all cases. `points`: the most that a case is worth."""
     names = {one.name for one in every.values()}
     for name in sorted(names):
         _check_name(folder, header, name)
@@ -438,7 +438,7 @@ def _check_name(folder: Path, header: Fields, name: str) -> None:
 
 
 def _broken(source: str) -> str:
-    """Why Python does not take a source; empty: it does."""
+    """Return the reason why Python refuses a source; empty where it does not."""
     try:
         ast.parse(source)
     except SyntaxError as error:
@@ -474,7 +474,7 @@ class Written(NamedTuple):
 
 
 def read_program(folder: Path, said: Fields) -> Written | None:
-    """An interactor or a checker in a language of its own: `files`, `lang`, `type`."""
+    """Return an interactor or a checker in a language of its own: `files`, `lang`, `type`."""
     kind = said.choice("type", tuple(_SPEAKS), "default")
     for key in ("flags", "args_format_string"):
         if said.values.get(key):
@@ -520,7 +520,7 @@ def _language(said: Fields, source: str) -> str:
 
 
 def read_graders(header: Fields, data: Data) -> tuple[tuple[NamedBlob, ...], str]:
-    """What submissions are compiled with, and the lines in front of them."""
+    """Return the files that submissions are compiled with, and the lines in front of them."""
     if not header.has("signature_grader"):
         return (), ""
     said = header.inner("signature_grader")
@@ -547,14 +547,14 @@ def read_graders(header: Fields, data: Data) -> tuple[tuple[NamedBlob, ...], str
 
 
 class Data:
-    """Opens files by name. Their line ends become plain ones, as in the judge, unless the data is binary."""
+    """A package's files by name. Line ends become plain ones, as in the judge, unless the data is binary."""
 
     def __init__(self, folder: Path, header: Fields, faults: Faults) -> None:
         self._folder, self._header, self._faults = folder, header, faults
 
     @cached_property
     def _archive(self) -> Path | None:
-        """The content of the archive, in the cache until this process ends."""
+        """Return the folder of the archive's files, in the cache until this process ends."""
         name = self._header.text("archive", "")
         path = self._folder / name
         if not name or ".." in PurePosixPath(name).parts or not path.is_file():
@@ -568,7 +568,7 @@ class Data:
             return None
 
     def names(self) -> list[str]:
-        """Of the files in the archive."""
+        """Return the names of the files in the archive."""
         if (folder := self._archive) is None:
             return []
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -594,7 +594,7 @@ class Data:
 
 
 def with_line_ends(content: bytes) -> bytes:
-    """Every line ends with a newline, the last one too."""
+    """Return a text where every line ends with a newline, the last one too."""
     plain = re.sub(rb"\r\n?", b"\n", content)
     return plain if plain.endswith(b"\n") or not plain else plain + b"\n"
 
@@ -612,7 +612,7 @@ _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN = "SC", "*", "CE", "IE"
 
 
 def read_limits(suite: Iterable[Fields], faults: Faults) -> tuple[float, int]:
-    """Seconds and KiB: the largest that the package's tests have."""
+    """Return seconds and KiB: the largest that the package's tests have."""
     found = [(one.number("time", above=0), one.whole("memory", least=1)) for one in suite]
     if not found:
         words = f"no limits are in it: {_USUAL_TIME:g} s and {_USUAL_MEMORY >> 10} MiB, as of the judge's"
@@ -626,7 +626,7 @@ def read_limits(suite: Iterable[Fields], faults: Faults) -> tuple[float, int]:
 def read_solutions(
     folder: Path, suite: Iterable[Fields], names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
-    """`names`: those of the problem's tests, in order."""
+    """Yield the suite's solutions. `names`: those of the problem's tests, in order."""
     for one in suite:
         listed = one.values.get("source")
         place = PurePosixPath(one.file).parent
@@ -679,7 +679,7 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
 
 
 def _cases(one: Fields, names: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
-    """Settings of single cases: by their numbers, or a list from the first one on."""
+    """Yield the codes of single cases, given by number or as a list from the first one on."""
     listed = one.values.get("cases") or {}
     pairs = enumerate(listed, 1) if isinstance(listed, list) else dict(listed).items()
     for number, codes in pairs:
@@ -699,7 +699,7 @@ def _codes(said: Any, one: Fields, key: str) -> set[str]:
 
 
 def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[Said]:
-    """What may happen in tests; where some may have been skipped, what must happen in one of them."""
+    """Yield the codes that tests may have; where some may be skipped, those that one of them must have."""
     words = sorted({_CODES[code] for code in codes if code in _CODES})
     if not tests or _ANY in codes or not words:
         return

@@ -122,7 +122,7 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> Ta
 
 
 def _graders(folder: Path) -> Iterator[NamedBlob]:
-    """What submissions are compiled with lies among the solutions."""
+    """Yield what submissions are compiled with: it lies among the solutions."""
     for path in visible((folder / "sol").glob("*")):
         is_grader = path.stem in ("grader", "stub") and language_of(path.name)
         if path.is_file() and (is_grader or path.suffix in (".h", ".hpp")):
@@ -130,7 +130,7 @@ def _graders(folder: Path) -> Iterator[NamedBlob]:
 
 
 def _source(folder: Path, stems: Sequence[str], faults: Faults) -> tuple[NamedBlob, ...] | None:
-    """A program of the package, with what lies beside it."""
+    """Return a program of the package, with what lies beside it."""
     for stem in stems:
         place = str(PurePosixPath(stem).parent)
         files = [file for file in files_below(folder, place) if not _is_other(file.name, stem)]
@@ -142,7 +142,7 @@ def _source(folder: Path, stems: Sequence[str], faults: Faults) -> tuple[NamedBl
 
 
 def _is_other(name: str, stem: str) -> bool:
-    """Whether a file is a binary, or the source of another program."""
+    """Return True for a binary, or the source of another program."""
     path = PurePosixPath(name)
     return not path.suffix or (language_of(name) is not None and str(path.with_suffix("")) != stem)
 
@@ -175,7 +175,7 @@ def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
 
 
 def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | None:
-    """The points of each subtask and its count of tests, by gen/GEN; without points where it has none."""
+    """Return each subtask's points, None where gen/GEN has no subtasks, and its count of tests."""
     if not (folder / _GEN).is_file():
         return None
     found: list[tuple[int | None, int]] = [(None, 0)]
@@ -227,7 +227,7 @@ def _subtasks(
 
 
 def _solutions(folder: Path, task: TaskType) -> Iterator[Solution]:
-    """The official one. Of others in sol/ the format says nothing."""
+    """Yield the official one. Of others in sol/ the format says nothing."""
     if task is TaskType.OUTPUT_ONLY:
         return
     for path in visible((folder / "sol").glob("*")):

@@ -1,4 +1,4 @@
-"""One package in the ICPC's format (Kattis), read from its folder: `legacy`, and younger ones without points.
+"""One package in the ICPC's format (Kattis), read from its folder: `legacy`, and younger ones.
 
 Groups are graded as the format's default grader does it. What cannot be judged as the package says is a
 fault, never a guess.
@@ -129,7 +129,7 @@ def _scores(
 
 
 def _with_arguments(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
-    """`alike`: their validator's arguments are the problem's."""
+    """Yield the tests with their points and, unless all are `alike`, their validator's arguments."""
     for group in groups_of(data):
         for test in group.tests:
             arguments = () if alike else test.arguments
@@ -157,7 +157,7 @@ def _check_legacy(header: Fields) -> None:
 
 
 def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
-    """What lies in include/, a folder for each language or `default`, under our names of the languages."""
+    """Yield the files in include/, a folder for each language or `default`, under our names of languages."""
     for path in visible((folder / "include").glob("*/")):
         name = path.name
         try:
@@ -171,7 +171,7 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
 
 
 def _title(header: Fields) -> str:
-    """A text, something that YAML takes for a number, or a text per language."""
+    """Return the title: a text, something that YAML takes for a number, or a text per language."""
     value = header.values.get("name")
     if isinstance(value, dict):
         value = value.get("en", next(iter(value.values()), None))
@@ -180,13 +180,13 @@ def _title(header: Fields) -> str:
 
 
 def _types(header: Fields) -> list[object]:
-    """One in older versions, several in younger ones."""
+    """Return the header's types: one in older versions, maybe several in younger ones."""
     said = header.values.get("type", "pass-fail")
     return said if isinstance(said, list) else [said]
 
 
 def _new_validation(folder: Path, header: Fields) -> Validation:
-    """In younger versions the type says what is interactive, and a folder that there is a validator."""
+    """Return a younger package's validation: the type says what is interactive, a folder what is custom."""
     kinds = _types(header)
     for kind in kinds:
         if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
@@ -225,7 +225,7 @@ def _limits(header: Fields, time: float | None) -> Limits:
 
 
 def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
-    """Where the package says it: in problem.yaml, in .timelimit, in domjudge-problem.ini."""
+    """Return the time limit of problem.yaml, .timelimit or domjudge-problem.ini; None where none has one."""
     limits = header.inner("limits")
     if limits.values.get("time_limit") is not None:
         return limits.number("time_limit", above=0) or None
@@ -272,7 +272,7 @@ def _multiplier(header: Fields, faults: Faults) -> float:
 
 
 def _flags(header: Fields, data: Group) -> tuple[tuple[str, ...], bool]:
-    """The validator's arguments, and whether those of the tests are in them, because they are all alike."""
+    """Return the validator's arguments, and True where they hold those of all tests, which are alike."""
     different = {test.arguments for group in groups_of(data) for test in group.tests}
     own = tuple(header.text("validator_flags", "").split())
     alike = len(different) < 2
@@ -280,7 +280,7 @@ def _flags(header: Fields, data: Group) -> tuple[tuple[str, ...], bool]:
 
 
 def _check_flags(data: Group, alike: bool) -> None:
-    """Those that tests have for themselves; of the problem's own the default checker is made."""
+    """Check the flags that tests have for themselves; the default checker is made of the problem's."""
     for group in groups_of(data):
         for flags in dict.fromkeys(test.arguments for test in group.tests):
             if not alike:
@@ -311,7 +311,7 @@ def _manager(validation: Validation, program: Program | None, full: float) -> Ma
 
 
 def _grader(folder: Path, data: Group, faults: Faults) -> Checker | None:
-    """The package's own, where a group asks for it."""
+    """Return the package's own grader, where a group asks for it."""
     program = read_grader(folder, faults) if any(map(is_custom, groups_of(data))) else None
     if program is None:
         return None
@@ -319,7 +319,7 @@ def _grader(folder: Path, data: Group, faults: Faults) -> Checker | None:
 
 
 def _default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Checker:
-    """Token by token; small and capital letters are alike unless the flags say otherwise."""
+    """Return a comparison token by token; it ignores case unless the flags say otherwise."""
     words, seen, tolerance = list(flags), set[str](), dict[str, float]()
     while words:
         word = words.pop(0)
@@ -361,7 +361,7 @@ class Program(NamedTuple):
 
 
 def read_validator(folder: Path, faults: Faults, *, new: bool) -> Program | None:
-    """The one program in output_validators/; in younger versions the folder is the program."""
+    """Return the one program in output_validators/; in younger versions the folder is the program."""
     if new:
         place = folder / NEW_VALIDATOR
         files = [file for file in visible(place.rglob("*")) if file.is_file()]
@@ -401,7 +401,7 @@ def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults)
 
 
 def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
-    """The only source of a folder, or the one that is called as a main source is."""
+    """Return the only source of a folder, or the one that is called as a main source is."""
     sources = [file for file in files if of_suffix(file.suffix)]
     if len(sources) == 1:
         return sources[0]
@@ -432,12 +432,12 @@ class Group(NamedTuple):
 
     @property
     def parts(self) -> list[Test | Group]:
-        """Tests and groups in the order of judging: by their names."""
+        """Return tests and groups in the order of judging: by their names."""
         return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
 
     @property
     def flags_name(self) -> str:
-        """The key that says which arguments the validator gets."""
+        """Return the key of the validator's arguments."""
         return _ARGUMENTS if self.fields.has(_ARGUMENTS) else _VALIDATOR_FLAGS
 
     @property
@@ -446,7 +446,7 @@ class Group(NamedTuple):
 
 
 def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool) -> Group:
-    """data/ with the groups `sample`, if there is one, and `secret`. Names of tests are their paths in it."""
+    """Return data/ with its groups `sample` and `secret`. Tests are named by their paths in it."""
     reader = _Data(folder, needs_answers, faults, new)
     usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
     own = reader.own("data")
@@ -460,7 +460,7 @@ def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Fau
 
 
 def groups_of(group: Group) -> Iterator[Group]:
-    """The group and all groups in it, in the order of judging."""
+    """Yield the group and all groups in it, in the order of judging."""
     yield group
     for inner in group.inner:
         yield from groups_of(inner)
@@ -495,7 +495,7 @@ class _Data:
         )
 
     def _refuse_what_is_not_given(self, place: str, own: Mapping[str, Any], paths: list[Path]) -> None:
-        """What younger versions have for single tests and for submissions."""
+        """Note the files and arguments that younger versions give to submissions, and that none get here."""
         if own.get("args"):
             self._faults.add("submissions get no arguments here", f"{place}/{self.settings}", field="args")
         for path in paths:
@@ -506,12 +506,12 @@ class _Data:
                 self._faults.add("submissions get no arguments here", file, field="args")
 
     def _is_of_test(self, path: Path) -> bool:
-        """Whether it says something of a single test."""
+        """Return True for the settings of a single test."""
         own = path.suffix == ".yaml" and path.name != self.settings
         return self._new and own and path.with_suffix(".in").is_file() and path.is_file()
 
     def _arguments(self, group: Fields, test: Path) -> tuple[str, ...]:
-        """The validator's: of the test's own file, or its group's."""
+        """Return the validator's arguments of a test's own file, or its group's."""
         fields, file = group, test.with_suffix(".yaml")
         if self._is_of_test(file):
             name = file.relative_to(self._folder).as_posix()
@@ -539,7 +539,7 @@ def _has_tests(group: Group) -> bool:
 
 
 def _words(fields: Fields, name: str) -> tuple[str, ...]:
-    """Flags: a text, or an object with `flags` and the name of the validator that they are for."""
+    """Return flags: a text, or an object with `flags` and the name of the validator that they are for."""
     if isinstance(fields.values.get(name), dict):
         return tuple(fields.inner(name).text("flags", "").split())
     return tuple(fields.text(name, "").split()) if fields.values.get(name) is not None else ()
@@ -575,7 +575,7 @@ class _Node(NamedTuple):
 
 
 def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
-    """Of a scoring problem. `domjudge`: the package is one of DOMjudge's."""
+    """Return the scoring of a problem with points. `domjudge`: the package is one of DOMjudge's."""
     reader = _Rules(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
     top = reader.node(root)
     if not top.inner:  # noted: there are no tests
@@ -588,7 +588,7 @@ def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: b
 
 
 def read_acceptance(root: Group, faults: Faults) -> Scoring:
-    """Of a problem without points: one subtask, and none where simply all tests must be passed."""
+    """Return the scoring of a problem without points: one subtask, or none where all tests must pass."""
     top = _Rules(faults, scoring=False, by_validator=False).node(root)
     if not top.inner or _is_strict(top.grading):
         return Scoring()
@@ -600,7 +600,7 @@ def read_acceptance(root: Group, faults: Faults) -> Scoring:
 
 
 class _Rules:
-    """Reads each group's rules once, so that each fault is noted once."""
+    """A reader of each group's rules; each fault is noted once."""
 
     def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool, domjudge: bool = False) -> None:
         self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
@@ -609,7 +609,7 @@ class _Rules:
         self.full: dict[str, float] = {}  # what each test is worth by its validator's score
 
     def node(self, group: Group, above: bool = False) -> _Node:
-        """`above`: whether the package's own grader grades a group around this one."""
+        """Return a group with its rules. `above`: the package's own grader grades a group around it."""
         self._check(group)
         own = is_custom(group)
         if not group.name:
@@ -657,7 +657,7 @@ class _Rules:
         return full
 
     def _counts_once(self, group: Group, points: Points) -> bool:
-        """Whether accept_score is what the group is worth, as in DOMjudge: in the format, what each test is.
+        """Return True where accept_score is the group's worth, as in DOMjudge, and not each test's.
 
         A group whose range ends at it, and that would be worth more as the format counts, was written so.
         """
@@ -671,7 +671,7 @@ class _Rules:
         return True
 
     def _highest(self, group: Group) -> float:
-        """The end of the range, which is what the validator's scores may come to in all its tests."""
+        """Return the end of the range: the most that the scores of all its tests may come to."""
         highest = _range_end(group)
         if highest is None or not highest > 0:
             remedy = "Add its own, such as `range: 0 20`"
@@ -681,12 +681,12 @@ class _Rules:
 
 
 def is_custom(group: Group) -> bool:
-    """Whether the package's own grader grades a group."""
+    """Return True where the package's own grader grades a group."""
     return group.fields.values.get("grading") == _CUSTOM
 
 
 def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
-    """Of several that exclude each other the last one holds."""
+    """Return the modes that flags ask for; of several that exclude each other the last one holds."""
     points = next((_POINTS[flag] for flag in flags[::-1] if flag in _POINTS), Points.SUM)
     words = (_ACCEPTANCES[flag] for flag in flags[::-1] if flag in _ACCEPTANCES)
     return points, next(words, Acceptance.WORST_ERROR)
@@ -704,7 +704,7 @@ def _stops(group: Group) -> bool:
 
 
 def _range_end(group: Group) -> float | None:
-    """Of its own file; secret/ without groups may have it from the whole."""
+    """Return the end of a group's own range; secret/ without groups may have it from data/."""
     alone = group.name == SECRET and not group.inner
     if "range" not in group.own and group.name and not alone:
         return None
@@ -716,7 +716,7 @@ def _range_end(group: Group) -> float | None:
 
 
 def _number(fields: Fields, name: str, default: float) -> float:
-    """A number, also one that YAML takes for a text, such as 1e3."""
+    """Return a number, also one that YAML takes for a text, such as 1e3."""
     value = fields.values.get(name)
     if isinstance(value, str) and re.fullmatch(_NUMBER, value, re.ASCII) and 0 <= float(value) < math.inf:
         return float(value)
@@ -727,13 +727,13 @@ def _number(fields: Fields, name: str, default: float) -> float:
 
 
 class _Splitter:
-    """Makes subtasks of groups: as many as add up to what the whole is worth, whatever happens in them."""
+    """A maker of subtasks: as many as add up to the points of the whole, whatever happens in them."""
 
     def __init__(self, by_validator: bool) -> None:
         self._by_validator = by_validator
 
     def of_problem(self, root: _Node) -> Iterator[Subtask]:
-        """A whole that is not accepted earns nothing. Samples that are ignored are there, for no points."""
+        """Yield the subtasks of a whole, which earns nothing if rejected. Ignored samples have no points."""
         rules, *samples, secret = root.grading, *root.inner
         if not rules.last_counts or (samples and rules.stops):
             yield from self._parts(root._replace(name=_WHOLE), earns=False)
@@ -744,7 +744,7 @@ class _Splitter:
         yield from self._parts(secret, earns=rules.acceptance is Acceptance.ALWAYS)
 
     def _parts(self, node: _Node, *, earns: bool) -> Iterator[Subtask]:
-        """`earns`: its points count even where it is rejected."""
+        """Yield a group's subtasks. `earns`: its points count even where it is rejected."""
         if not node.inner or not _adds_up(node.grading, earns=earns):
             yield self._one(node, earns=earns)
             return
@@ -891,7 +891,7 @@ _STATIC = "static_validation_score"
 
 
 def read_max_scores(root: Group, *, by_validator: bool) -> Scoring:
-    """What the groups of a scoring problem are worth. `by_validator`: tests may be worth a part of theirs."""
+    """Return what groups are worth. `by_validator`: tests may be worth a part of their points."""
     groups = {group.name: group for group in root.inner}
     if SECRET not in groups:
         return Scoring()  # noted: there are no tests
@@ -906,7 +906,7 @@ def read_max_scores(root: Group, *, by_validator: bool) -> Scoring:
 
 
 def _tree(group: Subtask) -> Grading:
-    """What a group earns, also where others are around it."""
+    """Return a subtask as a tree, for a tree around it."""
     if group.grading is not None:
         return group.grading
     if group.score_type is ScoreType.SUM:
@@ -933,7 +933,7 @@ class _MaxScores:
 
     @property
     def alike(self) -> bool:
-        """Whether what a validator counts is of the same number in all tests."""
+        """Return True where all tests are worth the same, so that a validator's scores count alike."""
         most = max(self._full.values(), default=0.0)
         return all(math.isclose(worth, most) for worth in self._full.values())
 
@@ -972,7 +972,7 @@ class _MaxScores:
         return Subtask(name=name, points=worth, tests=names, score_type=ScoreType.SUM, grading=tree)
 
     def _least(self, groups: Sequence[Subtask]) -> Subtask:
-        """All groups as one: what the worst of them earns."""
+        """Return all groups as one, worth what the worst of them earns."""
         every = dict.fromkeys(test for group in groups for test in group.tests)
         tree = Grading(
             parts=tuple(map(_tree, groups)),
@@ -1002,7 +1002,7 @@ class _MaxScores:
         return 1.0
 
     def _required(self, group: Group, earlier: Mapping[str, Group]) -> tuple[str, ...]:
-        """The tests of the groups that are to be passed before."""
+        """Return the tests of the groups that are to be passed before."""
         said = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
         found = list[str]()
         for name in [said] if isinstance(said, str) else said if isinstance(said, list) else ():
@@ -1053,7 +1053,7 @@ _SCORE = re.compile(r"@EXPECTED_SCORE@:[ \t]*([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 def read_solutions(
     folder: Path, groups: Sequence[str], rules: Rules, faults: Faults, *, scoring: bool
 ) -> tuple[Solution, ...]:
-    """`groups`: the names of the secret groups, for tags with a grade for each."""
+    """Return the submissions. `groups`: the names of the secret groups, for tags with a grade for each."""
     return tuple(_solutions(folder, groups, rules, faults, scoring))
 
 
@@ -1080,7 +1080,7 @@ class _Sources(NamedTuple):
 
 
 def _folder(path: Path, place: str, entrypoint: str, faults: Faults) -> _Sources | None:
-    """All sources in a folder are one program, in one language."""
+    """Return a folder's sources, which are one program in one language; None, with a note, where not."""
     files = [file for file in visible(path.rglob("*")) if file.is_file()]
     languages = {name for file in files if (name := language_of(file.name))}
     if len(languages) != 1:
@@ -1101,12 +1101,12 @@ def _folder(path: Path, place: str, entrypoint: str, faults: Faults) -> _Sources
 
 
 def _entry(sources: Sequence[Path], name: str) -> Path | None:
-    """The source that submissions.yaml names, by its file or its class."""
+    """Return the source that submissions.yaml names, by its file or its class."""
     return next((source for source in sources if name in (source.name, source.stem)), None)
 
 
 def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
-    """Where a language asks which source comes first: the one that is called so, at the top of the folder."""
+    """Return the source that a program starts with: by its name, at the top of the folder."""
     top = min(len(source.parts) for source in sources)
     by_stem = {source.stem: source for source in sources if len(source.parts) == top}
     if language not in _STARTED or len(sources) == 1:
@@ -1145,7 +1145,7 @@ def _beside(program: _Sources) -> Iterator[NamedBlob]:
 
 
 def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
-    """The tag's grades, one for each secret group in order."""
+    """Return the tag's grades, one for each secret group in order."""
     found = _GRADES.search(head)
     grades = found[1].split() if found else []
     if grades and len(grades) != len(groups):
@@ -1169,7 +1169,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 class Expected(NamedTuple):
-    """A file's words on one submission."""
+    """The words of submissions.yaml on one submission."""
 
     said: tuple[Said, ...] = ()
     score: tuple[float, float] | None = None
@@ -1190,7 +1190,7 @@ class Rules:
         }
 
     def of(self, place: str) -> Expected:
-        """`place` is below submissions/: accepted/best.py."""
+        """Return what is expected of a place below submissions/, such as accepted/best.py."""
         found = [one for pattern, one in self._by_pattern.items() if _matches(pattern, place)]
         return Expected(
             said=tuple(said for one in found for said in one.said),
@@ -1234,7 +1234,7 @@ class Rules:
 
 
 def _score(fields: Fields) -> tuple[float, float] | None:
-    """A number, or a list of the least and the most."""
+    """Return the least and the most score, of a number or a list of both."""
     said = fields.values.get("score")
     if said is None:
         return None
@@ -1256,7 +1256,7 @@ def _language(fields: Fields) -> str:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Whether a pattern matches a name or a folder around it; `*` does not cross folders."""
+    """Return True where a pattern matches a name or a folder around it; `*` does not cross folders."""
     return any(re.fullmatch(rf"{_expression(one)}(/.*)?", name, re.DOTALL) for one in _spelled_out(pattern))
 
 
@@ -1265,7 +1265,7 @@ def _expression(pattern: str) -> str:
 
 
 def _spelled_out(pattern: str) -> Iterator[str]:
-    """`{a,b}.py` is a.py and b.py."""
+    """Yield a.py and b.py for `{a,b}.py`."""
     braces = re.search(r"\{([^{}]*)\}", pattern)
     if braces is None:
         yield pattern

@@ -29,7 +29,7 @@ class _Case(NamedTuple):
 
 
 class LightCp(DeclaredFormat):
-    """`headers`: further folders in which testlib.h may lie."""
+    """The format of LightCPVerifier. `headers`: further folders in which testlib.h may lie."""
 
     name = "LightCPVerifier"
     header = "config.yaml"
@@ -105,7 +105,7 @@ def _named(header: Fields, subtask: Fields) -> Iterator[_Case]:
 
 
 def _limits(*levels: Fields) -> tuple[float, int]:
-    """The innermost that says something; of one level the longer name first."""
+    """Return the limits of the innermost level that has them; of one level the longer name wins."""
     return (
         _limit(levels, ("time_limit", "time"), "1s", _seconds, "a time such as 2s or 500ms"),
         _limit(levels, ("memory_limit", "memory"), "256m", _bytes, "a size such as 256m"),
@@ -125,7 +125,7 @@ def _limit(levels: tuple[Fields, ...], names: tuple[str, ...], usual: str, read:
 
 
 def _seconds(said: Any) -> float | None:
-    """A number without its unit would count nanoseconds there: nobody means that."""
+    """Return seconds. A number without a unit counts nanoseconds there, which nobody means: None."""
     found = (
         re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s)?", said, re.I)
         if isinstance(said, str)
@@ -151,7 +151,7 @@ def _bytes(said: Any) -> int | None:
 
 
 def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...]) -> tuple[NamedBlob, ...]:
-    """The checker or the interactor. testlib.h lies on their judge's machine; here, beside the packages."""
+    """Return the checker or the interactor, with testlib.h from beside the packages."""
     name = header.text(kind, _USUAL[kind])
     path = folder / name
     if not is_plain(name) or not path.is_file():
@@ -177,7 +177,7 @@ def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
 
 
 def _answer(folder: Path, name: str) -> Path:
-    """An .ans is preferred to an .out."""
+    """Return the answer's file; an .ans is preferred to an .out."""
     preferred = folder / _TESTS / re.sub(r"\.out$", ".ans", name)
     return preferred if preferred.is_file() else folder / _TESTS / name
 

@@ -98,7 +98,7 @@ def _id(root: Element, folder: Path) -> str:
 
 
 def _of_file(path: str) -> str:
-    """The beginning of the types that a file is for, where that is not said: headers are C++'s."""
+    """Return the prefix of the types that a file is for, where none is given: headers are C++'s."""
     language = language_of(path)
     return next((word for word, name in _FOR_TYPES.items() if name == language), "cpp")
 
@@ -109,7 +109,7 @@ class _Source(NamedTuple):
 
 
 class Reader:
-    """Reads one package's parts, each noting its own faults."""
+    """A reader of one package's parts, each noting its own faults."""
 
     def __init__(self, folder: Path, where: str, root: Element, faults: Faults) -> None:
         self._folder, self._where, self._root, self._faults = folder, where, root, faults
@@ -195,7 +195,7 @@ class Reader:
     # --- programs ----------------------------------------------------------------------------------------
 
     def _program(self, kind: str) -> tuple[tuple[NamedBlob, ...], str] | None:
-        """The sources of the checker or the interactor, with the headers that lie in the package."""
+        """Return the sources of the checker or the interactor, with the headers that lie in the package."""
         element = self._root.find(f"assets/{kind}")
         if element is None:
             return None
@@ -205,7 +205,7 @@ class Reader:
         return self.program_of(element, f"assets.{kind}")
 
     def program_of(self, element: Element, field: str) -> tuple[tuple[NamedBlob, ...], str] | None:
-        """The sources of any program, with the headers that lie in the package, and its language."""
+        """Return the sources of any program, with the headers that lie in the package, and its language."""
         source = self._source(element, field)
         if source is None:
             return None
@@ -215,7 +215,7 @@ class Reader:
         return named(self._folder, [source.path, *headers]), source.language
 
     def included(self) -> Iterator[NamedBlob]:
-        """What solutions are compiled with, by the languages that it is for."""
+        """Yield the files that solutions are compiled with, by the languages that they are for."""
         for file in self._root.iterfind("files/resources/file"):
             path = file.get("path", "")
             used = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
@@ -282,7 +282,7 @@ class Reader:
                 yield test_of(PurePosixPath(path).name, self._folder / path, self._folder / answer)
 
     def places(self, testset: Element) -> list[tuple[str, str]]:
-        """Where the input and the answer of each test lie; none where that is not said."""
+        """Return the places of each test's input and answer; none where the patterns are missing."""
         patterns = [self._pattern(testset, field) for field in ("input-path-pattern", "answer-path-pattern")]
         if None in patterns:
             return []
@@ -299,7 +299,7 @@ class Reader:
         return None
 
     def _refuse_missing(self, listed: list[Element], inputs: list[str], missing: list[int]) -> None:
-        """As exported without tests: what its doall.sh would run says how they are made."""
+        """Refuse a package without its tests, and name the commands of its doall.sh that make them."""
         commands = [
             f"{listed[place].get('cmd')} > {inputs[place]}" for place in missing if listed[place].get("cmd")
         ]
@@ -328,7 +328,7 @@ class Reader:
 
 
 def _with_points(tests: Sequence[Test], worths: Sequence[float]) -> Iterator[Test]:
-    """Where a program says `points X`, that is X of the test's own points."""
+    """Yield the tests with the points that `points X` is counted in, where they are their own."""
     most = max(worths, default=0.0)
     for test, worth in zip(tests, worths or [0.0] * len(tests), strict=False):
         yield replace(test, full=worth) if worth not in (0.0, most) else test
@@ -368,13 +368,13 @@ def tests_of(testset: Element) -> list[Element]:
 
 
 def own_points(testset: Element) -> list[float]:
-    """Of each test; what is no number is noted by whoever reads the groups."""
+    """Return each test's points; what is no number is noted where groups are read."""
     words = (test.get("points", "") for test in tests_of(testset))
     return [float(word) if re.fullmatch(r"\d+(\.\d*)?", word) else 0.0 for word in words]
 
 
 def read_groups(testset: Element, tests: Sequence[Test], faults: Faults, file: str) -> tuple[Subtask, ...]:
-    """The groups as subtasks; none where nothing has points: then all tests are to be passed."""
+    """Return the groups as subtasks; none where nothing has points: then all tests are to be passed."""
     reader = _Groups(faults, file)
     groups = reader.groups(testset, [test.name for test in tests])
     if not any(_points(group) for group in groups.values()):
@@ -435,7 +435,7 @@ class _Groups:
 
 
 def _needed(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
-    """The groups that a group depends on, with those that these depend on; each once."""
+    """Yield the groups that a group depends on, with those that these depend on; each once."""
     seen, waiting = set[str](), list(group.needs)
     while waiting:
         name = waiting.pop(0)
@@ -539,7 +539,7 @@ class _Making:
         return Executable((first, *beside), found.language, linked=True)
 
     def _generators(self) -> Iterator[tuple[str, Executable]]:
-        """Whatever is used is known by its file's name; checkers and the like are among them."""
+        """Yield the generators that tests use, by their files' names."""
         used = {
             words[0] for one in self._root.iterfind("judging/testset/tests/test") if (words := _words(one))
         }

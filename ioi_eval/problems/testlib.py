@@ -18,13 +18,13 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:.*/)?testlib\.h[">]', re.MULTIL
 
 
 def find(*folders: Path) -> Path | None:
-    """The header, in one of these folders or where everybody's is."""
+    """Return the header's place: one of these folders, or where compilers look."""
     places = (folder / NAME for folder in (*folders, *_SYSTEM))
     return next((place for place in places if place.is_file()), None)
 
 
 def program(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...]:
-    """The files of a program, with the header if it includes that. InputError where there is none."""
+    """Return the files of a program, with the header if it includes that. InputError where there is none."""
     main = NamedBlob(name=name, content=Blob.of(source))
     if not _INCLUDE.search(source):
         return (main,)

@@ -116,7 +116,7 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
 
 
 def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, ...]:
-    """The files of grader/cpp, of grader/c, and those beside these folders, such as the manager's."""
+    """Return the files of grader/cpp, grader/c and grader itself, such as the manager's."""
     files = files_below(folder, "grader")
     inside = {
         f"graders/{file.name.removeprefix(place)}": file.content
@@ -138,7 +138,7 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
 
 
 def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
-    """Its checkers are written for the contest system: the score on standard output."""
+    """Return the checker, which is written for the contest system: the score on standard output."""
     if not header.flag("has_checker", task not in _NO_CHECKER):
         return Checker()
     sources = files_below(folder, "checker")
@@ -169,7 +169,7 @@ def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Sub
 
 
 def _of_subtask(name: str, mapping: Mapping[str, tuple[str, ...]] | None, place: Fields) -> tuple[str, ...]:
-    """A subtask without tests is wrong only where somebody could earn points in it."""
+    """Return a subtask's tests. Having none is a fault only where there are points to earn."""
     tests = mapping.get(name, ()) if mapping is not None else ()
     if mapping is not None and not tests and place.values.get("score"):
         place.fault("score", "points for a subtask without tests", f"Name its tests in {_MAPPING}")
@@ -179,7 +179,7 @@ def _of_subtask(name: str, mapping: Mapping[str, tuple[str, ...]] | None, place:
 def _mapping(
     folder: Path, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
 ) -> dict[str, tuple[str, ...]] | None:
-    """The tests of each subtask, from lines `subtask test`."""
+    """Return the tests of each subtask, from lines `subtask test`."""
     try:
         text = (folder / _MAPPING).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
