@@ -138,23 +138,24 @@ def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
         return
     ks = sections.known_ks(one.model.pass_at for one in of)
     heads = [f"pass@{k}" for k in ks]
-    rows = []
-    for one in of[:_MODELS]:
-        known = {found.k: found for found in one.model.pass_at if found.value is not None}
-        rows.append([visible(one.name), *(_estimate(known[k]) if k in known else _NOTHING for k in ks)])
+    rows = [
+        [visible(one.name), *(_estimate(found) for found in one.model.pass_at if found.k in ks)]
+        for one in of[:_MODELS]
+    ]
     if ks:
         yield from console.wrapped(_OF_ROWS)
         yield from console.table_lines(["model", *heads], rows, right=heads, spare=heads[:0:-1])
+    if any(found.value is None for one in of for found in one.model.pass_at if found.k in ks):
+        yield from console.wrapped(sections.LACKING)
     for note in section.notes:
         yield from console.wrapped(note)
 
 
 def _estimate(found: PassAtK) -> str:
     """With its 95 % interval: 42.1 % (30-55)."""
-    interval = (
-        "" if found.low is None or found.high is None else f" ({100 * found.low:.0f}-{100 * found.high:.0f})"
-    )
-    return f"{share(found.value, 1)}{interval}"
+    if found.value is None or found.low is None or found.high is None:
+        return sections.estimate(found)
+    return f"{share(found.value, 1)} ({100 * found.low:.0f}-{100 * found.high:.0f})"
 
 
 def _tests(part: float | None) -> list[str]:

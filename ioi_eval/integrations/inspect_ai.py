@@ -63,7 +63,7 @@ def points(submissions: int = SUBMISSIONS) -> Metric:
 
 @metric(scores="unreduced")
 def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
-    """pass@k over all epochs, without bias, for each k of which there are as many scored epochs."""
+    """pass@k over all epochs, without bias, for each k of which every sample has as many scored epochs."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         found = summary_of((one.score.metadata for one in scores), ks=tuple(ks))

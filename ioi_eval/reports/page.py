@@ -167,7 +167,7 @@ def _problems(model: ModelSummary, place: str) -> Table:
             sections.whole([problem]),
             share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
             f"{problem.solved:,}",
-            *_passes(problem, ks),
+            *(sections.estimate(found, brief=True) for found in problem.pass_at if found.k in ks),
             f"{problem.submissions:,}",
             *sections.counts(problem.verdicts, statuses),
             f"{problem.unscored:,}",
@@ -181,11 +181,6 @@ def _opening(problem: ProblemSummary, place: str) -> Cell:
     if not problem.scored:
         return problem.problem_id
     return Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
-
-
-def _passes(problem: ProblemSummary, ks: list[int]) -> list[str]:
-    values = {found.k: found.value for found in problem.pass_at}
-    return [share(values.get(k), 1) for k in ks]
 
 
 def _subtasks(problem: ProblemSummary, place: str) -> list[list[Cell]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.reports import figures
@@ -135,24 +134,43 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
         return None
     rows = list[list[Cell]]()
     for one in of:
-        known = {found.k: found for found in one.model.pass_at if found.value is not None}
-        cells = [(estimate(known[k]), f"{known[k].problems:,}") if k in known else (NOTHING, "0") for k in ks]
-        rows.append([one.name, *chain.from_iterable(cells), f"{one.model.unscored:,}"])
-    heads = ["Model", *(head for k in ks for head in (f"pass@{k}", "Problems")), "Unscored"]
+        known = {found.k: found for found in one.model.pass_at}
+        problems = max((found.problems for found in known.values()), default=0)
+        cells = [estimate(known.get(k)) for k in ks]
+        rows.append([one.name, *cells, f"{problems:,}", f"{one.model.unscored:,}"])
+    heads = ["Model", *(f"pass@{k}" for k in ks), "Problems", "Unscored"]
     return Section(
         title="pass@k",
         text=[
-            "How likely one of k submissions gets full marks for what was asked: unbiased, a mean over the "
-            "problems with k scored submissions. In parentheses the 95 % interval, by a bootstrap over "
-            "problems."
+            "How likely one of k submissions gets full marks for what was asked: unbiased, a mean over all "
+            "problems with a scored submission. In parentheses the 95 % interval, by a bootstrap over "
+            f"problems. {LACKING}"
         ],
         figures=figures.passes(of),
         table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
         notes=[
-            *(f"pass@{k}: no problem has {counted(k, 'scored submission')}." for k in missing),
+            *(_missing(k, [one.model.pass_at for one in of]) for k in missing),
             *([f"{counted(unscored, 'unscored submission')} in none of these numbers."] if unscored else []),
         ],
     )
+
+
+LACKING = (
+    "A dash: as many problems or subtasks as it says lack k scored submissions, and a mean over the others "
+    "would be one over other problems."
+)
+
+
+def _missing(k: int, columns: Iterable[Iterable[PassAtK]]) -> str:
+    """Say why nobody has an estimate for this k."""
+    numbers = sorted({found.lacking for column in columns for found in column if found.k == k})
+    fewer = f"fewer than {counted(k, 'scored submission')}"
+    if numbers == [0]:
+        return f"pass@{k}: nothing was scored."
+    if len(numbers) > 1:
+        return f"pass@{k}: {numbers[0]:,} to {numbers[-1]:,} problems or subtasks have {fewer}."
+    some = counted(numbers[0], "problem or subtask has", "problems or subtasks have")
+    return f"pass@{k}: {some} {fewer}."
 
 
 def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
@@ -160,9 +178,13 @@ def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
     return sorted({found.k for column in columns for found in column if found.value is not None})
 
 
-def estimate(found: PassAtK) -> str:
-    """With its interval where there is one: 42.1 % (30.0 to 55.2)."""
-    sure = "" if found.low is None or found.high is None else between(found.low, found.high)
+def estimate(found: PassAtK | None, *, brief: bool = False) -> str:
+    """Return an estimate, unless brief with its interval: 42.1 % (30.0 to 55.2); else how many lack k."""
+    if found is None:
+        return NOTHING
+    if found.value is None:
+        return f"{NOTHING} ({found.lacking:,} lack)" if found.lacking else NOTHING
+    sure = "" if brief or found.low is None or found.high is None else between(found.low, found.high)
     return share(found.value, 1) + sure
 
 
@@ -265,7 +287,7 @@ def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
         f"{group.problems_solved:,}",
         points,
         share(group.mean_score, 1),
-        *(share(values[k].value, 1) if brief else estimate(values[k]) for k in ks),
+        *(estimate(values.get(k), brief=brief) for k in ks),
         *([] if brief else [f"{group.submissions:,}"]),
         f"{group.unscored:,}",
     ]

@@ -59,8 +59,7 @@ class Account:
         )
         budgets = _budgets(problems)
         ks, trials = self._options.ks, self._trials(problems)
-        # Where a problem falls out, the mean is one over others: no curve goes through both.
-        fewest = min((one.scored for one in trials), default=0)
+        fewest = min((one.scored for one in trials), default=0)  # beyond it there is no number
         passes = pass_at(trials, {*ks, *(step for step in _STEPS if step <= fewest)})
         low, high = _sure(problems)
         return ModelSummary(
@@ -82,7 +81,7 @@ class Account:
             awards=tuple(self._awards(problems)) if budgets else (),
             steps=tuple(self._steps(worths)),
             uses=uses(self._tallies.values()),
-            pass_curve=tuple(found for found in passes if found.k <= fewest),
+            pass_curve=tuple(found for found in passes if found.value is not None),
             share_low=low,
             share_high=high,
         )

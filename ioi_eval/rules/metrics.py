@@ -31,11 +31,11 @@ class PassAtK(Value):
     """How likely one of k submissions passes, as a mean over problems."""
 
     k: int
-    value: float | None  # None: no problem has k scored submissions
+    value: float | None  # None: some question has fewer than k scored submissions, or there is none at all
     low: float | None  # None: one problem says nothing about others
     high: float | None
-    problems: int  # with k scored submissions at least
-    left_out: int  # with fewer
+    problems: int  # in the mean
+    lacking: int  # questions with fewer than k scored submissions
 
 
 def pass_at_k(scored: int, passed: int, k: int) -> float | None:
@@ -51,28 +51,31 @@ def pass_at_k(scored: int, passed: int, k: int) -> float | None:
 
 
 def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
-    """An estimate for each k, in rising order, over the problems that have k scored submissions.
+    """Return an estimate for each k, in rising order, each over all questions that have a scored submission.
 
-    Every problem weighs the same. Where several questions of one problem were asked, it is their mean.
+    Where one of them has fewer than k, there is no number: a mean over the others is one over easier or
+    harder questions, and may fall as k rises. Every problem weighs the same; of several questions of one
+    problem it is their mean.
     """
     of_problems: dict[str, list[Trials]] = {}
     for one in trials:
-        of_problems.setdefault(one.problem, []).append(one)
+        if one.scored:
+            of_problems.setdefault(one.problem, []).append(one)
     estimates = list[PassAtK]()
     for k in sorted(set(ks)):
         if k < 1:
             remedy = "Give whole numbers from 1 on"
             raise InputError(f"pass@{k} does not exist", field="k", remedy=remedy)
-        shares = (
+        shares = [
             [pass_at_k(one.scored, one.passed, k) for one in questions] for questions in of_problems.values()
-        )
-        means = (mean([share for share in several if share is not None]) for several in shares)
+        ]
+        lacking = sum(share is None for several in shares for share in several)
+        means = () if lacking else (mean([share or 0.0 for share in several]) for several in shares)
         # Sorted, because the order in which problems came must not show in what is drawn.
         values = sorted(value for value in means if value is not None)
         low, high = interval(values)
-        left_out = len(of_problems) - len(values)
         estimates.append(
-            PassAtK(k=k, value=mean(values), low=low, high=high, problems=len(values), left_out=left_out)
+            PassAtK(k=k, value=mean(values), low=low, high=high, problems=len(values), lacking=lacking)
         )
     return tuple(estimates)
 

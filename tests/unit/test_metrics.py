@@ -87,12 +87,12 @@ def test_problems_weigh_the_same_however_many_submissions_they_have() -> None:
     assert only(pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
 
 
-def test_a_problem_with_too_few_submissions_is_left_out_and_counted() -> None:
+def test_where_a_problem_has_too_few_submissions_there_is_no_number() -> None:
     found = pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
-    assert [(one.k, one.value, one.problems, one.left_out) for one in found] == [
-        (1, 0.5, 2, 1),
-        (2, 1.0, 1, 2),
-        (5, None, 0, 3),
+    assert [(one.k, one.value, one.problems, one.lacking) for one in found] == [
+        (1, 0.5, 2, 0),
+        (2, None, 0, 1),
+        (5, None, 0, 2),
     ]
     assert (found[2].low, found[2].high) == (None, None)
 

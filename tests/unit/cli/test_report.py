@@ -50,7 +50,7 @@ def test_one_run(cli: CommandLine) -> None:
     assert lines[place + 3].split() == ["m2", "2024", *["303", "silver"] * 3]
     place = lines.index("By difficulty")
     assert lines[place + 2].split()[:5] == ["easy", "m1", "3", "3", "300"]
-    assert "pass@5: no problem has 5 scored submissions." in lines
+    assert "pass@5: 6 problems or subtasks have fewer than 5 scored submissions." in lines
     assert lines[-1] == "Report: run/report.md, for a browser run/report.html"
     assert {"summary.json", "report.md", "report.html"} <= contents(cli.folder / "run").keys()
 

@@ -64,7 +64,7 @@ def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
         verdicts={status: problems * found[0].verdicts[status] or 1 for status in found[0].verdicts},
         problems=found,
         pass_at=tuple(
-            PassAtK(k=k, value=0.405 + k / 100, low=0.254, high=0.54, problems=problems, left_out=0)
+            PassAtK(k=k, value=0.405 + k / 100, low=0.254, high=0.54, problems=problems, lacking=0)
             for k in (1, 5, 10)
         ),
     )
