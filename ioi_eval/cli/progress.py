@@ -187,6 +187,7 @@ _AGAIN = {
     Changed.PROBLEM: "judged again, because the problem has changed",
     Changed.PROGRAM: "judged again, because the program has changed",
     Changed.COLUMNS: "written anew, because other columns of the row have changed",
+    Changed.SHARED: "judged again, because it repeats another program that an older version took for equal",
     Changed.GONE: "put aside, because no row asks for it",
 }
 

@@ -8,15 +8,18 @@ from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
 from ioi_eval.reports.comparison import entries
+from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.differences import Differences, sections_of
 from ioi_eval.reports.document import Section, share, visible
 from ioi_eval.reports.sections import Entry
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
+from ioi_eval.store.rows import bounded
 
 _NOTHING = "-"
 _LINES = 34  # of tables, so that with what is said around them a run takes at most 40
 _MODELS = 12  # of a table; the others are in the report
+_WARNING = 400  # characters; the report has it whole
 _CHANGED = 6  # submissions with another result
 _SHOWN = 20  # problems; the others are in the file
 _OF_ROWS = "pass@k: how likely one of k submissions is right in what its row asked for"
@@ -50,6 +53,8 @@ def show_scores(summary: Summary) -> None:
     of, screen = sections.entries(summary), _Screen()
     if not of:
         return
+    for warning in summary.warnings:
+        screen.add("warnings", console.wrapped(bounded(warning, _WARNING)))
     statuses = list(summary.verdicts)[::-1]
     screen.add("models", _leaderboard(of))
     _show_models(screen, of, summary.unscored)
@@ -62,6 +67,8 @@ def show_scores(summary: Summary) -> None:
 def show_comparison(runs: Sequence[Run], differ: Differences | None = None) -> None:
     """A line for each model of each run, and what is said of them as a whole."""
     of, screen = entries(runs), _Screen()
+    for warning in comparison_warnings(runs):
+        screen.add("warnings", console.wrapped(bounded(warning, _WARNING)))
     screen.add("models", _leaderboard(of))
     if differ is not None:
         same, *matrix = list(sections_of(differ))[:2]

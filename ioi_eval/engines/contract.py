@@ -113,7 +113,6 @@ class Recipe(Value):
     header: str = ""  # the language's big header, worth having precompiled; empty: there is none
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
     shared: str = ""  # the name of a source that many builds have in common; empty: there is none
-    tells_program: bool = False  # what the command prints first is a hash of what the program does
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
 
     @property
@@ -155,7 +154,6 @@ class Built(Value):
     log: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
-    program: str = ""  # a hash of what the artifact does, where other artifacts may do the same; empty: none
 
 
 class Rejected(Value):
@@ -195,19 +193,10 @@ class Batch(Value):
     alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
 
 
-class Stall(StrEnum):
-    """What came of tests that were ended without a verdict, because they did something but got nowhere."""
-
-    NONE = "none"
-    ONCE = "once"  # alone, it ended otherwise
-    AGAIN = "again"  # alone, too
-
-
 class Answers(Value):
     """What was found out. A test that was skipped, or was not come to, has no line."""
 
     lines: Mapping[str, Line]  # by the test's name
-    stall: Stall = Stall.NONE
     confinement: Mapping[str, Any] = {}
 
 

@@ -143,7 +143,6 @@ def _recipe(build: Recipe) -> Recipe:
         build,
         kind=IMPORTS,
         output=IMPORTS,
-        tells_program=False,
         command=(build.tool, "-I", f"./{_SCRIPT}", IMPORTS, *sources),
         sources=(script, *build.sources),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected, Stall
+from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected
 from ioi_eval.judge.blame import Partner, refuse_missing, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one
 from ioi_eval.judge.grading import grades
@@ -24,7 +24,7 @@ from ioi_eval.judge.programs import (
     program,
     runs_code,
 )
-from ioi_eval.judge.sharing import Sharing, program_identity
+from ioi_eval.judge.sharing import Sharing, Turn, program_identity
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
@@ -43,7 +43,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import ALONE, Company, not_submitted, not_tried, rescaled, test_result
+from ioi_eval.rules.verdicts import ALONE, Company, not_submitted, rescaled, test_result
 
 _BUILD = "build"
 
@@ -97,6 +97,14 @@ class Judge:
             named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
             missing = {name: not_submitted(name) for name in named if name not in taking_part.outputs}
             return await self._judged(problem, submission, taking_part, ours, missing)
+        if self._sharing is None:
+            return await self._of_program(problem, submission, None)
+        with self._sharing.turn(problem.id) as turn:
+            return await self._of_program(problem, submission, turn)
+
+    async def _of_program(
+        self, problem: Problem, submission: Submission, turn: Turn | None
+    ) -> SubmissionResult:
         ours, built = await self._side_by_side(problem, submission)
         if isinstance(built, Rejected):
             result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
@@ -106,10 +114,10 @@ class Judge:
         taking_part = program(limited, submission, compiled, ours, options=self._options)
         partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None
         judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
-        if self._sharing is None:
+        if turn is None or self._sharing is None:
             return _with_build(await judging(), submission, built)
         identity = program_identity(limited, taking_part, built)
-        result = await self._sharing.once(identity, judging)
+        result = await self._sharing.once(turn, identity, judging)
         return _with_build(msgspec.structs.replace(result, program_sha256=identity), submission, built)
 
     async def _side_by_side(
@@ -151,31 +159,18 @@ class Judge:
         known: Mapping[str, TestResult],
         partner: Partner | None = None,
     ) -> tuple[dict[str, TestResult], Mapping[str, Any]]:
-        """Ask for what can still change a score, until nothing can. Every answer is final.
-
-        A program that stalled once goes on alone, where each test ends in time. One that stalled again has
-        failed all tests to come.
-        """
+        """Ask for what can still change a score, until nothing can. Every answer is final."""
         results: dict[str, TestResult] = dict(known)
         confinement: Mapping[str, Any] = {}
         as_run = stretched(problem, self._options.borderline)
         wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
-        stall, at = Stall.NONE, ""
         while todo := live(problem, results, **wanted):
-            programs = [each for each in todo if each.test.name not in taking_part.outputs]
-            if stall is Stall.AGAIN and programs:
-                for planned in programs:
-                    results |= share(planned, not_tried(planned.test.name, at))
-                continue
-            alone = stall is not Stall.NONE
-            batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options, alone=alone)
+            batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options)
             answers = await tried(self._engine, batch, await self._engine.judge(batch), partner)
             found = results_of(batch, answers)
             if as_run is not problem:
                 found = await self._measured_again(batch, problem, found, partner)
             results |= found
-            if answers.stall is not Stall.NONE:
-                stall, at = answers.stall, [*answers.lines][-1]
             confinement = answers.confinement or confinement
         return results, confinement
 

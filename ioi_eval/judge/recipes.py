@@ -79,7 +79,6 @@ def submission_recipe(
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
         shared="" if submission.files or language.command not in DRIVERS else grader,
-        tells_program=language.tells_program,
     )
 
 

@@ -31,7 +31,6 @@ class Language(Value, frozen=True, kw_only=True):
     remedy: str  # the command that installs the toolchain where it is missing
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
-    tells_program: bool = False  # what a build prints first is a hash of what the program does
     finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
@@ -212,7 +211,6 @@ _PYTHON = Language(
     remedy="apt-get install python3",
     helper="python/build.py",
     build_template=("{tool}", "-I", "-S", "./{helper}", "{output}", "{sources}"),  # no packages: it is sooner
-    tells_program=True,
     run_template=("{tool}", "-I", "{artifact}"),
     links_grader=True,  # the grader is what starts, and imports the submission
     threads=4,

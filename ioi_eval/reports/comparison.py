@@ -57,7 +57,7 @@ def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Docume
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
-        text=["They are in no score and in no average."] if unscored else [],
+        text=[*(["They are in no score and in no average."] if unscored else []), *warnings(runs)],
         sections=[
             _runs(runs),
             *(_of_two(runs, differ) if differ is not None else ()),
@@ -76,6 +76,11 @@ def _of_two(runs: Sequence[Run], differ: Differences) -> Iterator[Section]:
     yield from paired.sections_of(differ.paired)
     yield from filter(None, [paired.ranks(*(run.summary for run in runs))])
     yield from sections_of(differ)
+
+
+def warnings(runs: Sequence[Run]) -> list[str]:
+    """What is to be read before any number of the runs."""
+    return [f"{run.name}: {warning}" for run in runs for warning in run.summary.warnings]
 
 
 def entries(runs: Sequence[Run]) -> list[Entry]:

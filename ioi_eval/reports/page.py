@@ -67,7 +67,10 @@ def document(run: Summary, validation: Validation | None = None, *, apart: bool 
     return Document(
         title=f"Scores of {counted(run.submissions, 'submission')}",
         lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
-        text=[_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else [],
+        text=[
+            *([_FINAL if all(why.final for why in run.failures) else _UNSCORED] if run.unscored else []),
+            *run.warnings,
+        ],
         links=[Link(text="All submissions", href=f"{FOLDER}/{ALL}")] if run.scored else [],
         search=f"{FOLDER}/{ALL}" if run.scored else "",
         sections=[

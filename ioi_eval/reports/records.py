@@ -169,6 +169,7 @@ class Summary(Value, kw_only=True):
     verdicts: Mapping[str, int]
     models: tuple[ModelSummary, ...]  # most points first
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
+    warnings: tuple[str, ...] = ()  # to be read before any number
     repeated: int = 0  # of the scored, those that have the result of an equal program
     measured_again: int = 0  # tests so near to the time limit that they ran again
     saved: int = 0  # of these, those whose least time was within it

@@ -17,6 +17,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import SubmissionResult, Verdict
+from ioi_eval.reports.document import counted
 from ioi_eval.reports.medals import award, known_contests
 from ioi_eval.reports.records import (
     BudgetAward,
@@ -35,7 +36,7 @@ from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import Budget, Candidate
 from ioi_eval.store.files import replace
-from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows
+from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows, wrongly_shared
 from ioi_eval.store.rows import model_of, result_of
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -249,7 +250,16 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
         result = result_of_row(row)
         for add in (reading.add, *more):
             add(row, result)
-    return reading.summary(info)
+    return msgspec.structs.replace(reading.summary(info), warnings=tuple(_warnings(folder)))
+
+
+def _warnings(folder: Path) -> Iterator[str]:
+    if keys := wrongly_shared(folder):
+        yield (
+            f"{counted(len(keys), 'row')} of this run may have the verdict of another program in Python, that"
+            " an older version took for equal. The command that made the run judges them again:"
+            f" {', '.join(keys)}."
+        )
 
 
 def check_run(folder: Path) -> RunInfo:

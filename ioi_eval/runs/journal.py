@@ -30,6 +30,7 @@ from ioi_eval.store.folder import (
     check_folder,
     decoded,
     read_info,
+    wrongly_shared,
 )
 from ioi_eval.store.rows import plain, result_of
 
@@ -72,6 +73,10 @@ class Journal:
         self._done: dict[str, _Row] = {}
         self._superseded: set[str] = set()
         self.edited = Counter[str]()  # problems that have changed, and how many results that cost
+        self.wrongly_shared = (
+            0  # results of other programs, which the rule of an older version took for equal
+        )
+        self._doubtful = False  # there are rows that may repeat another program
         self._known = KnownResults()
         self._compilers: Compilers | None = None  # those there were before this call judged anything
         self._any_compiler = False
@@ -172,6 +177,7 @@ class Journal:
             self._read_rows(self._old.fingerprint.problems)
             self._read_failures()
             self._compare(self._old.fingerprint)
+            self._doubt()
 
     def _read_rows(self, problems: Mapping[str, str]) -> None:
         for name in (RESULTS, EARLIER):
@@ -180,6 +186,7 @@ class Journal:
             if row.key in self._done:
                 self._refuse_twice(row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
+            self._doubtful |= row.is_doubtful
         for offset, row in decoded(self._folder / EARLIER, ResultHead):
             self._known.note(self._folder / EARLIER, offset, row, row.problem_sha256)
 
@@ -215,6 +222,12 @@ class Journal:
         else:
             self._restart = True
             self._failed.clear()
+
+    def _doubt(self) -> None:
+        for key in wrongly_shared(self._folder) if self._doubtful else ():
+            if key in self._done:
+                self.wrongly_shared += 1
+                self.supersede(key)
 
     def supersede(self, key: str) -> None:
         """Gives a key's result, or failure, up: its submission or its problem is no longer the same."""

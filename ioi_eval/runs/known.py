@@ -43,7 +43,9 @@ class KnownResults:
             self.compilers.add(row.compiler)
 
     def note(self, path: Path, offset: int, row: ResultHead, problem: str) -> None:
-        """`problem`: its hash, as in run.json."""
+        """`problem`: its hash, as in run.json. What a row repeats, the row that was judged says better."""
+        if row.is_doubtful:
+            return
         place = path, offset
         if row.submission_sha256:
             self._places.setdefault(f"{row.submission_sha256} {problem}", place)

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.errors import JudgeFailure
@@ -34,6 +33,8 @@ from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import (
     AnyEngine,
+    EngineChoice,
+    open_engine,
     servers_found,
     telling_of_servers,
     watch,
@@ -201,17 +202,19 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
             judge, workers = await opened.enter_async_context(judging(setup))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
-            share, limited = setup.options.share, _time_limits(judge, setup, journal).limited
+            sharing = Sharing(_finding(journal)) if setup.options.share else None
+            limited = _time_limits(judge, setup, journal).limited
             done = await judge_all(
-                judge.sharing(Sharing(_finding(journal))) if share else judge,
+                judge.sharing(sharing),
                 work.problems,
                 work.submissions,
                 journal,
-                workers=workers,
+                # What waits for another build leaves its place to others.
+                workers=lambda: workers() + min(workers(), sharing.waiting if sharing is not None else 0),
                 prepare=judge.prepare,
                 limited=limited,
                 expected=work.expected,
-                share=share,
+                share=sharing is not None,
                 on_event=setup.tell,
             )
             await describe_problems(work, setup, journal, limited)
@@ -252,7 +255,9 @@ def journal_of(work: Work, setup: Setup) -> Journal:
 
 def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
-    if journal.unchanged or not (journal.done or journal.failed or journal.edited):
+    if journal.unchanged and not journal.wrongly_shared:
+        return None
+    if not (journal.done or journal.failed or journal.edited or journal.wrongly_shared):
         return None
     if isinstance(work.submissions, AsyncGenerator):
         return superseded(journal, work.problems, (), journal.done | journal.failed)
@@ -327,7 +332,7 @@ def superseded(
 
     `others`: keys that belong to the run and are not asked for now.
     """
-    reasons = Counter({Changed.PROBLEM: journal.edited.total()})
+    reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
     seen = set(others)
     for submission in submissions:
         seen.add(submission.key)

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.compact import whole
 from ioi_eval.store.files import lines, make_folder, refused, replace
-from ioi_eval.store.rows import plain
+from ioi_eval.store.rows import PROGRAM_RULE, plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
@@ -26,6 +27,7 @@ _VERSION = 2
 _READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _Head = TypeVar("_Head")
+_INTERPRETERS = frozenset(language.command for language in LANGUAGES if language.syntax == "python")
 
 
 class RunInfo(Value, kw_only=True):
@@ -45,8 +47,17 @@ class ResultHead(msgspec.Struct):
     problem_id: str = ""
     submission_sha256: str = ""
     program_sha256: str | None = None
+    repeats: str | None = None
     compiler: str = ""
     problem_sha256: str = ""  # in earlier.jsonl only: run.json has those of results.jsonl
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its result may be that of another program, which only the first rule took for equal."""
+        program = self.program_sha256
+        if not program or program.startswith(PROGRAM_RULE) or not self.repeats:
+            return False
+        return self.compiler.partition(" ")[0] in _INTERPRETERS
 
 
 class FailureHead(msgspec.Struct):
@@ -126,6 +137,19 @@ def read_rows(folder: Path, start: int = 0) -> Iterator[dict[str, Any]]:
         if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
             known = confinements(folder)
         yield whole(row, known)
+
+
+def wrongly_shared(folder: Path) -> tuple[str, ...]:
+    """Return the keys of rows that repeat the result of another text in Python, as the first rule had it."""
+    path = folder / RESULTS
+    doubtful = {row.key: row for _, row in decoded(path, ResultHead) if row.is_doubtful}
+    if not doubtful:
+        return ()
+    judged = {row.repeats for row in doubtful.values()}
+    texts = {row.key: row.submission_sha256 for _, row in decoded(path, ResultHead) if row.key in judged}
+    return tuple(
+        key for key, row in doubtful.items() if texts.get(row.repeats or "") != row.submission_sha256
+    )
 
 
 def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:

@@ -30,6 +30,9 @@ from ioi_eval.store.compact import TEST_COLUMNS
 
 MAX_COMPILE_OUTPUT = 4096  # characters
 MAX_OUTPUT = 400  # bytes of a wrong output, and of the expected one
+# Begins `program_sha256`: the rule by which programs are equal. Rows without it were judged by the first one,
+# which took some programs in Python for equal that were not.
+PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
 
 RESULT_COLUMNS = frozenset(

@@ -36,6 +36,7 @@ from ioi_eval.models import (
     TaskType,
     Test,
 )
+from ioi_eval.scoring import Sharing
 
 _MANY_WORDS = 1 << 20
 WHITE_DIFF = Checker()
@@ -146,7 +147,7 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
         NamedBlob(name=name, content=Blob.of(contents.get(name, b"fine\n"))) for name, _ in orders
     )
     submission = Submission(key="1", problem_id=problem.id, code=None, outputs=outputs)
-    return _round(FILES, await scorer.score(problem, submission), ground)
+    return _round(FILES, await scorer.score(problem, submission, sharing=Sharing()), ground)
 
 
 # --- builds, whole jobs ---
@@ -155,12 +156,12 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
 async def sources(
     scorer: Scorer, ground: Ground, attacks: Iterable[SourceAttack], checker: Checker = WHITE_DIFF
 ) -> Round:
-    found = {}
+    found, sharing = {}, Sharing()
     tests = _tests(ground, [("only", "1\n")])
     problem = Problem(id="compiled", tests=tests, limits=LIMITS, checker=checker)
     for attack in attacks:
         code = attack.source.format(answer=ground.answer, home=ground.home, neighbour=ground.neighbour)
-        result = await _score(scorer, problem, code, attack.language)
+        result = await _score(scorer, problem, code, attack.language, sharing)
         verdict = result.tests[0].status.value if result.compiles else "CE"
         found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result, attack.sign))
     return found
@@ -228,9 +229,12 @@ def _tests(
     return tuple(tests)
 
 
-async def _score(scorer: Scorer, problem: Problem, code: str, language: str = "c++") -> SubmissionResult:
+async def _score(
+    scorer: Scorer, problem: Problem, code: str, language: str = "c++", sharing: Sharing | None = None
+) -> SubmissionResult:
+    """As runs judge: equal programs have one result. `sharing`: with others of the round."""
     submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
-    return await scorer.score(problem, submission)
+    return await scorer.score(problem, submission, sharing=sharing or Sharing())
 
 
 def _round(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -231,8 +230,7 @@ def build_python(folder: Path, code: bytes) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("code", [b"print(1)\n", b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", b"", b"1 / 0\n"])
 def test_python_that_compiles_is_its_own_artifact(tmp_path: Path, code: bytes) -> None:
     done = build_python(tmp_path, code)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch("[0-9a-f]{64}\n", done.stdout), "a hash of what it does"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "submission").read_bytes() == code
 
 

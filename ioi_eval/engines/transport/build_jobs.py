@@ -44,7 +44,6 @@ _SIGNS_OF_A_CRASH = re.compile(
     r"|out of memory|[Rr]esource temporarily unavailable"
 )
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
-_HASH = re.compile(r"[0-9a-f]{64}")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -127,14 +126,6 @@ def log_of(stage: Stage, limit: int) -> str:
     text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
     text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
     return "\n".join(part for part in (text, _stopped(stage)) if part)
-
-
-def program_of(stage: Stage) -> tuple[str, Stage]:
-    """The hash that a build printed first, if it did, and the rest of what it said."""
-    first, _, rest = stage.stdout.partition("\n")
-    if first and not _HASH.fullmatch(first):
-        return "", stage
-    return first, msgspec.structs.replace(stage, stdout=rest)
 
 
 def _stopped(stage: Stage) -> str:

@@ -31,7 +31,6 @@ from ioi_eval.engines.transport.build_jobs import (
     build_job,
     ending,
     log_of,
-    program_of,
 )
 from ioi_eval.engines.transport.checks import check
 from ioi_eval.engines.transport.jobs import read
@@ -300,9 +299,8 @@ class Builds:
 
     async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built | Rejected:
         end = ending(made.stage, recipe.refusals)
-        program, stage = program_of(made.stage) if recipe.tells_program else ("", made.stage)
         told: dict[str, Any] = {
-            "log": log_of(stage, recipe.limits.log),
+            "log": log_of(made.stage, recipe.limits.log),
             "compiler": made.compiler,
             "confinement": made.confinement,
         }
@@ -324,7 +322,7 @@ class Builds:
                 )
             if end is Ending.BUILT:
                 assert made.content is not None, "a build that ended well made something"
-                built = Built(artifact=made.content, program=program, **told)
+                built = Built(artifact=made.content, **told)
                 return await asyncio.to_thread(self._shelf.keep, key, built)
             refused = Rejected(**told, lasting=lasting and end is Ending.REFUSED)
             return await asyncio.to_thread(self._shelf.keep, key, refused) if refused.lasting else refused

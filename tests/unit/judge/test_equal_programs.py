@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from judge_samples import problem, submission
 from support.datasets import Problems
 from support.runs import RunSummary, read_rows
@@ -41,7 +44,8 @@ async def test_equal_programs_run_once_and_say_so() -> None:
     found = [msgspec.structs.asdict(one) for one in await results(engine, several, problem())]
     assert len(engine.runs) == 1
     assert [(one.pop("key"), one.pop("repeats")) for one in found] == [("a", ""), ("b", "a"), ("c", "a")]
-    assert found[0] == found[1] == found[2] and len(found[0]["program_sha256"]) == 64
+    assert found[0] == found[1] == found[2]
+    assert re.fullmatch("2:[0-9a-f]{64}", found[0]["program_sha256"]), "the rule, and a hash"
 
 
 async def test_other_limits_tests_files_or_arguments_are_another_program() -> None:
@@ -84,12 +88,93 @@ async def test_who_leaves_while_others_wait_leaves_them_the_work() -> None:
     async def at_once() -> SubmissionResult:
         return result
 
-    leaving = asyncio.create_task(sharing.once("same", never))
+    async def in_turn(judge: Callable[[], Awaitable[SubmissionResult]]) -> SubmissionResult:
+        with sharing.turn("p") as turn:
+            return await sharing.once(turn, "same", judge)
+
+    leaving = asyncio.create_task(in_turn(never))
     await started.wait()
-    waiting = asyncio.create_task(sharing.once("same", at_once))
+    waiting = asyncio.create_task(in_turn(at_once))
     await asyncio.sleep(0)
     leaving.cancel()
     assert await waiting == result
+
+
+class Steps:
+    """Tasks that go on one step at a time, in an order that a test chooses."""
+
+    def __init__(self, order: list[int]) -> None:
+        self._order, self._waiting = order, dict[int, asyncio.Event]()
+
+    async def step(self, number: int) -> None:
+        event = self._waiting[number] = asyncio.Event()
+        await event.wait()
+
+    async def go(self, tasks: list[asyncio.Task[Any]]) -> None:
+        """Each time the waiting one that comes first in the order goes on, after all others came to rest."""
+        while not all(task.done() for task in tasks):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            ready = [number for number in self._order if number in self._waiting]
+            if ready:
+                self._waiting.pop(ready[0]).set()
+
+
+ANY_ORDER = st.integers(1, 7).flatmap(
+    lambda size: st.tuples(
+        st.lists(st.sampled_from(["one", "two", "refused"]), min_size=size, max_size=size),
+        st.permutations(range(size)),
+        st.sets(st.integers(0, size - 1)),
+    )
+)
+
+
+@given(ANY_ORDER)
+def test_the_first_in_turn_is_judged_whichever_build_ends_first(
+    case: tuple[list[str], list[int], set[int]],
+) -> None:
+    """Also where some cannot be judged: then the next one in turn is."""
+    programs, order, failing = case
+
+    async def all_of_them() -> tuple[list[int], list[str | None]]:
+        sharing, steps, judged = Sharing(), Steps(order), list[int]()
+
+        async def one(number: int) -> str | None:
+            async def judge() -> SubmissionResult:
+                judged.append(number)
+                await steps.step(number)
+                if number in failing:
+                    raise JudgeFailure("no")
+                return SubmissionResult(key=str(number), problem_id="p", compiles=True)
+
+            with sharing.turn("p") as turn:
+                await steps.step(number)
+                if programs[number] == "refused":
+                    return None
+                try:
+                    return (await sharing.once(turn, programs[number], judge)).repeats
+                except JudgeFailure:
+                    return "failed"
+
+        tasks = [asyncio.create_task(one(number)) for number in range(len(programs))]
+        await asyncio.wait_for(steps.go(tasks), 60)
+        assert sharing.waiting == 0
+        return judged, [task.result() for task in tasks]
+
+    judged, found = asyncio.run(all_of_them())
+    expected: list[str | None] = [None] * len(programs)
+    tried = list[int]()
+    for program in ("one", "two"):
+        equal = [number for number, own in enumerate(programs) if own == program]
+        first = next((number for number in equal if number not in failing), None)
+        for number in equal:
+            if first is None or number < first:
+                expected[number] = "failed"
+            else:
+                expected[number] = "" if number == first else str(first)
+        tried += [number for number in equal if first is None or number <= first]
+    assert found == expected
+    assert sorted(judged) == sorted(tried)
 
 
 # --- with a compiler ---------------------------------------------------------------------------------
@@ -159,9 +244,7 @@ async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Pat
     assert verdicts(shared) == verdicts(each) == {str(n): ["WA" if n > 3 else "AC"] * 3 for n in range(8)}
     assert (once.judged, once.repeated, once.tests) == (8, 6, 6)
     assert (every.judged, every.repeated, every.tests) == (8, 0, 24)
-    judged = {row["program_sha256"]: key for key, row in shared.items() if row["repeats"] is None}
-    assert len(judged) == 2
-    assert all(row["repeats"] in (None, judged[row["program_sha256"]]) for row in shared.values())
+    assert [shared[str(n)]["repeats"] for n in range(8)] == [None, "0", "0", "0", None, "4", "4", "4"]
     assert {(row["repeats"], row["program_sha256"]) for row in each.values()} == {(None, None)}
 
 

@@ -1,286 +1,172 @@
-"""Which Python programs count as equal: of one byte code, and blind to their text and its lines."""
+"""Python is equal to its own text only: of two programs that differ, each gets its own verdict."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from support.datasets import Problems
-from support.runs import read_rows
+from support.runs import RunSummary, read_rows
 
 from ioi_eval import EmbeddedEngine, Store, score_dump
 from ioi_eval.models import Blob, Limits, Problem, Test
-from ioi_eval.runs import RunOptions
-from ioi_eval.store.resources import graders
+from ioi_eval.reports import summary
+from ioi_eval.runs import RunOptions, report
+from ioi_eval.runs.events import Changed, Event, JudgedAgain
 
 pytestmark = pytest.mark.once
 
-BUILD = graders() / "python" / "build.py"
-
-
-@pytest.fixture(scope="module")
-def build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_of_python", BUILD)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def hashed(build: ModuleType, source: str) -> str:
-    found = build.equality(source.encode(), "main.py", compile(source, "main.py", "exec"))
-    assert isinstance(found, str)
-    return found
-
-
-USUAL = """
-import sys, heapq
-from collections import defaultdict, deque
-from functools import lru_cache
-from typing import *
-import threading
-
-input = sys.stdin.readline
-
-def solve(values: List[int]) -> int:
-    '''Sum.'''
-    time = max(values)
-    queue = deque(values)
-    heapq.heappush(values, 3)
-    return sum(queue) - 3 * (time == -1)
-
-@lru_cache(None)
-def main():
-    try:
-        print("{} {:>3}".format(solve([int(x) for x in input().split()]), 1), end="\\n")
-    except ValueError as error:
-        print(f"{error!r}", error.args)
-    sys.stdout.write("x" if 1 == 1.0 else 'y')
-
-if __name__ == "__main__":
-    sys.setrecursionlimit(10 ** 6)
-    threading.stack_size(1 << 27)
-    t = threading.Thread(target=main)
-    t.start()
-    t.join()
-"""
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        USUAL.replace("\n", "\n\n"),
-        USUAL.replace("\n", "  # a comment\n"),
-        "# -*- coding: utf-8 -*-\n# A comment.\n" + USUAL,
-        USUAL.replace("    ", "  "),
-        USUAL.replace("'y'", '"y"'),
-        USUAL.replace("10 ** 6", "(1000 * 1000)"),
-        USUAL.replace("import sys, heapq", "import sys, \\\n   heapq"),
-    ],
-)
-def test_layout_and_comments_make_no_other_program(build: ModuleType, other: str) -> None:
-    assert other != USUAL and hashed(build, other) == hashed(build, USUAL) != ""
-
-
-IN_A_CLASS = """
-class Solution:
-    def twice(self, value):
-        self.time = value
-        return 2 * self.time
-"""
-
-
-def test_classes_are_no_hindrance(build: ModuleType) -> None:
-    """Since 3.13 each keeps the number of its line."""
-    commented = IN_A_CLASS.replace("\n", "  # a comment\n")
-    assert hashed(build, commented) == hashed(build, IN_A_CLASS) != ""
-    same = hashed(build, "\n\n" + IN_A_CLASS) == hashed(build, IN_A_CLASS)
-    assert same == (sys.version_info < (3, 13))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("'''Sum.'''", "'''Add.'''"),
-        ("1 == 1.0", "1 == 1"),
-        ("1 == 1.0", "True == 1.0"),
-        ("(None)", "(100)"),
-        ("queue", "line"),
-        ("[int(x) for x in", "[float(x) for x in"),
-        ("-1", "-0.0"),
-        ("3 *", "0.0 *"),
-        ("{:>3}", "{:>4}"),
-    ],
-)
-def test_all_else_does(build: ModuleType, old: str, new: str) -> None:
-    assert old in USUAL and "" != hashed(build, USUAL.replace(old, new)) != hashed(build, USUAL)
-
-
-@pytest.mark.parametrize(
-    "seeing",
-    [
-        "print(open(__file__).read())",
-        "print(open(0).read())",
-        "import os\nprint(os.listdir('.'))",
-        "import io\nio.open('x')",
-        "import inspect, sys",
-        "import traceback",
-        "import linecache",
-        "import collections.abc",
-        "import math, numpy",
-        "from . import other",
-        "from other import thing",
-        "import sys\nprint(sys.argv)",
-        "import sys\nsys.stderr = sys.stdout\nraise SystemExit",
-        "import sys\nprint(sys._getframe().f_lineno)",
-        "from sys import _getframe",
-        "from sys import *",
-        "import sys\nsys.modules['os']",
-        "import sys as system\nother = system\nother.modules",
-        "import enum\nenum.sys.modules",
-        "from dataclasses import inspect",
-        "from dataclasses import sys as of_dataclasses",
-        "import random\nrandom._os.open",
-        "import random\nother = random\nother._os",
-        "try:\n    1 / 0\nexcept Exception as e:\n    print(e.__traceback__.tb_lineno)",
-        "try:\n    1 / 0\nexcept Exception as e:\n    print('{0.__traceback__.tb_lineno}'.format(e))",
-        "form = '{0.x}'\nprint(form.format(3))",
-        "print('{0.real}'.format(3))",
-        "print('{0[0]}'.format([3]))",
-        "print('{:{0.real}}'.format(3))",
-        "print(str.format('{0.real}', 3))",
-        "print('{x.real}'.format_map({'x': 3}))",
-        "from string import Formatter",
-        "from operator import attrgetter",
-        "import operator\noperator.methodcaller('x')",
-        "from operator import *\nprint(attrgetter('real')(3))",
-        "getattr(print, 'x')",
-        "setattr(print, 'x', 1)",
-        "eval('1')",
-        "exec('1')",
-        "__import__('os')",
-        "print(__builtins__)",
-        "print(__doc__)",
-        "print((lambda: 0).__code__.co_firstlineno)",
-        "print((x for x in []).gi_frame.f_lineno)",
-        "x = globals()['open']",
-        "class A:\n    __match_args__ = ('__traceback__',)",
-        "match 3:\n    case int(__class__=c):\n        pass",
-        "print(type('A', (), {'__getattr__': print}))",
-        "import sys\nprint(type(sys.stdin.buffer.raw)('x').read())",
-        "from typing import get_type_hints",
-        "def f(io):\n    return io",
-        "import re\nsys = re.sys",
-        "import datetime\nclass A:\n    sys = 1\nprint(A.sys)",
-        "x = 1\n" * 40_000,
-        "x = [" + "(" * 90 + "1" + ",)" * 90 + "]\nhelp(x)",
-    ],
-)
-def test_programs_that_might_see_themselves_are_equal_to_no_other(build: ModuleType, seeing: str) -> None:
-    assert hashed(build, seeing) == ""
-
-
-def test_what_is_too_deep_to_look_through_is_still_handed_over(tmp_path: Path) -> None:
-    depth = 4000 if sys.version_info < (3, 14) else 400_000
-    (tmp_path / "main.py").write_text("x = " + "-" * depth + "1\n")
-    deep = subprocess.run(
-        [sys.executable, "-I", BUILD, "out", "main.py"], cwd=tmp_path, capture_output=True, text=True
-    )
-    if deep.returncode == 0:  # where the interpreter itself takes it
-        assert deep.stdout == "\n"
-        assert (tmp_path / "out").read_bytes() == (tmp_path / "main.py").read_bytes()
-    else:
-        assert "Error" in deep.stderr and not (tmp_path / "out").exists()
-
-
-def test_the_first_line_is_no_sources_to_write(tmp_path: Path) -> None:
-    forged = "0" * 64
-    lines = ["open", f"x = 1 is 1  # {forged}", f"{forged} is 1", "x = '\\d\\", forged + "\\", "'", ""]
-    (tmp_path / "main.py").write_text("\n".join(lines))
-    made = subprocess.run(
-        [sys.executable, "-I", BUILD, "out", "main.py"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert made.returncode == 0 and forged in made.stdout, "the interpreter warns and shows the line"
-    assert made.stdout.startswith("\n")
-
-
-# --- with a judge ------------------------------------------------------------------------------------
-
 SUM = "def add(a, b):\n    return a + b\n\n\nprint(add(*map(int, input().split())))\n"
-FAILING = "a, b = map(int, input().split())\nif a > 1:\n    print(a // 0)\nprint(a + b)\n"
-# Right only where its own text says so.
-QUINE = "a, b = map(int, input().split())\nprint(a + b + ('WRONG' + '!' in open(__file__).read()))\n"
-CODES = {
-    "plain": SUM,
-    "commented": "# Adds.\n" + SUM.replace("return", "# so:\n    return"),
-    "spaced": SUM.replace("a + b", "a  +  b").replace("\n\n\n", "\n"),
-    "other": SUM.replace("a + b", "a - b"),
-    "fails": FAILING,
-    "fails later": "\n\n\n" + FAILING,
-    "reads itself": QUINE,
-    "reads itself, says otherwise": QUINE + "# WRONG!\n",
-    "broken": SUM + "print(\n",
+
+SETS = "for first in {{{}}}:\n    break\nprint(3 + first)\n"
+
+# Constants of which Python says `nan`, whatever their sign.
+NANS = "import math\nnumber = {}\nprint(3 if math.copysign(1, number) > 0 else 0)\n"
+
+LINES = """from functools import update_wrapper
+found = []
+class Wrapper:
+    def __setattr__(self, name, value):
+        found.append(value)
+try:
+    1 // 0
+except Exception as error:
+    update_wrapper(Wrapper(), error, ("_" + "_traceback_" + "_",), ())
+update_wrapper(Wrapper(), found[0], ("tb_lineno",), ())
+print(found[2] - 4)
+"""
+
+TYPES = """from typing import List, get_args
+reference = get_args(List["lambda: open('submission').read()"])[0]
+try:
+    read = reference._evaluate({}, {}, recursive_guard=frozenset())
+except AttributeError:
+    read = reference.evaluate(globals={}, locals={})
+print(3 + read().count("WRO" + "NG"))
+"""
+
+# The first of each is right, the second one differs in what it can see and nothing else.
+PAIRS = {
+    "a set in another order": (SETS.format("0, 8"), SETS.format("8, 0")),
+    "a NaN of another sign": (NANS.format("-(1e400 - 1e400)"), NANS.format("1e400 - 1e400")),
+    "the number of a line": (LINES, "\n" + LINES),
+    "text that typing evaluates": (TYPES, TYPES + "# WRONG\n"),
+    "its own text": (
+        "print(3 + open(__file__).read().count('WRO' + 'NG'))\n",
+        "print(3 + open(__file__).read().count('WRO' + 'NG'))  # WRONG\n",
+    ),
 }
 ADDING = Problem(
     id="add",
     limits=Limits.contest(5.0, 256 << 20),
-    tests=tuple(
-        Test(name=f"t{n}", input=Blob.of(f"{n} {n + 1}\n"), answer=Blob.of(f"{2 * n + 1}\n"))
-        for n in range(3)
-    ),
+    tests=(Test(name="t", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),),
 )
 
 
-def dump(folder: Path) -> Path:
-    folder.mkdir()
-    rows = ({"problem_id": "add", "id": key, "code": code} for key, code in CODES.items())
+def dump(folder: Path, codes: dict[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    rows = ({"problem_id": "add", "id": key, "code": code} for key, code in codes.items())
     text = "".join(json.dumps({**row, "language": "python"}) + "\n" for row in rows)
     (folder / "dump.jsonl").write_text(text)
     return folder / "dump.jsonl"
 
 
-async def scored(folder: Path, store: Store, *, share: bool) -> tuple[int, dict[str, dict[str, Any]]]:
+async def scored(
+    folder: Path, store: Store, codes: dict[str, str], **options: Any
+) -> tuple[RunSummary, dict[str, dict[str, Any]], list[Event]]:
+    events = list[Event]()
     called = await score_dump(
-        dump(folder),
+        dump(folder, codes),
         Problems([ADDING]),
         out=folder / "run",
         engine=EmbeddedEngine(store=store, slots=2),
-        options=RunOptions(share=share),
+        options=RunOptions(**options),
         store=store,
+        on_event=events.append,
     )
-    return called.call.repeated, {row["key"]: row for row in read_rows(folder / "run")}
+    return called.call, {row["key"]: row for row in read_rows(folder / "run")}, events
 
 
-async def test_equal_byte_code_runs_once_and_verdicts_stay(tmp_path: Path, shared_cache: Path) -> None:
+@pytest.mark.parametrize("swapped", [False, True])
+async def test_each_gets_its_own_verdict(tmp_path: Path, shared_cache: Path, swapped: bool) -> None:
+    """Whichever of two comes first."""
+    of = {f"{name}: {n}": code for name, pair in PAIRS.items() for n, code in enumerate(pair)}
+    codes = dict(sorted(of.items(), key=lambda one: one[0][-1], reverse=swapped))
+    call, found, _ = await scored(tmp_path / "scored", Store(shared_cache), codes)
+    verdicts = {key: row["verdict"] for key, row in found.items()}
+    assert verdicts == {key: "WA" if key.endswith("1") else "AC" for key in codes}
+    assert call.repeated == 0
+
+
+async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, shared_cache: Path) -> None:
+    codes = {
+        "plain": SUM,
+        "again": SUM,
+        "commented": "# Adds.\n" + SUM,
+        "spaced": SUM.replace("a + b", "a  +  b"),
+        "broken": SUM + "print(\n",
+    }
+    call, found, _ = await scored(tmp_path / "scored", Store(shared_cache), codes)
+    assert {key: row["repeats"] for key, row in found.items()} == {**dict.fromkeys(codes), "again": "plain"}
+    assert call.repeated == 1
+    assert [found[key]["verdict"] for key in codes] == ["AC"] * 4 + ["CE"]
+    assert "SyntaxError" in found["broken"]["compile_output"]
+    assert {row["compile_output"] for key, row in found.items() if key != "broken"} == {""}
+
+
+# --- runs of the rule before -------------------------------------------------------------------------
+
+OTHER = SUM.replace("a + b", "a - b")
+CODES = {"plain": SUM, "other": OTHER, "again": SUM, "alone": OTHER.replace("add", "subtract")}
+
+
+def by_the_first_rule(run: Path) -> None:
+    """Make of a run's rows what the first rule left, if it had taken `other` for equal to `plain`."""
+    lines = (run / "results.jsonl").read_text().splitlines()
+    rows = {row["key"]: row for row in map(json.loads, lines)}
+    for row in rows.values():
+        row["program_sha256"] = row["program_sha256"].removeprefix("2:")
+    plain, other = rows["plain"], rows["other"]
+    rows["other"] = {
+        **plain,
+        "submission_sha256": other["submission_sha256"],
+        "key": "other",
+        "repeats": "plain",
+    }
+    (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
+
+
+async def test_what_the_rule_before_shared_is_told_and_judged_again(
+    tmp_path: Path, shared_cache: Path
+) -> None:
+    store, run = Store(shared_cache), tmp_path / "run"
+    await scored(tmp_path, store, CODES)
+    assert summary(run).warnings == ()
+    by_the_first_rule(run)
+    (warning,) = summary(run).warnings
+    assert warning.startswith("1 row of this run may have") and warning.endswith("again: other.")
+    await report([run])
+    for name, numbers in {"report.md": "## Total", "report.html": "<table"}.items():
+        before, _, _ = (run / name).read_text().partition(numbers)
+        assert warning in before
+    call, found, events = await scored(tmp_path, store, CODES)
+    assert [event.reasons for event in events if isinstance(event, JudgedAgain)] == [{Changed.SHARED: 1}]
+    assert (call.judged, call.repeated, call.skipped) == (1, 0, 3)
+    assert (found["other"]["verdict"], found["other"]["repeats"]) == ("WA", None)
+    assert summary(run).warnings == ()
+
+
+async def test_what_the_rule_before_shared_is_not_taken_over(tmp_path: Path, shared_cache: Path) -> None:
     store = Store(shared_cache)
-    repeated, shared = await scored(tmp_path / "shared", store, share=True)
-    none, each = await scored(tmp_path / "each", store, share=False)
-    assert (repeated, none) == (3, 0)
-    groups = [{"plain", "commented", "spaced"}, {"fails", "fails later"}]
-    for key, row in shared.items():
-        same = next((group for group in groups if key in group), {key})
-        assert row["repeats"] is None or row["repeats"] in same - {key}
-    outcomes = [
-        {
-            key: [(test["status"], test["score"], test["feedback"]) for test in row["test_results"]]
-            for key, row in rows.items()
-        }
-        for rows in (shared, each)
-    ]
-    assert outcomes[0] == outcomes[1]
-    assert [status for status, *_ in outcomes[0]["fails later"]] == ["AC", "AC", "RE"]
-    assert {status for status, *_ in outcomes[0]["reads itself"]} == {"AC"}
-    assert {status for status, *_ in outcomes[0]["reads itself, says otherwise"]} == {"WA"}
-    assert {status for status, *_ in outcomes[0]["broken"]} == {"CE"}
-    assert "SyntaxError" in shared["broken"]["compile_output"]
-    assert {row["compile_output"] for key, row in shared.items() if key != "broken"} == {""}
+    await scored(tmp_path / "old", store, CODES)
+    by_the_first_rule(tmp_path / "old" / "run")
+    call, found, _ = await scored(tmp_path / "new", store, CODES, reuse=(str(tmp_path / "old" / "run"),))
+    assert (call.judged, call.repeated, call.tests) == (4, 3, 1)
+    assert {key: row["verdict"] for key, row in found.items()} == {
+        "plain": "AC",
+        "other": "WA",
+        "again": "AC",
+        "alone": "WA",
+    }
