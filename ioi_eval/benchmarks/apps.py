@@ -58,7 +58,7 @@ class Apps(Benchmark):
 
 
 def _number(row: Row) -> str:
-    """What the dataset calls a problem; where it calls none so, its place."""
+    """Return the dataset's name of a problem; its place where it has none."""
     if "problem_id" not in row.table.names:
         return str(row.index)
     return row.name("problem_id") if row.has("problem_id") else ""

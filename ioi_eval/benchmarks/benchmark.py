@@ -1,4 +1,4 @@
-"""What a benchmark is: one file that says how rows become problems, and one entry in the registry.
+"""The form of a benchmark: a file that turns rows into problems, and an entry in the registry.
 
 A benchmark lists its problems from cheap columns first (`candidates`). Only what is selected, and of that
 only what a dump mentions, is made into a problem (`problem`), once for each state of its tables.
@@ -47,7 +47,7 @@ class Keep:
         return Blob(sha256=sha256, size=size, path=sha256)  # relative: the folder moves when it is done
 
     def file(self, blob: Blob) -> Blob:
-        """Of contents that lie in a file elsewhere: copied, and not read as a whole."""
+        """Copy contents that lie in a file elsewhere, without reading them as a whole."""
         if blob.path is None or blob.size <= INLINE:
             return Blob.of(blob.read())
         place = self._folder / blob.sha256
@@ -57,7 +57,7 @@ class Keep:
 
 
 class Kept(Value):
-    """One problem as it was made, or why it could not be."""
+    """A problem as it was made, or the reason why it could not be."""
 
     problem: Problem | None = None
     unusable: str = ""
@@ -119,7 +119,7 @@ def statement_of(text: str) -> Blob | None:
 
 
 class BenchmarkOptions(Value):
-    """Where the rows come from, and which problems are wanted. Empty: the benchmark's own, or all."""
+    """The source of the rows and the choice of problems. Empty: the benchmark's own, or all."""
 
     dataset: str = ""  # a hub id, or a file of rows
     split: str = ""
@@ -205,7 +205,7 @@ class Benchmark(ABC):
         return tables.main.fingerprint
 
     def matter(self, options: BenchmarkOptions) -> str:
-        """Those options that `problem` heeds, as a text."""
+        """Return the options that `problem` heeds, as a text."""
         return ""
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:

@@ -1,4 +1,4 @@
-"""What datasets have in common that bring checkers with testlib: in the row of a problem, or in a package."""
+"""Datasets that bring checkers with testlib, in a problem's row or in a package."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _checker(source: str, headers: Sequence[Path]) -> Checker:
 
 
 def header_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
-    """Where testlib.h may lie beside the data."""
+    """Return the folders beside the data that may hold testlib.h."""
     return (Path(options.data_dir),) if options.data_dir else ()
 
 

@@ -1,4 +1,4 @@
-"""One row of a dump: its columns read with types, found usable, selected or left out, and why."""
+"""Rows of a dump: columns read with types, found usable, selected, or left out with the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANSWERS = "assistant"  # the role of messages that hold code
 
 
 class Columns:
-    """One row. Accessors raise InputErrors; `wrong` makes one for what callers find out themselves."""
+    """A row. Accessors raise InputErrors; `wrong` makes one for faults that callers find."""
 
     def __init__(self, row: Row, where: str, named: Mapping[str, str]) -> None:
         """`named`: which column, or path into one, holds what is else in the column of that name."""
@@ -58,7 +58,7 @@ class Columns:
         raise self.wrong(f"{_shown(value)} is not a text", column, "Expected a text or null")
 
     def generation(self, column: str) -> str | None:
-        """What the model wrote: a text, or the last answer in a list of chat messages."""
+        """Return the model's reply: a text, or the last answer in a list of chat messages."""
         value = self.value(column)
         if not isinstance(value, list):
             return self.text(column)
@@ -170,7 +170,7 @@ _NO_YEAR = "without a year: it is that of the only problem of this id"
 
 
 class Finder(Protocol):
-    """What dumps need of problems. `find` raises InputError; `label` is what submissions call the problem."""
+    """A dump's view of the problems. `find` raises InputError; `label` is the id that submissions have."""
 
     def find(self, problem_id: str, year: int | None = None) -> Problem: ...
 
@@ -178,7 +178,7 @@ class Finder(Protocol):
 
 
 class DumpOptions(Value):
-    """How rows are read. All of it can change results."""
+    """Options for reading rows. Each can change results."""
 
     id_column: str | None = None  # None: `uuid` or `id`, where there is one; empty: none
     language: str = "c++"  # of rows that do not say
@@ -209,7 +209,7 @@ class DumpOptions(Value):
 
 
 class Selection(Value):
-    """Which rows become submissions. Rows of other problems may name problems that nobody knows."""
+    """The choice of rows that become submissions. The other rows may name unknown problems."""
 
     problems: frozenset[str] = frozenset()  # ids; empty: all
     keys: frozenset[str] = frozenset()  # empty: all
@@ -278,7 +278,7 @@ class Reader:
         return self._entry(columns, f"{key}{part}")
 
     def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
-        """Those of a dump that was looked through: what cannot be used was told then, or is new."""
+        """Yield the selected entries of a dump that was looked through, when bad rows were reported."""
         for entry in self.entries(place, content, id_column):
             if not isinstance(entry, InputError):
                 if self.take(entry):
@@ -287,7 +287,7 @@ class Reader:
                 raise entry
 
     def take(self, entry: Entry) -> bool:
-        """Whether an entry is selected. Counts: to be asked once for each, in order."""
+        """Return True for a selected entry. It counts: ask once for each entry, in order."""
         reason = entry.left_out or self._unwanted(entry.key)
         if reason:
             self.left_out[reason] += 1
@@ -359,7 +359,7 @@ class Reader:
 
 
 def _id(problems: Finder, name: str) -> tuple[str, ...]:
-    """What a problem is called that goes by several names."""
+    """Return the id of a problem that has several names."""
     try:
         return (problems.find(name).id,)
     except InputError:

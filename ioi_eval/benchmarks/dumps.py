@@ -44,7 +44,7 @@ class DumpFile(Value):
 
 
 class DumpInfo(Value):
-    """What the first pass found."""
+    """Facts that the first pass over a dump found."""
 
     files: tuple[DumpFile, ...]
     rows: int

@@ -97,7 +97,7 @@ class HiddenTest(NamedTuple):
 
 
 def read_test(source: str, function: str) -> HiddenTest:
-    """What the program of a row tests. CasesError where it is of another form."""
+    """Return the test that a row's program runs. CasesError for other forms."""
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -85,7 +85,7 @@ def _schema(run: Path) -> Any:
 
 
 def _type(values: list[Any]) -> Any:
-    """What no one type holds becomes text: JSON."""
+    """Infer a column's type; mixed columns become JSON text."""
     import pyarrow
 
     try:
@@ -149,7 +149,7 @@ _BESIDE = ("summary.json", "failures.jsonl")
 
 
 class Published(Value):
-    """What was pushed, or would be."""
+    """A dataset that was pushed, or would be."""
 
     repo: str
     private: bool

@@ -1,4 +1,4 @@
-"""Which benchmark a dump's rows are of, by its columns and its problems' ids; asked for where two fit."""
+"""A guess at a dump's benchmark by columns and ids; the user must say where two fit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def guessed(dumps: Sequence[str | Path | Place], column: str | None = None) -> s
 
 
 def fits(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
-    """Whether all ids look like its problems', and its dumps' own columns are there."""
+    """Return True if all ids look like the benchmark's, and its dumps' own columns are there."""
     pattern = benchmark.ids
     return (
         bool(pattern and ids)

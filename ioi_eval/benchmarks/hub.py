@@ -34,7 +34,7 @@ _REMEDY = "Is the name right, and is there a network? Copies on disk can be name
 
 
 class HubName(NamedTuple):
-    """What somebody wrote; parts may be patterns."""
+    """A dataset's name as the user wrote it; parts may be patterns."""
 
     owner: str
     name: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 def hub_name(text: str) -> HubName | None:
-    """None where it cannot be a name of a dataset."""
+    """Parse a dataset's name; None for texts that cannot be one."""
     found = _NAME.fullmatch(text)
     if found is None:
         return None
@@ -74,7 +74,7 @@ def fetch(name: HubName) -> list[Place]:
 
 
 def file_of_hub(repo: str, name: str) -> Path | None:
-    """One file of a dataset; None where the dataset has none of this name."""
+    """Fetch a file of a dataset; None where the dataset has none of this name."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
@@ -191,14 +191,14 @@ def _unreached() -> str | None:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """What goes wrong on the way to the hub: its client lets through what its own HTTP library raises."""
+    """Return the errors of the network: the hub's client lets those of its HTTP library through."""
     loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return (OSError, *(library.HTTPError for library in loaded if library is not None))
 
 
 @contextmanager
 def _said(where: str) -> Iterator[None]:
-    """What goes wrong on the way to the hub, or with what came from it, as one sentence."""
+    """Turn failures of the hub, and of data that came from it, into one sentence."""
     import datasets
 
     try:

@@ -75,7 +75,7 @@ def is_sample(columns: Mapping[str, Any]) -> bool:
 
 
 def problem_of(columns: Mapping[str, Any]) -> str:
-    """What a sample calls its problem: in its metadata, else it is the sample's id."""
+    """Return a sample's problem: named in its metadata, else the sample's id."""
     metadata = columns.get("metadata")
     named = metadata.get("problem_id") if isinstance(metadata, Mapping) else None
     return str(columns["id"] if named is None else named)

@@ -64,7 +64,7 @@ def _tests_of(candidate: Candidate, tables: Tables) -> Table:
 
 
 def _statement(rows: Sequence[Row]) -> Blob | None:
-    """Of the whole problem; where the dataset has it only by subtask, the last one, which has everything."""
+    """Return the whole statement; where there is one for each subtask, the last, which has everything."""
     texts = [rows[-1].text(field, "") for field in ("statement", "problem")]
     return next((Blob.of(text) for text in texts if text.strip()), None)
 

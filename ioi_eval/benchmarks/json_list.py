@@ -92,7 +92,7 @@ class _Window:
         )
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:
-        """Whether more text could mend it: where a string is cut off, the error points at its start."""
+        """Return True if more text could mend the error, which points at a string that is cut off."""
         cut_off = error.msg.startswith("Unterminated string")
         return cut_off or error.pos >= len(self._text) - _LONGEST_TOKEN
 

@@ -120,7 +120,7 @@ def _tests_of(candidate: Candidate, tables: Tables) -> Table:
 
 
 def _graders(row: Row, folders: Sequence[Path]) -> Iterator[NamedBlob]:
-    """Its judge compiles a grader only where there is a header, too."""
+    """Yield the graders; the dataset's judge compiles one only where there is a header, too."""
     given = {**_files(row, "starter_code"), **_files(row, "grader_code")}
     headers = [name for name in given if name.endswith(".h")]
     if _GRADER not in given or not headers:
@@ -180,7 +180,7 @@ def _checker(reals: bool) -> Checker:
 
 
 def _decoded(text: bytes | memoryview, kind: type[_T]) -> _T:
-    """What JSON says, where it lies: contents of tests are read one by one. CasesError."""
+    """Decode JSON where it lies, since tests are read one by one. Raises CasesError."""
     try:
         nesting = Nesting()
         for start in range(0, len(text), _PIECE):

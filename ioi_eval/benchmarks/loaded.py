@@ -60,7 +60,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 
 def benchmarks() -> tuple[Benchmark, ...]:
-    """Those that come with the package, and those that others install: a class each."""
+    """Return the benchmarks of the package and of other installed packages, each an instance."""
     return (*BENCHMARKS, *(each() for each in installed(GROUP).values()))
 
 
@@ -121,7 +121,7 @@ def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candid
 
 
 def sampled(every: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
-    """Those whose hash with the seed is least, in their order. A larger sample contains the smaller one."""
+    """Return the items with the least hashes, in their order. A larger sample contains the smaller one."""
 
     def rank(one: _T) -> str:
         return hashlib.sha256(f"{seed}\n{key(one)}".encode()).hexdigest()
@@ -202,7 +202,7 @@ class Loaded(Problems):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many of the problems that were asked for cannot be judged, by reason."""
+        """Count the wanted problems that cannot be judged, by reason."""
         return dict(Counter(reason for reason in self._reasons.values() if reason not in ("", NOT_SELECTED)))
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:

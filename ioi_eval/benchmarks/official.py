@@ -38,7 +38,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 
 
 class Official(Value):
-    """What a file says of its solutions."""
+    """The facts that a file gives about its solutions."""
 
     column: str
     kind: str  # points, fractions or verdicts: for people
@@ -102,7 +102,7 @@ def _values(files: Sequence[Path], name: str) -> Iterator[Any]:
 
 
 def _rows(files: Sequence[Path]) -> Iterator[Row]:
-    """What cannot be used was told, or is to be left out."""
+    """Yield the usable rows; the others were reported, or are to be left out."""
     return (row for path in files for row in rows_or_faults(path) if isinstance(row, Row))
 
 

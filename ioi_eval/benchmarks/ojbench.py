@@ -42,7 +42,7 @@ class OJBench(Benchmark):
     columns: ClassVar = ("id", "prompt", "dataset", "language", "difficulty", _FOLDER)
 
     def rows(self, data_dir: str, cache: Path) -> Path:
-        """Its file has a row for each language; here is one for each problem, with where its package is."""
+        """Write a row for each problem, with the place of its package; the file has one for each language."""
         found = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
         if not found:
             remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with data_dir=FOLDER"

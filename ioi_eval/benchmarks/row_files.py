@@ -58,7 +58,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def is_dump(path: Path) -> bool:
-    """Whether its name says that it is a file of rows."""
+    """Return True if the name is that of a file of rows."""
     return _kind(path) in _READERS
 
 
@@ -272,7 +272,7 @@ def _csv_rows(path: Path) -> Iterator[Row | InputError]:
 
 
 def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
-    """Of any length. The limit is one for the whole process, so it is lifted for no longer than a line."""
+    """Read fields of any length. The limit holds for the whole process, so it is lifted for one line only."""
     with _field_limit:
         before = csv.field_size_limit(_LONGEST_FIELD)
         try:

@@ -22,7 +22,7 @@ _SAMPLE = re.compile(r"[#/:]\d+\Z")
 
 
 def shaped(row: Row, where: str) -> tuple[str, Row]:
-    """What the row is read as, and with its usual columns; an empty text where it is read as it is."""
+    """Return the row's shape and the row with its usual columns; an empty text if it is read as it is."""
     columns = row.columns
     if _is_batch(columns):
         added = dict(_batch(row, where))
@@ -57,7 +57,7 @@ def _is_batch(columns: Mapping[str, Any]) -> bool:
 
 
 def problem_in(columns: Mapping[str, Any]) -> str | None:
-    """What a row of one of these shapes calls its problem."""
+    """Return the problem that a row of one of these shapes names."""
     if isinstance(called := columns.get("custom_id"), str):
         return _SAMPLE.sub("", called)
     if inspect_logs.is_sample(columns):

@@ -28,7 +28,7 @@ _SPLITS = ("train", "validation", "valid", "dev", "test")  # names of files that
 
 
 class TableSource(Value):
-    """Where a table is: on the hub, or in files."""
+    """The place of a table: on the hub, or in files."""
 
     dataset: str
     config: str = ""
@@ -195,7 +195,7 @@ def _cached(loaded: Any) -> list[Path]:
 
 
 def _streamed(files: Sequence[Path], cache: Path) -> Path:
-    """One Arrow file of parquet files that have the same columns, known by their names, sizes and times."""
+    """Make one Arrow file of parquet files with equal columns, known by their names, sizes and times."""
     stats = [(str(file), file.stat()) for file in files]
     parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
     key = hashlib.sha256("\n".join([str(_VERSION), *parts]).encode()).hexdigest()
@@ -224,7 +224,7 @@ def _write_arrow(files: Sequence[Path], place: Path) -> None:
 
 
 def _of_hub(source: TableSource, cache: Path) -> list[Path]:
-    """What was found is remembered, so that the same question needs no network later."""
+    """Find the files on the hub, and remember them, so that the same question needs no network later."""
     key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
     memory = cache / "tables" / f"{key}.json"
     try:

@@ -79,7 +79,7 @@ class Table:
 
 
 class Row:
-    """One row; a field is read when it is asked for."""
+    """A row whose fields are read when they are asked for."""
 
     def __init__(self, table: Table, index: int) -> None:
         self.table, self.index = table, index
@@ -88,7 +88,7 @@ class Row:
         return InputError(problem, where=self.table.where, row=self.index + 1, field=field, remedy=remedy)
 
     def has(self, field: str) -> bool:
-        """Whether there is such a column with anything in this row."""
+        """Return True if this row has anything in such a column."""
         return field in self.table.names and bool(self.table.scalar(field, self.index).is_valid)
 
     def value(self, field: str) -> Any:
@@ -148,7 +148,7 @@ class Row:
         return self._default(field, value, (), "a list of objects")
 
     def json(self, field: str) -> Any:
-        """What the JSON text in a field says; None where there is none."""
+        """Decode the JSON text in a field; None where there is none."""
         text = self.text(field, "")
         if not text.strip():
             return None
@@ -267,6 +267,6 @@ def open_table(source: TableSource, *, cache: Path) -> Table:
 
 
 def _fingerprint(files: Sequence[Path]) -> str:
-    """Of Arrow files: others are made, under other names, when what they are made of changes."""
+    """Return the name of an Arrow file, which changes with the files that it is made of."""
     parts = [f"{file} {file.stat().st_size}" for file in files]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -41,7 +41,7 @@ class Usaco(Benchmark):
     columns: ClassVar = _FIELDS
 
     def rows(self, data_dir: str, cache: Path) -> Path:
-        """Its file is an object of problems; here are its rows."""
+        """Write the rows of the file, which is an object of problems."""
         remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
         found = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
         if not found:

@@ -56,7 +56,7 @@ class Agent:
         return await asyncio.to_thread(_left, folder, ended)
 
     async def _run(self, folder: Path) -> str:
-        """How it ended: its exit code, or that it took too long. Nothing of it is left."""
+        """Run the agent and return its exit code, or that it took too long. Nothing of it is left."""
         with (folder / LOG).open("wb") as log:
             keeper = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", str(_KEEPER), str(_LARGEST_LOG), self._options.command),
@@ -125,7 +125,7 @@ def _left(folder: Path, ended: str) -> Text:
 
 
 def _read(file: Path) -> str | None:
-    """None where there is no such file. Links are none: who follows them reads what is not the agent's."""
+    """Read a file; None where there is none. A link counts as none, since it may lead out of the folder."""
     try:
         if file.is_symlink() or not file.is_file():
             return None

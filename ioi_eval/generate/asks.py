@@ -16,15 +16,15 @@ from ioi_eval.model.values import Problem, TaskType, Value
 
 
 class GenerationFailed(IoiEvalError):
-    """Nothing was written: by the fault of the model's server, or of the agent. To be asked for again."""
+    """The model's server, or the agent, wrote nothing. It is asked again."""
 
 
 class OutOfBudget(IoiEvalError):
-    """What may be spent is spent. Nothing more is asked for."""
+    """The budget is spent. Nothing more is asked for."""
 
 
 class Ask(Value):
-    """One program for one problem."""
+    """A request for one program for one problem."""
 
     key: str
     problem_id: str
@@ -35,7 +35,7 @@ class Ask(Value):
 
 
 class Sampling(Value):
-    """How the model is to write; None: as its server likes."""
+    """Sampling options for the model; None leaves an option to its server."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -56,7 +56,7 @@ class ModelOptions(Value):
 
 
 class Text(Value):
-    """What was written for an ask."""
+    """A reply to an ask."""
 
     generation: str
     reasoning: str = ""
@@ -113,7 +113,7 @@ _GIVEN, _WRITTEN = "prompt_tokens", "completion_tokens"
 
 
 class BudgetOptions(Value):
-    """None: no limit. Prices are for a million tokens, in any currency."""
+    """Limits of spending; None is no limit. Prices are for a million tokens, in any currency."""
 
     tokens: int | None = None
     money: float | None = None
@@ -137,7 +137,7 @@ class Budget:
             raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
 
     def usage(self, said: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
-        """What a server says of a reply. Under a limit, what it does not say is estimated, and marked."""
+        """Return a server's usage figures. Under a limit, missing ones are estimated, and marked."""
         limited = (self._options.tokens, self._options.money) != (None, None)
         if not limited or _count(said, _GIVEN) + _count(said, _WRITTEN):
             return said
@@ -228,7 +228,7 @@ class Prompts:
 
 
 def _headers(problem: Problem) -> Mapping[str, str]:
-    """What a program that is built with a grader includes, by name."""
+    """Return the headers that a program built with a grader includes, by name."""
     files = (file for file in problem.grader_files if file.name.endswith(_HEADERS))
     return {
         PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip() for file in files

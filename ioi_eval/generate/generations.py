@@ -106,7 +106,7 @@ class Generations:
     # --- what comes ---
 
     def add(self, ask: Ask, text: Text) -> None:
-        """One whole line, in one write: whoever is killed leaves it or nothing, or a part that is cut off."""
+        """Append one whole line in one write: a kill leaves the line, nothing, or a part that is cut off."""
         row = msgspec.json.encode(_row(ask, text, self._author))
         self._offsets[ask.key] = self._writer().append(row)
 
@@ -168,7 +168,7 @@ class Failed(Value):
 
 
 class _End(Value):
-    """One writer has nothing more to do. `error`: and nobody else has."""
+    """The end of one writer. With `error`, of all."""
 
     error: BaseException | None = None
 
@@ -219,7 +219,7 @@ class Producing:
         raise StopAsyncIteration
 
     async def _write(self) -> None:
-        """One writer. What no other attempt can mend, it gives to whoever takes the news."""
+        """Run one writer. Errors that no other attempt can mend go into the queue of news."""
         try:
             while self._waiting:
                 ask = self._waiting.popleft()

@@ -1,4 +1,4 @@
-"""What a server answered: a reply of a model, or why it is none and whose fault that is. Pure."""
+"""Server answers: a model's reply, or the reason why there is none and whose fault that is. Pure."""
 
 from __future__ import annotations
 

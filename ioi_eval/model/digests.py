@@ -21,7 +21,7 @@ def digest(value: Any) -> str:
 
 
 def problem_digest(problem: Problem) -> str:
-    """Of everything that can change a score."""
+    """Return a digest of everything that can change a score."""
     return _hash({name: _content(value) for name, value in _fields(problem) if name not in _NO_MATTER})
 
 

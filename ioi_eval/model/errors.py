@@ -14,7 +14,7 @@ class IoiEvalError(Exception):
 
 
 class InputError(IoiEvalError):
-    """What the user gave cannot be used. The command line prints it in one line and exits with 2."""
+    """A fault in the user's input. The command line prints it in one line and exits with 2."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ _NEAR = 0.6  # of difflib's ratio; below that, names are alike by chance
 
 
 class Policy(Protocol):
-    """What happens to a fault. `file` lies in what is read; empty: that is the file itself."""
+    """The handling of a fault. `file` lies in the source that is read; empty: it is that source."""
 
     def add(
         self, problem: str, file: str, *, field: str = "", remedy: str = "", row: int | None = None

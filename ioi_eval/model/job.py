@@ -1,4 +1,4 @@
-"""One request to an engine and what it answers, and what an engine offers."""
+"""Jobs, their results, and the tools that an engine offers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class JobFile(Value):
 
 
 class Stands(Value):
-    """Of a job that does nothing but run the proctor on a plan: a proctor that stays can take it over."""
+    """The part of a proctor-only job that lets a proctor which stays take it over."""
 
     plan: str  # the file's name
     kept: tuple[str, ...]  # names of the files that all such jobs share
 
 
 class Job(Value):
-    """One request to an engine: what Piston's /execute takes, as a value. Times in ms, sizes in bytes.
+    """A request to an engine: the body of Piston's /execute, as a value. Times in ms, sizes in bytes.
 
     Runtime `ioi_eval` starts the job's own files `compile` (if there) and `run` with bash.
     """

@@ -17,7 +17,7 @@ _LEAST_HEAP = 16  # MiB: a runtime with less does not even start, and cannot be 
 
 
 class Language(Value, frozen=True, kw_only=True):
-    """How sources of one language are recognised, built and run.
+    """A language: recognised, built and run by these words.
 
     Templates are argument vectors. `{tool}` is the compiler or interpreter, `{output}` what a build makes,
     `{artifact}` what is run, `{standard}` the dialect; the words of `_LISTS` stand for whole lists.
@@ -56,7 +56,7 @@ class Language(Value, frozen=True, kw_only=True):
 
     @property
     def tags(self) -> frozenset[str]:
-        """What a fenced block of this language may be tagged with."""
+        """Return the tags of fenced blocks in this language."""
         return frozenset(
             [
                 *self.aliases,
@@ -328,7 +328,7 @@ def of_suffix(suffix: str) -> Language | None:
 
 
 def remedy(command: str) -> str:
-    """How to get a toolchain that a language of the table needs; empty for others."""
+    """Return the command that installs a language's toolchain; empty for commands outside of the table."""
     return next((language.remedy for language in LANGUAGES if language.command == command), "")
 
 

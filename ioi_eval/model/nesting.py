@@ -21,7 +21,7 @@ Text = TypeVar("Text", bound=bytes | str)
 
 
 class NestedTooDeep(msgspec.DecodeError, ValueError):
-    """What decoders of either kind are expected to raise."""
+    """An error that callers of either kind of decoder expect."""
 
     def __init__(self) -> None:
         super().__init__(f"nested deeper than {DEEPEST} lists and objects")
@@ -59,7 +59,7 @@ class Nesting:
             self._depth += 2 * opening - len(part)
 
     def _brackets(self, piece: bytes) -> bytes:
-        """Those outside of strings, all of them square. Only strings have backslashes."""
+        """Return the brackets outside of strings, all made square. Only strings have backslashes."""
         text = self._cut_off + piece
         self._cut_off = b"\\" * ((len(text) - len(text.rstrip(b"\\"))) % 2)
         text = text[: len(text) - len(self._cut_off)].replace(b"\\\\", b"").replace(b'\\"', b"")

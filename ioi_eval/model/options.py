@@ -1,4 +1,4 @@
-"""What a judge, and a build, may be told."""
+"""Options of a judge and of builds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MissingModules = Literal["failure", "re"]
 
 
 class CheckerLimits(Value):
-    """Of a checker on one test. Over them it has failed, which is a judge failure. Seconds and bytes."""
+    """A checker's limits on one test, in seconds and bytes. Over them it has failed: a judge failure."""
 
     cpu_time: float = 10.0
     wall_time: float = 20.0
@@ -23,7 +23,7 @@ class CheckerLimits(Value):
 
 
 class ManagerLimits(Value):
-    """Of a manager or an interactor on one test. Over them it has failed, which is a judge failure.
+    """A manager's or interactor's limits on one test. Over them it has failed: a judge failure.
 
     It waits for the submission, so it gets more of everything: who is slow is to be found out, not who waits.
     """
@@ -65,7 +65,7 @@ class JudgeOptions(Value):
 
 
 class BuildLimits(Value):
-    """Of one build job. Times in seconds, sizes in bytes; `None` means no limit."""
+    """Limits of one build job. Times in seconds, sizes in bytes; `None` means no limit."""
 
     wall_time: float | None = 30.0
     cpu_time: float | None = 30.0

@@ -1,4 +1,4 @@
-"""What the package says to the proctor and what comes back. docs/protocol.md is the reference."""
+"""Messages to the proctor and back. docs/protocol.md is the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlanLimits(Message):
 
 
 class PlanWarm(Message):
-    """What an interpreter waits with that forks a process for each test."""
+    """The files and modules of an interpreter that waits, and forks a process for each test."""
 
     library: str
     script: str
@@ -106,7 +106,7 @@ class Start(Message):
 
 
 class Line(Message):
-    """One verdict line: which of the fields are there says which kind of line it is."""
+    """A verdict line. The fields that it has say which kind it is."""
 
     v: int
     nonce: str

@@ -20,7 +20,7 @@ class Secret(str):
 
     @property
     def bearer(self) -> Self:
-        """What stands behind `Authorization:`."""
+        """Return the value of the header `Authorization`."""
         return type(self)(f"Bearer {self}")
 
     def out_of(self, text: str) -> str:
@@ -28,7 +28,7 @@ class Secret(str):
         return text.replace(self, _HIDDEN) if self else text
 
     def out_of_reply(self, body: bytes) -> bytes:
-        """What a server sent, without it, also as JSON may write it. A short one stays: it may be a word."""
+        """Remove the secret from a reply, also as JSON may write it. A short one stays: it may be a word."""
         if len(self) < _LEAST:
             return body
         for written in {self.encode(), self.replace("/", "\\/").encode()}:
@@ -37,5 +37,5 @@ class Secret(str):
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a value of that name is likely to be one."""
+    """Return True if a value of that name is likely to be a secret."""
     return _NAMES.fullmatch(name) is not None

@@ -77,7 +77,7 @@ class TaskType(StrEnum):
 
 
 class TaskOptions(Value):
-    """What a task type needs to know beyond its name. Fields of other task types keep their defaults."""
+    """Settings of a task type beyond its name. Fields of other task types keep their defaults."""
 
     with_grader: bool = False  # compiled together with grader.cpp, a Communication task with stub.cpp
     input_file: str = ""  # Batch: empty means standard input
@@ -91,7 +91,7 @@ class TaskOptions(Value):
 
 
 class CheckerKind(StrEnum):
-    """How an output is compared, or what a program that judges says. docs/protocol.md has the rules."""
+    """A comparison of outputs, or the language of a judging program. docs/protocol.md has the rules."""
 
     WHITE_DIFF = "white-diff"
     STRIPPED = "stripped"
@@ -113,7 +113,7 @@ class CheckerKind(StrEnum):
 
     @property
     def is_program(self) -> bool:
-        """Whether a program of the problem's own judges; all other comparisons are built in."""
+        """Return True if the problem's own program judges; all other comparisons are built in."""
         return self in _PROGRAMS
 
     @classmethod
@@ -139,7 +139,7 @@ _PROGRAMS = frozenset(
 
 
 class Checker(Value, kw_only=True):
-    """How an output is compared. `sources` is empty for the comparisons that are built in."""
+    """A comparison of outputs. `sources` is empty for those that are built in."""
 
     kind: CheckerKind = CheckerKind.WHITE_DIFF
     sources: tuple[NamedBlob, ...] = ()  # the first is the one that is compiled
@@ -197,7 +197,7 @@ class ScoreType(StrEnum):
 
 
 class Points(StrEnum):
-    """How the points of a group's parts become the group's."""
+    """The rule by which the points of a group's parts become the group's."""
 
     SUM = "sum"
     AVERAGE = "avg"
@@ -207,7 +207,7 @@ class Points(StrEnum):
 
 
 class Acceptance(StrEnum):
-    """How the verdicts of a group's parts become the group's."""
+    """The rule by which the verdicts of a group's parts become the group's."""
 
     WORST_ERROR = "worst_error"
     FIRST_ERROR = "first_error"
@@ -242,7 +242,7 @@ class Subtask(Value):
 
 
 class Said(Value):
-    """One word about some tests, beside those about the whole and about subtasks."""
+    """A word about some tests, beside those about the whole and about subtasks."""
 
     subtask: str  # what the tests are called together; empty: all
     word: str
@@ -294,7 +294,7 @@ class Problem(Value):
 
 
 class Submission(Value):
-    """One program, as a rule one source text, for one problem, and the dump's row it came from."""
+    """A program for a problem, as a rule one source text, and the dump's row it came from."""
 
     key: str
     problem_id: str
@@ -309,7 +309,7 @@ class Submission(Value):
 
 
 class Verdict(StrEnum):
-    """What a submission's behaviour on a test, or on a subtask, is called. Says nothing about the judge."""
+    """The name of a submission's behaviour on a test or a subtask. Says nothing about the judge."""
 
     AC = "AC"
     PA = "PA"
@@ -357,7 +357,7 @@ class SubtaskResult(Value):
 
 
 class SubmissionResult(Value):
-    """What one submission is worth, with the evidence."""
+    """The worth of a submission, with the evidence."""
 
     key: str
     problem_id: str

@@ -1,4 +1,4 @@
-"""How a package's own solutions lie around its time limits here, and the factor that separates them."""
+"""Calibration: the times of a package's solutions here around its limits, and a factor between them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Distance(Value):
 
 
 class Calibration(Value):
-    """What lies between the right solutions and those that are meant to be too slow."""
+    """The distance between the right solutions and those that are meant to be too slow."""
 
     distances: tuple[Distance, ...]
     unclear: tuple[str, ...] = ()  # solutions that say nothing of time, and why
@@ -52,7 +52,7 @@ class Calibration(Value):
 
     @property
     def margins(self) -> tuple[float, float | None] | None:
-        """How many times as long the slowest right one might take, and how much faster the slow ones be."""
+        """Return the room above the slowest right solution and below the fastest slow one, as factors."""
         right, slow = self.slowest_right, self.fastest_slow
         if self.factor is None or right is None:
             return None
@@ -72,7 +72,7 @@ def with_time_factor(problem: Problem, factor: float) -> Problem:
 
 
 def kind_of(problem: Problem, solution: Solution) -> Kind | None:
-    """What a solution's author says of its speed; None where that is nothing."""
+    """Return the author's word about a solution's speed; None where there is none."""
     words = [word.word.strip().lower().replace("-", "_") for word in expectations(problem, solution)]
     if any(word in _SLOW for word in words):
         return Kind.SLOW

@@ -1,4 +1,4 @@
-"""What the author of a package expects of a solution, and whether a judgement agrees.
+"""An author's expectations of a solution, and their comparison with a judgement.
 
 An expectation is one word about one scope: a subtask, or all that counts together. Its score is the minimum
 over the scope's tests. The words are the packages' own:
@@ -89,7 +89,7 @@ _KNOWN = _RIGHT | _IN_PART | _NO_POINTS | _NOT_COMPILED | _SHOWN.keys()
 
 
 class Expectation(Value, kw_only=True):
-    """One word about the tests of one scope."""
+    """An author's word about the tests of one scope."""
 
     subtask: str  # empty: all that counts
     word: str
@@ -120,13 +120,13 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
 
 
 def unknown_words(solution: Solution) -> tuple[str, ...]:
-    """What the author says and nobody here understands."""
+    """Return the author's words that are not known here."""
     words = dict.fromkeys((solution.expected, *solution.exceptions.values()))
     return tuple(word for word in words if word.strip() and not is_known(word))
 
 
 def is_known(word: str) -> bool:
-    """Whether results can be compared with a word; with commas, with every one."""
+    """Return True if results can be compared with a word; with commas, with each."""
     either = _alternatives(word)
     return bool(either) and all(one in _KNOWN or _is_rule(one) for one in either)
 
@@ -145,7 +145,7 @@ def counting_tests(problem: Problem) -> tuple[str, ...]:
 
 
 def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
-    """Whether the results of a run over all tests agree with an expectation."""
+    """Return True if the results of a run over all tests agree with an expectation."""
     inside = [results[name] for name in expectation.tests]
     score = min((result.score for result in inside), default=0.0)
     statuses = {result.status for result in inside}
@@ -160,7 +160,7 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
 
 
 def agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
-    """Whether a scope's minimum score and the statuses of its tests agree with an author's word."""
+    """Return True if a scope's minimum score and the statuses of its tests agree with an author's word."""
     either = _alternatives(word)
     return not either or any(_agrees(one, score, frozenset(statuses)) for one in either)
 
@@ -193,7 +193,7 @@ def _agrees(word: str, score: float, seen: frozenset[Verdict]) -> bool:
 
 
 def must_be_right(word: str) -> bool:
-    """Whether nothing but full marks agrees with a word."""
+    """Return True if only full marks agree with a word."""
     return agrees(word, 1.0, {Verdict.AC}) and not agrees(word, 0.0, {Verdict.WA, Verdict.TLE, Verdict.RE})
 
 
@@ -227,7 +227,7 @@ class Case(Value, kw_only=True):
 
 
 def max_points(problem: Problem) -> float:
-    """What full marks are worth; without subtasks points are the share of tests, so 1."""
+    """Return the worth of full marks; without subtasks points are the share of tests, so 1."""
     return sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
 
 

@@ -203,7 +203,7 @@ def _outside_braces(skeleton: str) -> str | None:
 
 
 def _braces_only(text: str) -> bool:
-    """Nothing but declarations: every statement outside of braces reads like one."""
+    """Return True for nothing but declarations: every statement outside of braces reads like one."""
     outside = _outside_braces(_skeleton(text))
     if outside is None:
         return False
@@ -224,7 +224,7 @@ def parse(text: str) -> ast.Module | None:
 
 
 class Notation(Protocol):
-    """What extraction and repairs need to know of a language."""
+    """The facts about a language that extraction and repairs need."""
 
     @property
     def tags(self) -> Collection[str]: ...
@@ -244,7 +244,7 @@ def _is_complete(code: str, language: Notation) -> bool:
 
 
 def _is_program(text: str, language: Notation) -> bool:
-    """Nothing but code of the language."""
+    """Return True for nothing but code of the language."""
     if language.syntax == "python":
         tree = parse(text)
         # A number, a name or a string alone parses as well.
@@ -271,7 +271,7 @@ _VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
 class Extraction(StrEnum):
-    """Which part of a generation is the program. All but `last` compare with others."""
+    """The part of a generation that is the program. All but `last` serve comparisons with other harnesses."""
 
     LAST = "last"  # the last block of the language, after the reasoning
     FIRST = "first"  # the first one
@@ -299,7 +299,7 @@ def named_extraction(how: Extraction) -> tuple[str, ...]:
 
 
 def extraction_of(repairs: Iterable[str]) -> Extraction:
-    """What the repairs of a row say about it."""
+    """Return the extraction that a row's repairs name."""
     found = (name.removeprefix(_EXTRACTED) for name in repairs if name.startswith(_EXTRACTED))
     return Extraction(next(found, Extraction.LAST))
 

@@ -143,7 +143,7 @@ Range = tuple[float, float]  # the least and the most points
 
 
 class Bounds(NamedTuple):
-    """What a group may still earn, by its verdict. None: it cannot have that verdict any more."""
+    """The points that a group may still earn, by its verdict. None: it cannot have that verdict any more."""
 
     accepted: Range | None = None
     rejected: Range | None = None

@@ -31,7 +31,7 @@ class CasesError(IoiEvalError):
 
 
 class Case(NamedTuple):
-    """What a program reads and what it should write, or arguments and the result as JSON."""
+    """A program's input and expected output, or arguments and the result as JSON."""
 
     input: str
     output: str
@@ -209,7 +209,7 @@ def as_arguments(given: Iterable[object]) -> str:
 
 
 def as_json(value: object) -> str:
-    """What the harness says of a result that is equal to this value."""
+    """Return the harness' text for a result that is equal to this value."""
     return _encoded(_tagged(value))
 
 

@@ -29,7 +29,7 @@ Time = TypeVar("Time", int, float)
 
 
 def hard_stop(wall: Time) -> Time:
-    """When to end what a clock of idling leaves alone, in the same unit."""
+    """Return the time at which to end what the clock of idling leaves alone, in the same unit."""
     return _HARD * wall
 
 
@@ -55,7 +55,7 @@ def plan_limits(
 
 
 def idle_time(limits: Limits) -> float:
-    """How long a submission may idle on one test, in seconds."""
+    """Return the seconds for which a submission may idle on one test."""
     if limits.wall_time is not None:
         return limits.wall_time
     return _UNLIMITED_TEST if limits.cpu_time is None else 2 * limits.cpu_time + 1
@@ -64,7 +64,7 @@ def idle_time(limits: Limits) -> float:
 def manager_limits(
     submission: Limits, processes: int, *, cpu_time: float, more_time: float, memory: int
 ) -> PlanLimits:
-    """Of a manager or an interactor: the contest system's, but on the wall clock.
+    """Return the limits of a manager or an interactor: the contest system's, but on the wall clock.
 
     That runs longer than any submission's, `more_time` seconds, so that who is slow is blamed.
     """
@@ -74,7 +74,7 @@ def manager_limits(
 
 
 def processes_of(problem: Problem) -> int:
-    """How many processes of a submission run at a time."""
+    """Return the number of processes of a submission that run at a time."""
     if problem.task_type is TaskType.TWO_STEPS:
         return 2
     return problem.options.processes if problem.task_type is TaskType.COMMUNICATION else 1
@@ -90,7 +90,7 @@ def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker:
 
 
 def least_time(problem: Problem) -> tuple[int, int]:
-    """What a server must give a job for a single test to reach its limit: wall clock and CPU time, in ms."""
+    """Return the wall clock and CPU time, in ms, that let a single test reach its limit."""
     cpu, spare = _test_time(problem), _LEAST_ALLOWANCE * 1000
     return round(cpu * 1000) + spare, round(processes_of(problem) * cpu * 1000) + spare
 
@@ -101,7 +101,7 @@ def _test_time(problem: Problem) -> float:
 
 
 def expected_tests(problem: Problem, most: int) -> int:
-    """How many tests a job of at most that many ms may hold for ordinary submissions to finish them."""
+    """Return the number of tests that ordinary submissions finish in a job of at most that many ms."""
     cpu = _test_time(problem)
     per_test = processes_of(problem) * cpu + _TEST_ALLOWANCE
     return max(1, int((most / 1000 - _LEAST_ALLOWANCE) / per_test))
@@ -111,7 +111,7 @@ def expected_tests(problem: Problem, most: int) -> int:
 
 
 def asked(timeout: int, most: int) -> int:
-    """What to ask a server for whose wall clock runs on while programs wait for a processor; ms."""
+    """Return the ms to ask of a server whose wall clock runs on while programs wait for a processor."""
     return max(timeout, min(hard_stop(timeout), most))
 
 
@@ -153,7 +153,7 @@ def stretched(problem: Problem, band: Borderline | None) -> Problem:
 
 
 def is_open(result: TestResult, problem: Problem) -> bool:
-    """Whether another measurement could save a result: it has points, and took too long for them."""
+    """Return True if another measurement could save a result: it has points, and took too long for them."""
     return result.score > 0 and _over(result.cpu_time, problem)
 
 

@@ -28,7 +28,7 @@ class Trials(Value):
 
 
 class PassAtK(Value):
-    """How likely one of k submissions passes, as a mean over problems."""
+    """The chance that one of k submissions passes, as a mean over problems."""
 
     k: int
     value: float | None  # None: some question has fewer than k scored submissions, or there is none at all

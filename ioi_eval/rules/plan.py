@@ -1,4 +1,4 @@
-"""Which tests run, in which order, and when no further test can change a score.
+"""The plan: which tests run, in which order, and when no further test can change a score.
 
 A subtask's score is settled once a test of it has an outcome that no other outcome can make up for: 0 where
 the score is a minimum or a product, outside (0, T] where it is a threshold. A sum is never settled. In a tree
@@ -32,7 +32,7 @@ _ANSWERED_BY_NAME = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
 def is_by_file(problem: Problem, test_name: str) -> bool:
-    """Whether a test is judged by a file that was handed in, or was not."""
+    """Return True if a test is judged by a file, handed in or missing."""
     if problem.task_type is TaskType.BATCH_AND_OUTPUT:
         return test_name in problem.options.output_tests
     return problem.task_type is TaskType.OUTPUT_ONLY
@@ -50,7 +50,7 @@ class PlannedTest(Value):
 
 
 def settles(subtask: Subtask, score: float) -> bool:
-    """Whether a test with this score fixes the subtask's score, whatever its other tests earn."""
+    """Return True if a test with this score fixes the subtask's score, whatever its other tests earn."""
     match subtask.score_type:
         case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
             return score <= 0

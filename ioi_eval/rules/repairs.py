@@ -1,4 +1,4 @@
-"""What programs may lack that a harness gives: options, reported by name in the rows that they changed."""
+"""Repairs: additions that other harnesses make, by option, named in the rows that they changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M
 
 
 class Repairs(Value):
-    """What to add to code that lacks it. All of it off: the code is judged as it was written."""
+    """The additions to make to code that lacks them. All off: the code is judged as it was written."""
 
     add_includes: bool = False  # the header that brings the whole standard library
     add_header: bool = False  # the problem's own, graders/<id>.h

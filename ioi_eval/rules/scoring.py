@@ -62,7 +62,7 @@ def subtask_result(
     tests: Mapping[str, TestResult],
     graded: grading.Graded = grading.NOTHING_GRADED,
 ) -> SubtaskResult:
-    """What a subtask is worth. A test without a result is SKIPPED and counts as 0.
+    """Return the worth of a subtask. A test without a result is SKIPPED and counts as 0.
 
     That 0 must not be a guess: where a missing test could still change the score, it is a JudgeFailure.
     """
@@ -130,7 +130,7 @@ def submission_result(
     confinement: Mapping[str, Any] | None = None,
     graded: grading.Graded = grading.NOTHING_GRADED,
 ) -> SubmissionResult:
-    """What a submission is worth. `tests` holds a result for each distinct test that ran; twins share it.
+    """Return the worth of a submission. `tests` holds a result for each distinct test; twins share it.
 
     Where the submission does not compile, `tests` is not looked at and every test is a CE.
     """
@@ -177,7 +177,7 @@ def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[
 
 
 def submission_status(result: SubmissionResult) -> Verdict:
-    """One word for a submission: CE, or the worst status of its subtasks, or else of its tests."""
+    """Return a submission's verdict: CE, or the worst status of its subtasks, or else of its tests."""
     if not result.compiles:
         return Verdict.CE
     return verdicts.worst(part.status for part in result.subtasks or result.tests)
@@ -197,7 +197,7 @@ def ending(result: SubmissionResult) -> str:
 
 
 class PassRate(Value):
-    """How many tests a submission passes: what counts where a problem has no subtasks."""
+    """The number of tests that a submission passes: the score where a problem has no subtasks."""
 
     passed: int
     total: int
@@ -327,7 +327,7 @@ def best_tokened_or_last(
 
 
 class Mode(StrEnum):
-    """How several submissions make a problem's points."""
+    """The rule by which several submissions make a problem's points."""
 
     MAX_SUBTASK = "max_subtask"
     MAX = "max"

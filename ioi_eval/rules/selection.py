@@ -1,4 +1,4 @@
-"""Which of a model's submissions for one problem would have been handed in, were there a contest. Pure.
+"""Selection: the submissions of a model that a contestant would have handed in. Pure.
 
 Nothing here knows what a submission scores before it is handed in, but for what a contestant can find out
 alone: whether it compiles, and what it gets on the samples.
@@ -22,7 +22,7 @@ _WHOLE = ""
 
 
 class Budget(StrEnum):
-    """How many submissions a model may hand in for a problem."""
+    """The number of submissions that a model may hand in for a problem."""
 
     UNLIMITED = "unlimited"
     LIMITED = "limited"
@@ -46,7 +46,7 @@ class Candidate(Value):
 
     @property
     def order(self) -> tuple[float, str, tuple[tuple[str, int], ...]]:
-        """When it was handed in, as far as rows tell: they are written in order of judging."""
+        """Return the order of handing in, as far as rows tell: they are written in order of judging."""
         number = math.inf if self.number is None else self.number
         # Keys that end in numbers are in the order of the numbers.
         parts = re.findall(r"(\D*)(\d{0,18})", self.result.key)
@@ -175,7 +175,7 @@ class Pool:
         self._leaders[name] = min(self._leaders.get(name, new), new, key=rank)
 
     def chosen(self, budget: Budget) -> list[Candidate]:
-        """What would have been handed in, in order; of an unlimited number only those that can decide."""
+        """Return the submissions to hand in, in order; of an unlimited number only those that can decide."""
         match budget:
             case Budget.UNLIMITED:
                 distinct = {one.result.key: one for one in self._leaders.values()}

@@ -86,7 +86,7 @@ def worst(statuses: Iterable[Verdict]) -> Verdict:
 
 
 def of_score(score: float) -> Verdict:
-    """What a program is called that ran within its limits and earned `score`."""
+    """Return the verdict of a program that ran within its limits and earned `score`."""
     if score >= 1:
         return Verdict.AC
     return Verdict.PA if score > 0 else Verdict.WA
@@ -133,7 +133,7 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
 
 
 def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[Verdict, str]:
-    """What ended the program, and the limit that it exceeded."""
+    """Return the verdict of a program's ending, and words about the limit that it exceeded."""
     said = f": {line.feedback}" if line.feedback else ""  # before it failed, such as the name of an exception
     several = company.processes > 1
     match line.end:

@@ -19,7 +19,7 @@ _GRACE, _SLOWEST = 60.0, 1 << 14  # seconds for each, and bytes a second beyond:
 
 
 class Contents:
-    """What a worker keeps. `depot`: None where it keeps nothing. `largest`: bytes of one, and of a job's."""
+    """The contents that a worker keeps. `depot`: None for none. `largest`: bytes of one, and of a job's."""
 
     def __init__(self, depot: Depot | None, largest: int, counts: Counter[str]) -> None:
         self._depot, self._most, self._counts = depot, largest, counts
@@ -38,7 +38,7 @@ class Contents:
         return min(self._most, self.room)
 
     def has(self, name: str) -> bool:
-        """One that is asked for counts as used."""
+        """Return True if a content is here, and count it as used."""
         return self._depot is not None and not self._depot.lacks([name])
 
     async def take(self, name: str, pieces: AsyncGenerator[bytes, None]) -> None:

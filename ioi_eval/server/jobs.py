@@ -77,7 +77,7 @@ class Admission:
 
 
 class Visit:
-    """One request's stay: `with` it is inside, after `slot` it has one."""
+    """A request's stay: `with` it is inside, after `slot` it has one."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self._has_slot, self._brought = admission, False, 0
@@ -128,7 +128,7 @@ Sample = tuple[str, Mapping[str, str], float]
 
 
 class Histogram:
-    """How many observations were at most how large."""
+    """A histogram: counts of observations by their upper bounds."""
 
     def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
         self._bounds = bounds
@@ -149,7 +149,7 @@ class Histogram:
 
 
 class Metrics:
-    """One server's counts since it started."""
+    """A server's counts since it started."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -262,12 +262,12 @@ class Jobs:
             raise
 
     def _say(self, name: str, words: str, **facts: Any) -> None:
-        """What a client sent may be part of it: no control characters, and not without end."""
+        """Log words that may hold a client's: without control characters, and bounded."""
         short = words[:_LONGEST_WORDS]
         self._tell(Event(name=name, words=short if short.isprintable() else ascii(short), facts=facts))
 
     async def run(self, job: Job, visit: Visit) -> JobResult:
-        """Its result; a stream that JSON makes too much of is one that printed too much."""
+        """Run a job. A stream that is too long as JSON counts as one that printed too much."""
         result = await self._run(job, visit)
         size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
         return await _beside(size, partial(self._bounded, result))

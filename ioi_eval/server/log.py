@@ -1,4 +1,4 @@
-"""What a worker's log says: one event a line."""
+"""A worker's log: an event a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOUR, _REMEMBERED = 3600.0, 256
 
 
 class Event(Value):
-    """Something that matters to who runs the worker."""
+    """An event that matters to the worker's operator."""
 
     name: str  # started, refused, failed, full, room, job, draining, drained
     words: str
@@ -39,7 +39,7 @@ class Repeats:
         self._until: OrderedDict[str, float] = OrderedDict()
 
     def is_one(self, words: str) -> bool:
-        """Whether these were said in the last hour, and nothing of many others since."""
+        """Return True if these words were logged in the last hour, and not many others since."""
         now = self._clock()
         if self._until.get(words, 0.0) > now:
             return True

@@ -1,4 +1,4 @@
-"""What a server may be told: where it listens, by which names, what it takes, how much of it."""
+"""Options of a server: where it listens, by which names, what it takes, how much of it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _COMPILER = "compiler"
 
 
 class IndexLine(Value):
-    """What a server that installs from an index reads about one package."""
+    """A package's entry in the index that servers install from."""
 
     language: str
     version: str
@@ -100,7 +100,7 @@ def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 
 def _environment(seen: str, with_compiler: bool) -> bytes:
-    """What sourcing `environment` leaves, as a server keeps it: it never looks at `environment` again."""
+    """Return the variables that sourcing `environment` leaves; a server keeps these, not the file."""
     if not with_compiler:
         return f"PATH={_PATH}\n".encode()
     own = f"{seen}/{_COMPILER}"

@@ -34,7 +34,7 @@ _REFUSED = 1  # exit code: the submission does not compile, and would not anothe
 
 
 class Kept(Value):
-    """What a build said, and what it made: files for jobs to come."""
+    """A build's words, and the files that it made for jobs to come."""
 
     stage: Stage
     files: tuple[JobFile, ...] = ()
@@ -44,7 +44,7 @@ _KEPT = msgspec.msgpack.Decoder(Kept)
 
 
 class KeptBuilds:
-    """Its methods block and may be called from several threads."""
+    """Builds kept in a store. The methods block and may be called from several threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -88,7 +88,7 @@ _OWN_SCRIPTS = frozenset({"compile", "run"})
 
 
 class _Build(Value):
-    """One of the two builds behind a classic job."""
+    """A build behind a classic job: one of two."""
 
     kind: str
     head: str  # ahead of the package's script
@@ -161,7 +161,7 @@ class Prepared:
         return msgspec.structs.replace(result, compile=submission.stage)
 
     async def _trusted(self, asked: _Asked, profile: Profile) -> tuple[JobFile, ...]:
-        """Nothing where it does not compile: the job's own compile stage says so then."""
+        """Build the trusted programs; nothing if they do not compile: the job's own compile stage says so."""
         if asked.package.runtime != "cms_ioi":
             return ()
         kept = await self._built(_TRUSTED, asked, asked.trusted, profile)
@@ -195,7 +195,7 @@ class Prepared:
 
 
 def _asked(job: Job, packages: Iterable[Package], tools: Mapping[str, Toolchain]) -> _Asked | None:
-    """None for jobs that go as they came."""
+    """Return the classic job's facts; None for jobs that are passed on unchanged."""
     package = find_package(packages, job.runtime, job.version)
     if package is None or package.name != _PACKAGE or any(file.name in _OWN_SCRIPTS for file in job.files):
         return None

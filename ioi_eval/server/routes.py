@@ -51,7 +51,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Routes:
-    """What a server answers."""
+    """The routes of a server."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Routes:
 
     @web.middleware
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Whatever is not done as asked gets the status and the body that Piston has for it."""
+        """Answer a request; each refusal has Piston's status and body."""
         try:
             check_hosts(request.headers, self._options)
             self._check_token(request)

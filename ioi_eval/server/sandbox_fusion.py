@@ -113,7 +113,7 @@ class SubmitReply(msgspec.Struct):
 
 
 class SandboxFusion:
-    """What a worker answers to this API's clients."""
+    """SandboxFusion's API on a worker."""
 
     def __init__(self, engine: PackagedEngine, jobs: Jobs) -> None:
         self._engine, self._jobs = engine, jobs
@@ -181,7 +181,7 @@ class SandboxFusion:
         return _Program(asked, language, tool.path)
 
     async def _built(self, program: _Program, visit: Visit) -> JobResult | None:
-        """None where there is nothing to build."""
+        """Build the program; None for languages without a build."""
         if program.to_build is None:
             return None
         return await self._jobs.run(self._jobs.ready(program.to_build), visit)
@@ -212,7 +212,7 @@ class _Program:
 
     @property
     def to_build(self) -> Job | None:
-        """None where the source is what runs."""
+        """Return the build job; None for interpreted languages."""
         if self._is_script:
             return None
         made = self._language.artifact_name

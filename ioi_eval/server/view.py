@@ -60,7 +60,7 @@ class _Pages:
 
 
 class View:
-    """What the server answers. All viewers share one look at the folder."""
+    """The live page's routes. All viewers share one look at the folder."""
 
     def __init__(self, run: Path, place: Path, options: ServerOptions) -> None:
         self._watch, self._pages, self._options = Watch(run), _Pages(run, place), options

@@ -1,4 +1,4 @@
-"""What a run's folder says while the run goes on. The journal is read as it grows, and never written."""
+"""A watch of a run's folder while the run goes on. It reads the journal as it grows, and never writes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Unscored(Value):
 
 
 class State(Value, kw_only=True):
-    """What viewers are sent."""
+    """The state that viewers are sent."""
 
     name: str
     command: str  # that goes on with the run, and retries what could not be judged
@@ -97,7 +97,7 @@ class _Tail:
         self.written: float | None = None  # when that was which has been read
 
     def grown(self) -> bool:
-        """Whether there is anything to read. A file that stays as it is must cost next to nothing."""
+        """Return True if there is anything to read. An unchanged file must cost next to nothing."""
         try:
             found = self._path.stat()
         except FileNotFoundError:
@@ -157,7 +157,7 @@ class Watch:
         return self._state
 
     def _read(self) -> bool:
-        """Whether anything is new. A line that is no row is left out: the report says where it is."""
+        """Read on; return True for news. A line that is no row is left out: the report says where it is."""
         noted = self._note()
         if not (self._results.grown() or self._failed.grown()):
             return noted

@@ -1,4 +1,4 @@
-"""What lies on disk: contents by hash, atomic files, locks, a run's rows, the package's own data.
+"""The disk: contents by hash, atomic files, locks, a run's rows, the package's own data.
 
 No judging and no rules: those who know what a content means stand above.
 """

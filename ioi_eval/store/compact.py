@@ -1,4 +1,4 @@
-"""How a row stands in results.jsonl: every test once, a list for each of its fields, its confinement by name.
+"""The compact form of a row in results.jsonl: each test once, a list for each field, confinement by name.
 
 A test of three subtasks is in three lists of `test_results`, and most of its fields are those of its
 neighbours: written out, tests are nine tenths of a run. Rows that stand there written out, as earlier
@@ -68,7 +68,7 @@ def _mapped(row: Mapping[str, Any], change: Callable[[list[Any]], list[Any]]) ->
 
 
 def _place(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
-    """Of a test among those of its row; two of one name that differ, as other judges have, are two."""
+    """Return a test's place among those of its row. Two of one name that differ are two."""
     place = places.setdefault(msgspec.json.encode(test), len(tests))
     if place == len(tests):
         tests.append(test)
@@ -85,7 +85,7 @@ def _columns(tests: list[_Row]) -> _Row:
 
 
 def _folded(values: list[Any]) -> Any:
-    """One value for all tests where they are equal; what is a list itself stays in one."""
+    """Fold equal values of all tests into one; a value that is a list itself stays in a list."""
     first, *more = values
     same = not isinstance(first, list) and all(one == first and type(one) is type(first) for one in more)
     return first if same else values

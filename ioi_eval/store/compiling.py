@@ -1,4 +1,4 @@
-"""How the binaries that confine programs are compiled: for an engine, and for a wheel that brings them.
+"""Commands that compile the confining binaries, for an engine and for a wheel that brings them.
 
 A wheel is built where the package's dependencies are not installed: nothing but the standard library here.
 """
@@ -26,7 +26,7 @@ def sources_digest(graders: Path) -> str:
 
 
 def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
-    """What a C++17 compiler is told to build the proctor, given the names of all its .cpp files.
+    """Return a C++17 compiler's arguments for the proctor, given the names of all its .cpp files.
 
     All are compiled as one: most of the time goes into the library's headers, which are then read once.
     """
@@ -45,7 +45,7 @@ WAITING = "waiting.so"
 
 
 def waiting_arguments(output: str) -> tuple[str, ...]:
-    """What a C++17 compiler is told, in the folder `graders`, to build what an interpreter waits with.
+    """Return a C++17 compiler's arguments, in the folder `graders`, for the library of waiting interpreters.
 
     It confines programs by the proctor's own sources. Of the compiler's libraries it holds only what it
     calls, and shows nothing: the rest asks for a newer C library, and modules in C++ have the same names.

@@ -66,7 +66,7 @@ def default_root(named: str | None) -> Path:
 
 
 def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str) -> None:
-    """Whoever may write into a folder decides what we find in it: programs that judge."""
+    """Refuse a folder that others may write into: they would decide which programs judge."""
     owner, mode = found.st_uid, stat.S_IMODE(found.st_mode)
     if owner == os.geteuid() and not mode & others:
         return
@@ -335,7 +335,7 @@ def _entry(place: Path) -> _Entry:
 
 
 def _is_dead(part: Path) -> bool:
-    """Whether the process that made a part is gone."""
+    """Return True if the process that made a part is gone."""
     try:
         descriptor = os.open(part / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -356,7 +356,7 @@ def _flock(descriptor: int, kind: int) -> bool:
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Whether the open file is still the one of that name."""
+    """Return True if the open file is still the one of that name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

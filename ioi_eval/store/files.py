@@ -22,7 +22,7 @@ def refused(path: Path, error: OSError) -> InputError:
 
 
 def make_folder(folder: Path) -> bool:
-    """Whether it had to be made."""
+    """Make a folder; return True if it was missing."""
     if folder.is_dir():
         return False
     try:
@@ -98,7 +98,7 @@ class Lines:
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, line: bytes) -> int:
-        """One write for one line; returns where it starts. On a full disk the file stays as it was."""
+        """Append a line in one write; return where it starts. On a full disk the file stays as it was."""
         start, data = self._end, line + b"\n"
         try:
             if os.write(self._descriptor, data) != len(data):

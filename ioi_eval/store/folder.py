@@ -41,7 +41,7 @@ class RunInfo(Value, kw_only=True):
 
 
 class ResultHead(msgspec.Struct):
-    """What the journal itself needs of a row."""
+    """The columns of a row that the journal itself needs."""
 
     key: str
     problem_id: str = ""
@@ -66,7 +66,7 @@ class FailureHead(msgspec.Struct):
 
 
 def read_info(folder: Path) -> RunInfo | None:
-    """None where no run was ever begun."""
+    """Read a run's facts; None where no run was ever begun."""
     path = folder / RUN
     try:
         info = msgspec.json.decode(path.read_bytes(), type=RunInfo)
@@ -222,7 +222,7 @@ class Fingerprint(Value):
 
 
 def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
-    """One sentence for each difference that forbids to go on; empty when the run may be continued."""
+    """Return a sentence for each difference that forbids going on; empty if the run may be continued."""
     kinds = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
         (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))  # a tuple is a list in run.json
@@ -258,7 +258,7 @@ class MeasuredLimit(Value, kw_only=True):
 
 
 def is_measured(problem: Problem) -> bool:
-    """Whether the problem's solutions set its time limit."""
+    """Return True if the problem's solutions set its time limit."""
     return problem.limits.cpu_time is None and problem.time_from_solutions is not None
 
 
@@ -275,7 +275,7 @@ def accepted(problem: Problem) -> Iterator[Solution]:
 
 
 def identity(problem: Problem) -> str:
-    """Of all that a measured limit depends on but the machine."""
+    """Return a hash of all that a measured limit depends on but the machine."""
     content = [
         problem.id,
         problem.year,
@@ -318,7 +318,7 @@ PROGRESS = "progress.json"
 
 
 class Progress(Value):
-    """Of the last call. Rows say the rest."""
+    """The progress of the last call. Rows say the rest."""
 
     total: int | None = None  # None: programs come one by one
     engine: str = ""
@@ -330,7 +330,7 @@ class Progress(Value):
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """None where no call has said, or where that cannot be read."""
+    """Read a run's progress; None where there is none, or where it cannot be read."""
     try:
         return msgspec.json.decode((folder / PROGRESS).read_bytes(), type=Progress)
     except (OSError, msgspec.MsgspecError):

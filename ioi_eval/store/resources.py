@@ -1,4 +1,4 @@
-"""What comes with the package: files, inside it when it is installed, beside it in a checkout.
+"""The package's own data: inside it when it is installed, beside it in a checkout.
 
 And what other installed packages add to it, by entry points, and the memory of the machine.
 """
@@ -67,7 +67,7 @@ def _folder(name: str, package: Path) -> Path:
 
 
 def installed(group: str) -> dict[str, Any]:
-    """What installed packages offer under a group of entry points, by name. InputError: one is broken."""
+    """Load a group of entry points of all installed packages, by name. InputError if one is broken."""
     found = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         try:

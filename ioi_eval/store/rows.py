@@ -121,7 +121,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
 
 
 def has_columns_of(row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
-    """Whether a row says of its submission what a new one would: the dump's own columns and the target."""
+    """Return True if a row has the columns of a new one: the dump's own and the target."""
     own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     now = {**own, **_labels(problem), "target_subtask": submission.target_subtask}
     kept = RESULT_COLUMNS - {"target_subtask"}
@@ -129,7 +129,7 @@ def has_columns_of(row: Mapping[str, Any], submission: Submission, problem: Prob
 
 
 def _labels(problem: Problem) -> dict[str, Any]:
-    """What reports tell problems apart by. A dump's own columns stay where the problem does not say."""
+    """Return the labels by which reports group problems. A dump's own columns stay where there is none."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
     return {name: value for name, value in labels.items() if value}
 
@@ -230,7 +230,7 @@ def bounded(text: str, limit: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """What a value is after a way through JSON, so that a row read back equals the row that was written.
+    """Return a value as it is after JSON, so that a row read back equals the row that was written.
 
     Columns of tables hold more than JSON can: dates, bytes, arrays, numbers that are not numbers. Halves of
     surrogate pairs, which models do write, become U+FFFD: most readers refuse them.

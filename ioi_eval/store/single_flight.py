@@ -1,4 +1,4 @@
-"""One piece of work for all who ask for it at the same time."""
+"""Single flight: one piece of work for all callers that ask for it at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's problems were, for the reader of its report: statement, limits, subtasks, solutions."""
+"""A run's problems for the reader of its report: statement, limits, subtasks, solutions."""
 
 from __future__ import annotations
 
