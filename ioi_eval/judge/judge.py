@@ -30,6 +30,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
 from ioi_eval.model.values import (
+    RAW_POINTS,
     Checker,
     CheckerKind,
     Problem,
@@ -43,7 +44,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import ALONE, Company, not_submitted, rescaled, test_result
+from ioi_eval.rules.verdicts import ALONE, Company, counted, not_submitted, rescaled, test_result
 
 _BUILD = "build"
 
@@ -225,6 +226,8 @@ def _result(problem: Problem, test: Test, line: Line) -> TestResult:
         raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
     result = test_result(test.name, line, limits=problem.limits, company=_company(problem))
     judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
+    if judge.full == RAW_POINTS and test.full is None:
+        return counted(result)
     if test.full is None or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC):
         return result  # testlib has an exit code for what is right, which is worth all, however much that is
     return rescaled(result, judge.full, test.full)

@@ -138,6 +138,10 @@ _PROGRAMS = frozenset(
 )
 
 
+# The `full` of a program whose points nothing bounds: 2**40, so that dividing by it loses no digit.
+RAW_POINTS = float(1 << 40)
+
+
 class Checker(Value, kw_only=True):
     """A comparison of outputs. `sources` is empty for those that are built in."""
 
@@ -342,6 +346,7 @@ class TestResult(Value):
     waited_time: float | None = None  # seconds for processors and disks, all programs of the test together
     memory: int | None = None  # bytes
     output: str = ""  # what a wrong answer began with, where somebody asked for it
+    points: float | None = None  # where the problem's own grader makes the score of them; `score` is 1 then
 
 
 class SubtaskResult(Value):

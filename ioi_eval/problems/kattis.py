@@ -20,6 +20,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, nearest, shown
 from ioi_eval.model.languages import find, of_suffix
 from ioi_eval.model.values import (
+    RAW_POINTS,
     Acceptance,
     Blob,
     Checker,
@@ -562,7 +563,8 @@ _WHOLE = "all"  # the subtask of a problem that is judged as a whole
 class Scoring(Value):
     subtasks: tuple[Subtask, ...] = ()
     secret: tuple[str, ...] = ()  # the names of those that are no samples
-    full: float = 1.0  # the largest number in score.txt that is worth everything in some test
+    # The largest number in score.txt that is worth everything in some test; RAW_POINTS where any is taken.
+    full: float = 1.0
     own_full: Mapping[str, float] = {}  # by name, for tests that have another
 
 
@@ -580,7 +582,8 @@ def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: b
     top = reader.node(root)
     if not top.inner:  # noted: there are no tests
         return Scoring()
-    full = max(reader.full.values(), default=1.0)
+    worths = reader.full.values()
+    full = max(worths, default=1.0) if all(worths) else RAW_POINTS
     subtasks = tuple(_Splitter(by_validator).of_problem(top))
     own = {name: worth for name, worth in reader.full.items() if not math.isclose(worth, full)}
     secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE))
@@ -627,7 +630,7 @@ class _Rules:
             any_accepted=not own and _ANY_ACCEPTED in group.grader_flags,
             last_counts=not group.name and self._ignores_sample,
             stops=_stops(group),
-            accept_score=self._accept_score(group, points) if scored else 1.0,
+            accept_score=self._accept_score(group, points, by_grader=own or above) if scored else 1.0,
             reject_score=_number(group.fields, "reject_score", 0.0) if scored else 0.0,
             flags=group.grader_flags if own else None,
             full=self._highest(group) if own and self._scoring and not above else 0.0,
@@ -647,13 +650,17 @@ class _Rules:
             if flag not in _FLAGS and "grader_flags" in group.own:
                 self._faults.note(f"{flag!r} is no flag of the default grader", group.fields.file)
 
-    def _accept_score(self, group: Group, points: Points) -> float:
+    def _accept_score(self, group: Group, points: Points, *, by_grader: bool) -> float:
+        """Return a test's points. `by_grader`: the package's own grader makes what it likes of them."""
         if not self._by_validator:
             return _number(group.fields, "accept_score", 1.0)
-        if self._ignores_sample and _is_sample(group) and "range" not in group.own:
+        if by_grader:  # the range bounds what the grader gives
+            full = RAW_POINTS
+        elif self._ignores_sample and _is_sample(group) and "range" not in group.own:
             return 0.0
-        full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
-        self.full |= {test.name: full for test in group.tests if full > 0}
+        else:
+            full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
+        self.full |= dict.fromkeys((test.name for test in group.tests), full)
         return full
 
     def _counts_once(self, group: Group, points: Points) -> bool:
@@ -671,9 +678,9 @@ class _Rules:
         return True
 
     def _highest(self, group: Group) -> float:
-        """Return the end of the range: the most that the scores of all its tests may come to."""
+        """Return the end of the range: the most that the scores of all its tests may come to, or 0."""
         highest = _range_end(group)
-        if highest is None or not highest > 0:
+        if highest is None or highest < 0:
             remedy = "Add its own, such as `range: 0 20`"
             group.fields.fault("range", "what the group is worth is not said", remedy)
             return 0.0

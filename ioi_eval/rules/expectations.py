@@ -156,6 +156,9 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
     ):
         with suppress(Ungraded):  # what the problem's own grader said is not kept: the tests say enough
             return grade(expectation.grading, results).accepted
+    in_part = bool(_IN_PART.intersection(_alternatives(expectation.word)))
+    if in_part and any(result.points is not None for result in inside):
+        score = min(score, 0.5)  # how much the points are is the grader's to say
     return agrees(expectation.word, score, statuses)
 
 

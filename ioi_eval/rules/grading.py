@@ -118,7 +118,8 @@ def _of_test(group: Grading, result: TestResult) -> Grade:
         reason = "no result, and what its group is worth depends on it"
         raise JudgeFailure(reason, phase="grading", test=result.test_name)
     if result.status in (Verdict.AC, Verdict.PA):
-        return Grade(Verdict.AC, group.accept_score * result.score)
+        worth = group.accept_score * result.score
+        return Grade(Verdict.AC, worth if result.points is None else result.points)
     return Grade(result.status, group.reject_score)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import JobResult, StageStatus
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import Limits, Reason, TestResult, Value, Verdict
+from ioi_eval.model.values import RAW_POINTS, Limits, Reason, TestResult, Value, Verdict
 
 STATUS_ORDER: tuple[Verdict, ...] = (
     Verdict.CE,
@@ -178,8 +178,16 @@ def _standard(feedback: str) -> str:
 
 
 def rescaled(result: TestResult, full: float, own: float) -> TestResult:
-    """A score that was measured by `full` points, where this test is worth `own` of them."""
+    """Return a result that was measured by `full` points, for a test that is worth `own` of them.
+
+    One that is worth nothing is right for any points.
+    """
+    if full == RAW_POINTS and result.status is Verdict.AC:
+        return result  # the program accepted without saying for how many points: for all
     points = result.score * full
+    if not own:
+        status = Verdict.AC if points else result.status
+        return msgspec.structs.replace(result, score=float(points > 0), status=status)
     if points > own * (1 + _TOLERANCE):
         reason = f"a score of {points:g} in a group where a test is worth at most {own:g}"
         raise JudgeFailure(reason, phase="checking", test=result.test_name)
@@ -188,6 +196,21 @@ def rescaled(result: TestResult, full: float, own: float) -> TestResult:
     standard = result.feedback in _STANDARD_TEXTS.values()
     feedback = _STANDARD_TEXTS["translate:success"] if standard else result.feedback
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
+
+
+def counted(result: TestResult) -> TestResult:
+    """Return a result with its points, which nothing bounds and which its program must say."""
+    points = result.score * RAW_POINTS
+    if result.status is Verdict.AC:
+        raise JudgeFailure(
+            "it was accepted, and score.txt was not written",
+            phase="checking",
+            test=result.test_name,
+            remedy="The package's grader counts points: let the validator write them whenever it accepts",
+        )
+    if not points:
+        return result
+    return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, points=points)
 
 
 def _in_range(test_name: str, score: float) -> float:

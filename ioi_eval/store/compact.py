@@ -17,7 +17,8 @@ from ioi_eval.model.errors import InputError
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
-_AGAIN = "cpu_times"  # of the few tests that ran again
+# Fields of few tests, with what stands for them in others: of those that ran again, that a grader counts.
+_RARE: Mapping[str, Any] = {"cpu_times": [], "points": None}
 _Row = dict[str, Any]
 _OWN = "uid"  # of a box, which says nothing
 
@@ -55,8 +56,8 @@ def _tests(columns: Mapping[str, Any]) -> list[_Row]:
     number = len(columns["test_name"])
     lists = [value if isinstance(value, list) else [value] * number for value in columns.values()]
     tests = [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
-    if _AGAIN in columns:
-        tests = [test if test[_AGAIN] else _without(test, _AGAIN) for test in tests]
+    for name, absent in _RARE.items():
+        tests = [_without(test, name) if test.get(name, absent) == absent else test for test in tests]
     return tests
 
 
@@ -78,9 +79,9 @@ def _place(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
 def _columns(tests: list[_Row]) -> _Row:
     """Empty where there are no tests, or tests with other fields than ours."""
     fields = {name: None for test in tests for name in test}
-    if any(fields.keys() - test.keys() - {_AGAIN} for test in tests) or "test_name" not in fields:
+    if any(fields.keys() - test.keys() - _RARE.keys() for test in tests) or "test_name" not in fields:
         return {}
-    columns = {name: [test.get(name, []) for test in tests] for name in fields}
+    columns = {name: [test.get(name, _RARE.get(name)) for test in tests] for name in fields}
     return {name: values if name == "test_name" else _folded(values) for name, values in columns.items()}
 
 

@@ -142,7 +142,9 @@ def _subtask_row(result: SubtaskResult) -> dict[str, Any]:
 
 def _test_row(result: TestResult) -> dict[str, Any]:
     """The fields of published result sets. The beginning of an output is for who asks for it."""
-    left_out = {"output"} if result.cpu_times else {"output", "cpu_times"}
+    left_out = {"output"}
+    left_out |= set() if result.cpu_times else {"cpu_times"}
+    left_out |= {"points"} if result.points is None else set()
     return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name not in left_out}
 
 

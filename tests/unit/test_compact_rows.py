@@ -66,6 +66,14 @@ def test_tests_that_ran_again_and_tests_of_other_judges() -> None:
     assert compact(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
 
 
+def test_points_of_some_tests() -> None:
+    first = row("a")
+    first["all_subtasks_results"][2]["test_results"][3]["points"] = 0.0
+    short, confinements = compact(first)
+    assert short["test_columns"]["points"] == [None, None, None, 0.0]
+    assert whole(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
+
+
 def test_what_is_equal_stands_in_run_json_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a"), row("b", {"3-a": Verdict.TLE})])
     lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]

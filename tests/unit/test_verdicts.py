@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.plans import VERSION, Line, decode_lines
 
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.model.values import RAW_POINTS
 from ioi_eval.models import JobResult, Limits, Stage, StageStatus, Verdict
 from ioi_eval.rules import verdicts
 
@@ -165,6 +166,31 @@ def test_a_score_above_what_its_group_is_worth_is_the_judges_fault() -> None:
     result = verdicts.test_result("t", line(end="ok", score=0.21), limits=LIMITS)
     with pytest.raises(JudgeFailure, match=r"on test t: a score of 21 .* worth at most 20"):
         verdicts.rescaled(result, 100, 20)
+
+
+@pytest.mark.parametrize(
+    ("score", "own", "expected"),
+    [
+        (0.0, 0, (0.0, "WA")),
+        (1000 / RAW_POINTS, 0, (1.0, "AC")),  # worth nothing, however many points the program gives
+        (5 / RAW_POINTS, 20, (0.25, "PA")),
+        (1.0, 20, (1.0, "AC")),  # the program did not say how many
+    ],
+)
+def test_points_that_nothing_bounds(score: float, own: float, expected: tuple[float, str]) -> None:
+    told = line(end="ok", score=score)
+    result = verdicts.rescaled(verdicts.test_result("t", told, limits=LIMITS), RAW_POINTS, own)
+    assert (result.score, result.status.value) == expected
+
+
+def test_points_that_a_grader_counts() -> None:
+    told = verdicts.test_result("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
+    result = verdicts.counted(told)
+    assert (result.score, result.status, result.points) == (1.0, Verdict.AC, 0.1)
+    none = verdicts.test_result("t", line(end="ok", score=0.0), limits=LIMITS)
+    assert verdicts.counted(none) == none
+    with pytest.raises(JudgeFailure, match=r"on test t: .* score\.txt was not written"):
+        verdicts.counted(verdicts.test_result("t", line(end="ok", score=1.0), limits=LIMITS))
 
 
 @pytest.mark.parametrize("end", [None, "", "dreaming"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kattis_files import GROUPS, write
+from kattis_files import GROUPS, HEADER, write
 from package_files import only_error, sound
 
+from ioi_eval.model.values import RAW_POINTS
 from ioi_eval.models import Problem, ScoreType, TestResult, Verdict
 from ioi_eval.rules.grading import Ask, asks
 from ioi_eval.rules.grading import tests_of as all_of
@@ -71,3 +72,44 @@ def test_a_grader_that_cannot_be_used(
     error = only_error(write(tmp_path / "p", {**GROUPS, place: CUSTOM.format(1, 30), **files}), "p")
     assert (error.where, error.field) == (f"p/{file or place}", field)
     assert words in str(error)
+
+
+SCORED = {
+    **GRADER,
+    "problem.yaml": HEADER + "type: scoring\nvalidation: custom score\n",
+    "output_validators/check.cpp": "int main() {}\n",
+    "data/sample/testdata.yaml": "range: 0 0\naccept_score: 0\ngrader_flags: first_error\n",
+    "data/secret/group1/testdata.yaml": "range: 0 15\ngrading: custom\n",
+    "data/secret/group2/testdata.yaml": "range: 0 70\ngrader_flags: min\n",
+}
+
+
+def test_points_under_the_package_s_grader_have_no_bounds(tmp_path: Path) -> None:
+    problem = sound(write(tmp_path / "p", {**GROUPS, **SCORED}))
+    assert described(problem)[0] == ("sample", 0, SUM, 1)
+    assert [(subtask.name, subtask.points) for subtask in problem.subtasks[1:]] == [
+        ("group1", 15),
+        ("group2", 70),
+    ]
+    assert problem.checker.full == RAW_POINTS
+    assert {test.name: test.full for test in problem.tests} == {
+        "sample/1": 0,
+        "secret/group1/a": None,
+        "secret/group1/b": None,
+        "secret/group2/a": 70,
+        "secret/group2/b": 70,
+    }
+    tree = problem.subtasks[1].grading
+    assert tree is not None
+    results = {
+        name: TestResult(test_name=name, score=1.0, status=Verdict.AC, points=points)
+        for name, points in (("secret/group1/a", 1000.0), ("secret/group1/b", 0.1))
+    }
+    assert list(asks(tree, results, {})) == [Ask(("always_accept",), "AC 1000.0\nAC 0.1\n")]
+
+
+def test_a_group_that_is_worth_nothing_is_one(tmp_path: Path) -> None:
+    files = {**GROUPS, **SCORED, "data/secret/group1/testdata.yaml": "range: 0 0\ngrading: custom\n"}
+    assert described(sound(write(tmp_path / "p", files)))[1] == ("group1", 0, SUM, 2)
+    files["data/secret/group1/testdata.yaml"] = "range: -5 -1\ngrading: custom\n"
+    assert only_error(write(tmp_path / "q", files), "p").field == "range"

@@ -1,0 +1,2 @@
+# @EXPECTED_SCORE@: 7.5
+print(int(input()) // 2)
