@@ -21,6 +21,7 @@ from ioi_eval.model.modules import imports_in
 from ioi_eval.model.nesting import shallow
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
+from ioi_eval.rules.languages import choose_language
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.repairs import repair
 from ioi_eval.rules.scoring import PassRate, pass_rate, submission_status
@@ -55,6 +56,7 @@ __all__ = [
     "ModelSummary",
     "PassRate",
     "Sharing",
+    "choose_language",
     "extract",
     "find_language",
     "imports_in",

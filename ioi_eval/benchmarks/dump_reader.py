@@ -181,7 +181,8 @@ class DumpOptions(Value):
     """Options for reading rows. Each can change results."""
 
     id_column: str | None = None  # None: `uuid` or `id`, where there is one; empty: none
-    language: str = "c++"  # of rows that do not say
+    language: str = ""  # of rows that name none; empty: see rules.languages
+    default_language: str = ""  # where nothing tells it; empty: the benchmark's, else C++
     always_extract: bool = False  # from `generation`, where there is a `code` too
     extract: Extraction = Extraction.LAST
     repairs: Repairs = Repairs()
@@ -225,7 +226,8 @@ class Entry(NamedTuple):
     left_out: str  # why
     year: int | None
     subtask: str | None
-    language: str
+    language: str | None  # what the row names
+    format: str  # what the row was recognised as
     code: str | None
     generation: str | None
     columns: dict[str, Any]
@@ -264,18 +266,18 @@ class Reader:
                 if shape:
                     self.noted[f"read as {shape}"] += 1
                 for part, each in unrolled(usual_row, place.label):
-                    yield self._entry_of(each, place, id_column, usual, part)
+                    yield self._entry_of(each, place, id_column, usual, part, shape)
             except InputError as error:
                 yield error
 
-    def _entry_of(self, row: Row, place: Place, id_column: str, usual: str, part: str) -> Entry:
+    def _entry_of(self, row: Row, place: Place, id_column: str, usual: str, part: str, shape: str) -> Entry:
         columns = Columns(row, place.label, self._options.named)
         if self._options.model_column is not None:
             row.columns[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
         if place.model and not model_of(row.columns):
             row.columns[MODEL_COLUMNS[0]] = place.model
         key = columns.name(id_column) if id_column else usual
-        return self._entry(columns, f"{key}{part}")
+        return self._entry(columns, f"{key}{part}", shape)
 
     def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
         """Yield the selected entries of a dump that was looked through, when bad rows were reported."""
@@ -313,13 +315,13 @@ class Reader:
             remedy = f"{meant}Keys are in the column `key` of results.jsonl"
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
-    def _entry(self, columns: Columns, key: str) -> Entry:
+    def _entry(self, columns: Columns, key: str, shape: str) -> Entry:
         usual = next(filter(columns.has, PROBLEM_COLUMNS), PROBLEM_COLUMNS[0])
         problem_id, year = columns.name(usual), columns.year()
         problem, left_out = self._problem(columns, problem_id, year)
         code, generation = self._texts(columns)
-        language = columns.text("language") or self._options.language
-        find_language(language, where=columns.where, row=columns.line)
+        if (language := columns.text("language")) is not None:
+            find_language(language, where=columns.where, row=columns.line)
         return Entry(
             line=columns.line,
             key=key,
@@ -328,6 +330,7 @@ class Reader:
             year=year,
             subtask=columns.subtask(problem) if problem else None,
             language=language,
+            format=shape,
             code=code,
             generation=generation,
             columns=columns.values,

@@ -24,11 +24,13 @@ from ioi_eval.benchmarks.dump_reader import (
 )
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
 from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_columns, scan
-from ioi_eval.benchmarks.shapes import HEADS, PROBLEM_COLUMNS, problem_in
+from ioi_eval.benchmarks.shapes import HEADS, LANGUAGES, PROBLEM_COLUMNS, problem_in
 from ioi_eval.model.errors import BadRows, InputError
+from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.rules.extraction import extract, named_extraction
+from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.repairs import repair
 from ioi_eval.store.rows import plain
 
@@ -101,12 +103,14 @@ class Dump(Collection[Submission]):
             for entry in reader.selected(place, file.sha256, file.id_column):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
-                code, repairs = _code(entry, problem, self._options)
+                spoken = _language(entry, problem, self._options)
+                code, repairs = _code(entry, problem, self._options, find_language(spoken.language))
                 submission = Submission(
                     key=entry.key,
                     problem_id=self._problems.label(problem),
                     code=code,
-                    language=entry.language,
+                    language=spoken.language,
+                    language_from=spoken.source,
                     year=problem.year if problem.year is not None else entry.year,
                     target_subtask=entry.subtask,
                     repairs=repairs,
@@ -127,7 +131,8 @@ def open_dump(
     Raises BadRows for those that cannot be used, unless `options` has them skipped.
     """
     options, selection = options or DumpOptions(), selection or Selection()
-    find_language(options.language)
+    for name in filter(None, (options.language, options.default_language)):
+        find_language(name)
     first = _FirstPass(Reader(problems, options, selection))
     info = first.look_through(find_dumps(paths), skip_bad=options.skip_bad_rows)
     return Dump(info, problems, options, selection, first.bad)
@@ -260,8 +265,22 @@ def _stamp(path: Path) -> tuple[int, int]:
 # --- the second pass ---------------------------------------------------------------------------------
 
 
-def _code(entry: Entry, problem: Problem, options: DumpOptions) -> tuple[str | None, tuple[str, ...]]:
-    language, code = find_language(entry.language), entry.code
+def _language(entry: Entry, problem: Problem, options: DumpOptions) -> ChosenLanguage:
+    return choose_language(
+        problem,
+        row=entry.language,
+        option=options.language,
+        format=LANGUAGES.get(entry.format, ""),
+        reply=entry.generation if entry.code is None else None,
+        extraction=options.extract,
+        default=options.default_language or "c++",
+    )
+
+
+def _code(
+    entry: Entry, problem: Problem, options: DumpOptions, language: Language
+) -> tuple[str | None, tuple[str, ...]]:
+    code = entry.code
     found = code is None and entry.generation is not None
     if found:
         code = extract(entry.generation or "", language, options.extract)

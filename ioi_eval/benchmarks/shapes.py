@@ -11,6 +11,8 @@ from ioi_eval.benchmarks import inspect_logs
 from ioi_eval.benchmarks.row_files import Row
 from ioi_eval.model.errors import InputError
 
+# What rows were recognised as tells the language of their programs.
+LANGUAGES = {"LiveCodeBench's outputs": "python", "EvalPlus' samples": "python"}
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "name")  # the first that a row has
 # What problems of such rows are named by, for who reads no other columns.
 HEADS = ("custom_id", "doc")

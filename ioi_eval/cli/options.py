@@ -22,7 +22,6 @@ from ioi_eval.rules.limits import read_borderline
 from ioi_eval.rules.repairs import Repairs
 from ioi_eval.runs.references import MOST
 from ioi_eval.runs.references import ReferenceOptions as References
-from ioi_eval.runs.sources import language_of
 from ioi_eval.runs.work import RunOptions, Timing
 
 # --- alone -------------------------------------------------------------------------------------------
@@ -203,8 +202,8 @@ class RowOptions:
         typer.Option(
             metavar="NAME",
             callback=_known,
-            help="The language of rows that name none.",
-            show_default="the benchmark's, else c++",
+            help="The language of rows that name none, whatever else tells it.",
+            show_default="told by the dump's format, the problem, the reply's fence; the benchmark's; c++",
         ),
     ] = None
     id_column: Annotated[
@@ -239,10 +238,10 @@ class RowOptions:
         bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be used, and list them.")
     ] = False
 
-    def reading(self, source: str | None) -> DumpOptions:
+    def reading(self) -> DumpOptions:
         return DumpOptions(
             id_column=self.id_column,
-            language=self.language or language_of(source),
+            language=self.language or "",
             code_column=self.code_column,
             problem_column=self.problem_column,
             language_column=self.language_column,

@@ -112,7 +112,7 @@ def score(
         same: dict[str, Any] = {
             "out": output.out,
             "choice": problems.choice(),
-            "reading": repairs.added_to(rows.reading(source)),
+            "reading": repairs.added_to(rows.reading()),
             "selection": selection.of(problems),
             "engine": choice,
             "options": output.options(timing, all_tests=all_tests),

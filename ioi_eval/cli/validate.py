@@ -130,7 +130,7 @@ def validate(
         "most": references,
         "column": expected.expected_column,
         "scale": expected.expected_scale,
-        "reading": reading.reading(source),
+        "reading": reading.reading(),
         "selection": expected.selection(problems),
         "engine": engine.choice(),
         "options": output.options(timing),

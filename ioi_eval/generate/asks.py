@@ -78,10 +78,10 @@ class Author(Protocol):
 
 
 def asks_of(
-    problems: Iterable[Problem], prompt: Callable[[Problem], str], *, language: str, samples: int
+    problems: Iterable[tuple[Problem, str]], prompt: Callable[[Problem, str], str], *, samples: int
 ) -> tuple[Ask, ...]:
-    """As many asks as wanted for each problem: first one for each, then the second ones."""
-    prompts = [(problem, prompt(problem)) for problem in problems]
+    """Return as many asks as wanted for each problem in its language: first one for each, then the second."""
+    prompts = [(problem, language, prompt(problem, language)) for problem, language in problems]
     return tuple(
         Ask(
             key=key_of(problem, number),
@@ -92,7 +92,7 @@ def asks_of(
             number=number,
         )
         for number in range(samples)
-        for problem, text in prompts
+        for problem, language, text in prompts
     )
 
 

@@ -83,10 +83,11 @@ def judged(source: str, **options: Any) -> Scorer:
     and in no metric.
     """
     asked = asked_for(source, options)
-    language = asked.language
 
     async def score(state: TaskState, target: Target) -> Score:
-        problem, code = _problem(asked.problems, state), extract(state.output.completion, language)
+        problem = _problem(asked.problems, state)
+        language = asked.language(problem)
+        code = extract(state.output.completion, language)
         submission = Submission(
             key=f"{state.sample_id}#{state.epoch}", problem_id=problem.id, code=code, language=language.name
         )
@@ -164,7 +165,7 @@ def _made(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
     prompts = asked.prompts(prompt)
     return Task(
         dataset=MemoryDataset(
-            [_sample(label, problem, text, asked.language.name) for label, problem, text in prompts],
+            [_sample(label, problem, text, asked.language(problem).name) for label, problem, text in prompts],
             name=asked.name or source,
         ),
         solver=generate(),

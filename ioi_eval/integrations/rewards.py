@@ -30,6 +30,7 @@ from ioi_eval.scoring import (
     Cases,
     Language,
     Sharing,
+    choose_language,
     extract,
     find_language,
     pass_rate,
@@ -54,14 +55,15 @@ class RewardOptions(Value):
     no_code: float = 0.0  # the completion holds no code
     no_compile: float = 0.0
     partial_weight: float = 0.1  # of the share, in a weighted sum
-    language: str = "python"  # of completions whose row has no column `language`
+    language: str = ""  # of rows without a column `language`; empty: the problem's only one, else Python
     time_limit: float = 10.0  # seconds for each test, where tests come with the row
     checker: str = CheckerKind.STRIPPED_LINES  # how outputs are compared, where tests come with the row
     share: bool = True  # judge equal programs of a batch once
 
     def __post_init__(self) -> None:
         """Refuse options that are wrong for all rows before the first."""
-        find_language(self.language)
+        if self.language:
+            find_language(self.language)
         CheckerKind.built_in(self.checker)
 
 
@@ -106,7 +108,7 @@ class Rewards(Value):
     async def _of(
         self, completion: str, row: Columns, problem: Problem, own: Runtime, sharing: Sharing | None
     ) -> Outcome:
-        language = row.language(self.options.language)
+        language = row.language(problem, self.options.language)
         code = extract(completion, language)
         if code is None:
             return Outcome(self.options.no_code, NO_CODE)
@@ -250,10 +252,13 @@ class Columns(Value):
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
         )
 
-    def language(self, otherwise: str) -> Language:
+    def language(self, problem: Problem, option: str) -> Language:
+        """What the policy was asked for; a fence counts for nothing, or it could choose the language."""
         info = self.values.get("verification_info")
         told = info.get("language") if isinstance(info, Mapping) else None
-        return find_language(str(self.values.get("language") or told or otherwise))
+        row = self.values.get("language") or told
+        spoken = choose_language(problem, row=str(row) if row else None, option=option, default="python")
+        return find_language(spoken.language)
 
     def _found(self, problems: Finder) -> Problem:
         year = self.values.get("year")

@@ -17,7 +17,7 @@ from msgspec.structs import fields
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.models import Problem, Value
-from ioi_eval.scoring import Language, find_language
+from ioi_eval.scoring import Language, choose_language, find_language
 
 if TYPE_CHECKING:
     from ioi_eval.integrations.runtime import Runtime
@@ -30,7 +30,7 @@ NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, nev
 class Judging(Value):
     """What decides how a reply is judged."""
 
-    language: str = ""  # empty: the benchmark's own, else C++
+    language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
     unscored: Literal["keep", "error"] = "keep"  # what cannot be judged; an error is tried again on a retry
     slots: int | None = None  # submissions at a time; None: as many as the machine or the servers have
     python: str = ""  # the interpreter for submissions
@@ -43,7 +43,7 @@ class Asked(Value):
     source: str
     problems: Problems
     judging: Judging
-    language: Language
+    default_language: str
     benchmark: Benchmark | None  # None: these are packages
 
     @property
@@ -56,6 +56,11 @@ class Asked(Value):
         options = JudgeOptions(all_tests=self.judging.all_tests)
         return runtime(Setup(slots=self.judging.slots, options=options, python=self.judging.python))
 
+    def language(self, problem: Problem) -> Language:
+        """The language that a model is asked for; its reply is read as that, whatever its fences say."""
+        told = choose_language(problem, option=self.judging.language, default=self.default_language)
+        return find_language(told.language)
+
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Label, problem and prompt of each that can be judged."""
         from ioi_eval.sources import Prompts  # loads jinja2, which a scorer alone does not need
@@ -64,8 +69,12 @@ class Asked(Value):
         if not usable:
             remedy = "Give fewer filters"
             raise InputError("the filters leave no problem", where=self.source, remedy=remedy)
-        ask = Prompts(template, benchmark=self.name, language=self.language.name)
-        return ((label, problem, ask(problem)) for label, problem in usable.items())
+        spoken = {label: self.language(problem).name for label, problem in usable.items()}
+        ask = {
+            name: Prompts(template, benchmark=self.name, language=name)
+            for name in dict.fromkeys(spoken.values())
+        }
+        return ((label, problem, ask[spoken[label]](problem)) for label, problem in usable.items())
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -79,11 +88,13 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
     from ioi_eval.sources import benchmark_of, language_of
 
     judging, choice = _told(options)
+    if judging.language:
+        find_language(judging.language)
     return Asked(
         source=source,
         problems=_open(source, choice),
         judging=judging,
-        language=find_language(judging.language or language_of(source)),
+        default_language=language_of(source),
         benchmark=benchmark_of(source),
     )
 

@@ -57,7 +57,8 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         """The share of the points. What cannot be judged is an error of the trace, and no reward."""
         asked = await asyncio.to_thread(self.config.asked)
         problem = asked.problems.find(self.data.problem_id, self.data.year)
-        code, language = extract(trace.last_reply, asked.language), asked.language.name
+        spoken = asked.language(problem)
+        code, language = extract(trace.last_reply, spoken), spoken.name
         submission = Submission(key=trace.id, problem_id=problem.id, code=code, language=language)
         own = await asyncio.to_thread(asked.runtime)
         try:

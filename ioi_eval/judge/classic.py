@@ -185,6 +185,12 @@ def is_classic(options: JudgeOptions, profile: Profile) -> bool:
     return packages and not profile.has_shell
 
 
+def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:
+    """Whether a package there is for submissions in this language."""
+    packages = codeforces.is_there(profile) and not codeforces.objection(problem, submission)
+    return packages or find(submission.language).command == "g++"
+
+
 async def judge_one_by_one(
     engine: Engine, problem: Problem, submission: Submission, options: JudgeOptions
 ) -> SubmissionResult:

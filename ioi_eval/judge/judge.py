@@ -12,7 +12,7 @@ import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected
 from ioi_eval.judge.blame import Partner, refuse_missing, tried
-from ioi_eval.judge.classic import is_classic, judge_one_by_one
+from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.programs import (
     Artifacts,
@@ -33,6 +33,7 @@ from ioi_eval.model.values import (
     RAW_POINTS,
     Checker,
     CheckerKind,
+    LanguageFrom,
     Problem,
     Submission,
     SubmissionResult,
@@ -87,6 +88,10 @@ class Judge:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
+        if unspoken := await self._not_spoken(problem, submission):
+            without = msgspec.structs.replace(submission, code=None)
+            result = submission_result(problem, without, {}, compiles=False, checker=checker_name(problem))
+            return msgspec.structs.replace(result, compile_output=unspoken)
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if is_classic(self._options, await self._engine.profile()):
@@ -120,6 +125,17 @@ class Judge:
         identity = program_identity(limited, taking_part, built)
         result = await self._sharing.once(turn, identity, judging)
         return _with_build(msgspec.structs.replace(result, program_sha256=identity), submission, built)
+
+    async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
+        """Why a language that only a fence told does not count here: nothing else asked for it."""
+        if submission.language_from is not LanguageFrom.REPLY or submission.code is None:
+            return ""
+        profile, language = await self._engine.profile(), find(submission.language)
+        if is_classic(self._options, profile):
+            there = takes(problem, submission, profile)
+        else:
+            there = language.command in profile.toolchains
+        return "" if there else f"the reply holds a program in {language.name}, which the engine cannot run"
 
     async def _side_by_side(
         self, problem: Problem, submission: Submission

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
-from types import MappingProxyType
 
 from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -21,6 +20,7 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
+from ioi_eval.rules.languages import grader_of, grader_stem, suffixes
 from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
@@ -28,12 +28,6 @@ _PROGRAM = ".out"  # packages have a folder called checker
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
-
-# What submissions are compiled with, without its ending.
-_GRADER = "graders/grader"
-_GRADERS: Mapping[TaskType, str] = MappingProxyType(
-    {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
-)
 
 # Files of a package that are no business of a submission's build, unless it is compiled with them.
 _JUDGES_OWN = frozenset(
@@ -91,7 +85,7 @@ def _prelude(problem: Problem, language: Language) -> str:
 def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
     """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
     stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    suffix = _suffixes(language)[0]
+    suffix = suffixes(language)[0]
     name = f"graders/{stem}{suffix}"
     return f"graders/{stem}-main{suffix}" if name in taken else name
 
@@ -165,12 +159,7 @@ def _included(problem: Problem, language: Language) -> Iterable[NamedBlob]:
 
 
 def _is_unit(file: NamedBlob, language: Language) -> bool:
-    return PurePosixPath(file.name).suffix.lower() in _suffixes(language)
-
-
-def _suffixes(language: Language) -> tuple[str, ...]:
-    """Modules of Python are found by their ending, whatever runs them."""
-    return (".py",) if language.syntax == "python" else language.suffixes
+    return PurePosixPath(file.name).suffix.lower() in suffixes(language)
 
 
 def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
@@ -184,22 +173,17 @@ def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
 
 def _grader(problem: Problem, language: Language) -> str:
     """The file that the submission is compiled with; empty where it is compiled alone."""
-    if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
-        return ""
+    if (found := grader_of(problem, language)) is not None:
+        return found
     if not language.links_grader:
         what = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
         raise JudgeFailure(what, final=True)
-    stem = _GRADERS.get(problem.task_type, _GRADER)
-    names = {file.name for file in problem.grader_files}
-    found = next((stem + suffix for suffix in _suffixes(language) if stem + suffix in names), None)
-    if found is None:
-        raise _no_grader(problem, stem, language, names)
-    return found
+    raise _no_grader(problem, grader_stem(problem), language, {file.name for file in problem.grader_files})
 
 
 def _no_grader(problem: Problem, stem: str, language: Language, names: Collection[str]) -> Exception:
     """A package without any is wrong; one that has it for another language can judge others."""
-    missing = f"there is no {stem}{_suffixes(language)[0]}"
+    missing = f"there is no {stem}{suffixes(language)[0]}"
     others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
     if any(stem + suffix in names for other in others for suffix in other.suffixes):
         return JudgeFailure(

@@ -297,6 +297,17 @@ class Problem(Value):
 # --- submissions and results -------------------------------------------------------------------------
 
 
+class LanguageFrom(StrEnum):
+    """What told the language of a submission; the first that does holds."""
+
+    ROW = "row"  # its column
+    OPTION = "option"  # the user's, for rows that name none
+    FORMAT = "format"  # what the dump was recognised as
+    PROBLEM = "problem"  # it admits no other
+    REPLY = "reply"  # the tag of its fenced block
+    DEFAULT = "default"  # the benchmark's, else C++
+
+
 class Submission(Value):
     """A program for a problem, as a rule one source text, and the dump's row it came from."""
 
@@ -304,6 +315,7 @@ class Submission(Value):
     problem_id: str
     code: str | None  # None: the generation holds no code
     language: str = "c++"
+    language_from: LanguageFrom | None = None  # None: nobody had to choose
     outputs: tuple[NamedBlob, ...] = ()  # files that were handed in, each under the name of its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
     year: int | None = None

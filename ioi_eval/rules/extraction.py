@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
@@ -288,6 +288,26 @@ def extract(generation: str, language: Notation, how: Extraction = Extraction.LA
             return _between_last_fences(generation)
         case _:
             return _block_of(generation, language, first=how is Extraction.FIRST)
+
+
+_Known = TypeVar("_Known", bound=Notation)
+
+
+def fenced(
+    generation: str, languages: Iterable[_Known], usual: _Known, how: Extraction = Extraction.LAST
+) -> _Known | None:
+    """The language that a reply's fences are tagged with; None where it has a program in the usual one.
+
+    Tags that stand for several languages tell nothing.
+    """
+    first = how is Extraction.FIRST
+    if how is Extraction.WHOLE or _block_of(generation, usual, first=first) is not None:
+        return None
+    text = _without_reasoning(generation.replace("\r\n", "\n"))
+    blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
+    tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
+    known = tuple(languages)
+    return next((one for tag in tags for one in known if tag in one.tags), None)
 
 
 _EXTRACTED = "extract:"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,10 +33,11 @@ from ioi_eval.generate import (
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.model.values import LanguageFrom, Problem, Submission, Value
 from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.scoring import pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
@@ -54,7 +56,7 @@ class Asking(Value):
     """A request to an author."""
 
     samples: int = 1  # programs for each problem
-    language: str = ""  # empty: the benchmark's own, else C++
+    language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
     prompt: str = ""  # a benchmark's name, or a template's file; empty: the benchmark's own
     concurrency: int = 8  # requests or agents at a time
 
@@ -198,22 +200,29 @@ def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> It
 
 
 def _asks(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> tuple[Ask, ...]:
-    language, benchmark = _language(source, asking), benchmark_of(source)
-    if agent and language not in SOLUTIONS:
-        remedy = f"Choose {' or '.join(SOLUTIONS)}"
-        raise InputError(f"agents cannot write {language}", field="language", remedy=remedy)
-    prompts = Prompts(
-        asking.prompt,
-        benchmark="" if benchmark is None else benchmark.name,
-        language=language,
-        file=SOLUTIONS[language] if agent else "",
-    )
+    benchmark, filled = benchmark_of(source), dict[str, Prompts]()
+
+    def prompt(problem: Problem, language: str) -> str:
+        if agent and language not in SOLUTIONS:
+            remedy = f"Choose {' or '.join(SOLUTIONS)}"
+            raise InputError(f"agents cannot write {language}", field="language", remedy=remedy)
+        if language not in filled:
+            name = "" if benchmark is None else benchmark.name
+            file = SOLUTIONS[language] if agent else ""
+            filled[language] = Prompts(asking.prompt, benchmark=name, language=language, file=file)
+        return filled[language](problem)
+
     usable = (problem for problem in problems.values() if not problem.unusable)
-    return asks_of(usable, prompts, language=language, samples=asking.samples)
+    language = _languages(source, asking)
+    return asks_of(
+        ((problem, language(problem).language) for problem in usable), prompt, samples=asking.samples
+    )
 
 
-def _language(source: Source, asking: Asking) -> str:
-    return find(asking.language or language_of(source)).name
+def _languages(source: Source, asking: Asking) -> Callable[[Problem], ChosenLanguage]:
+    """What tells the language that an author is asked for; replies are read as that."""
+    default, option = find(language_of(source)).name, asking.language and find(asking.language).name
+    return partial(choose_language, option=option, default=default)
 
 
 def author_name(author: ModelOptions | AgentOptions) -> str:
@@ -254,9 +263,10 @@ async def _submissions(
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
     """Every program as it comes; why there is none goes into `unwritten`."""
+    language = _languages(call.source, call.asking)
     for problem in problems.values():
         if problem.unusable:
-            yield _unasked(problem, problems, call)
+            yield _unasked(problem, problems, call, language(problem))
     async with (
         _author(call, generations) as author,
         Producing(asks, author, generations, at_once=call.asking.concurrency) as news,
@@ -265,32 +275,36 @@ async def _submissions(
             if isinstance(one, Failed):
                 unwritten[one.key] = one.reason
             else:
-                yield _submission(generations.row(one.key), problems)
+                yield _submission(generations.row(one.key), problems, language)
 
 
-def _unasked(problem: Problem, problems: Problems, call: _Call) -> Submission:
+def _unasked(problem: Problem, problems: Problems, call: _Call, spoken: ChosenLanguage) -> Submission:
     """In the place of programs that nobody could judge: why not is to be found where all failures are."""
-    key, language = key_of(problem, 0), _language(call.source, call.asking)
+    key = key_of(problem, 0)
     row = {"uuid": key, "problem_id": problem.id, "model": call.name}
     return Submission(
         key=key,
         problem_id=problems.label(problem),
         code="",
-        language=language,
+        language=spoken.language,
+        language_from=spoken.source,
         year=problem.year,
         row=row,
     )
 
 
-def _submission(row: Mapping[str, Any], problems: Problems) -> Submission:
+def _submission(
+    row: Mapping[str, Any], problems: Problems, asked: Callable[[Problem], ChosenLanguage]
+) -> Submission:
     problem = problems.find(row["problem_id"], row.get("year"))
-    language = find(row["language"])
+    language, spoken = find(row["language"]), asked(problem)
     code = row.get("code")
     return Submission(
         key=row["uuid"],
         problem_id=problems.label(problem),
         code=code if isinstance(code, str) else extract(row["generation"], language),
         language=language.name,
+        language_from=spoken.source if language.name == spoken.language else LanguageFrom.ROW,
         year=problem.year,
         row=row,
     )

@@ -162,8 +162,10 @@ class Rows(NamedTuple):
         selection: Selection | None,
         problems: Source,
     ) -> Self:
-        usual = reading or DumpOptions(language=language_of(problems))
-        return cls(tuple(map(called, dumps)), find_dumps(dumps), usual, selection or Selection())
+        reading = reading or DumpOptions()
+        if not reading.default_language:
+            reading = msgspec.structs.replace(reading, default_language=language_of(problems))
+        return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection())
 
     def mentioned(self) -> Collection[str] | None:
         """What problems of theirs are called; None where they do not say."""

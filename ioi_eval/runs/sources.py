@@ -13,7 +13,6 @@ import msgspec
 from ioi_eval.benchmarks import (
     Benchmark,
     BenchmarkOptions,
-    DumpOptions,
     benchmarks,
     find_benchmark,
     load,
@@ -124,9 +123,9 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
 
 
 def language_of(source: Source | None) -> str:
-    """Of rows that do not say: the benchmark's, where the source is one."""
+    """Return the default language of rows: the benchmark's, or C++."""
     benchmark = benchmark_of(source)
-    return DumpOptions().language if benchmark is None else benchmark.language
+    return "c++" if benchmark is None else benchmark.language
 
 
 def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:

@@ -191,6 +191,7 @@ _READING = frozenset(
         "add_namespace",
         "always_extract",
         "code_column",
+        "default_language",
         "extract",
         "id_column",
         "language",

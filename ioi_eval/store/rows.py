@@ -18,6 +18,7 @@ import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import (
+    LanguageFrom,
     Problem,
     Submission,
     SubmissionResult,
@@ -39,6 +40,8 @@ RESULT_COLUMNS = frozenset(
     {
         "key",
         "problem_id",
+        "language",
+        "language_from",
         "points",
         "max_points",
         "solved",
@@ -74,7 +77,9 @@ def identity(problem: Problem, submission: Submission) -> str:
     """Equal for submissions that must get the same result: same problem, language, code and files."""
     files = sorted([file.name, file.content.sha256] for file in submission.outputs)
     sources = sorted([file.name, file.content.sha256] for file in submission.files)
-    more = [files, sources] if sources else [files] if files else []
+    more: list[Any] = [files, sources] if sources else [files] if files else []
+    if submission.language_from is LanguageFrom.REPLY:  # where it cannot run, it is worth nothing
+        more.append(submission.language_from)
     content = [problem.id, problem.year, submission.language, submission.code, *more]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
 
@@ -93,6 +98,8 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         **own,
         "key": submission.key,
         "problem_id": submission.problem_id,
+        "language": submission.language or None,
+        "language_from": submission.language_from,
         "verdict": verdict,
         "reason": scoring.reason(result),
         "solved": verdict is Verdict.AC,

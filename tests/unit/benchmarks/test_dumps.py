@@ -22,7 +22,7 @@ from support.datasets import Repairs, Selection, open_dump
 
 from ioi_eval.benchmarks import mentioned
 from ioi_eval.errors import InputError
-from ioi_eval.models import Submission
+from ioi_eval.models import LanguageFrom, Submission
 
 pytestmark = pytest.mark.once
 
@@ -57,6 +57,7 @@ def test_a_published_row(tmp_path: Path) -> None:
         problem_id="sum",
         code=CODE,
         language="cpp",
+        language_from=LanguageFrom.ROW,
         year=2023,
         target_subtask="02-full",
         row=columns,

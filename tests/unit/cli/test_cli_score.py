@@ -114,6 +114,19 @@ def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path)
 
 
 @pytest.mark.once
+def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLine, problems: Path) -> None:
+    """The seen case: 4 CE and 0 points, with exit code 0."""
+    outputs = [{"question_id": "add", "output_list": ["Sure."] * 2, "code_list": [PYTHON] * 2}]
+    (cli.folder / "d.json").write_text(json.dumps(outputs))
+    done = cli("score", "d.json", "--problems", problems, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    rows = results(cli.folder / "run").values()
+    assert [(one["points"], one["language"], one["language_from"]) for one in rows] == [
+        (100, "python", "format")
+    ] * 2
+
+
+@pytest.mark.once
 def test_early_stops_and_all_tests_give_the_same_scores(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "fast").returncode == 0

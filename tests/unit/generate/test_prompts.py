@@ -102,15 +102,15 @@ def test_a_problem_without_a_statement() -> None:
 
 def test_asks_take_turns_and_know_their_problem() -> None:
     other = changed(id="p", year=2024)
-    asks = asks_of([SUM, other], lambda problem: f"Solve {problem.id}.", language="python", samples=2)
+    asks = asks_of([(SUM, "python"), (other, "c++")], lambda problem, _: f"Solve {problem.id}.", samples=2)
     assert [one.key for one in asks] == ["apps_1#0", "p@2024#0", "apps_1#1", "p@2024#1"]
     assert [one.number for one in asks] == [0, 0, 1, 1]
     assert asks[1].prompt == "Solve p." and asks[1].year == 2024
 
 
 def test_a_fingerprint_is_of_all_that_is_asked() -> None:
-    asks = asks_of([SUM], lambda problem: "a", language="python", samples=1)
-    others = asks_of([SUM], lambda problem: "b", language="python", samples=1)
+    asks = asks_of([(SUM, "python")], lambda *_: "a", samples=1)
+    others = asks_of([(SUM, "python")], lambda *_: "b", samples=1)
     same = fingerprint(asks, "m", {"a": 1, "b": 2})
     assert same == fingerprint(asks, "m", {"b": 2, "a": 1})
     different = {fingerprint(others, "m", {}), fingerprint(asks, "n", {}), fingerprint(asks, "m", {"a": 2})}

@@ -1,0 +1,163 @@
+"""The language of a submission: what tells it, in which order, and what a fence may not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from support.command_line import write_dump
+from support.datasets import Problems, open_dump
+from support.engines import fake_profile
+
+from ioi_eval import Scorer
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.integrations.tasks import asked_for
+from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
+from ioi_eval.rules.extraction import Extraction
+from ioi_eval.rules.languages import admitted, choose_language
+from ioi_eval.runs.authors import Asking, prompts_of
+from ioi_eval.scoring import find_language
+from ioi_eval.store.rows import identity
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+PLAIN = Problem(id="plain")
+FUNCTION = Problem(id="function", task_type=TaskType.FUNCTION)
+
+
+def graded(*suffixes: str) -> Problem:
+    files = tuple(NamedBlob(name=f"graders/grader{suffix}", content=Blob.of("")) for suffix in suffixes)
+    return Problem(id="graded", options=TaskOptions(with_grader=True), grader_files=files)
+
+
+def fenced(*tags: str) -> str:
+    """A reply with a block of each tag; what is C++ by its tag is C++."""
+    codes = {"cpp": "int main() {}\n", "": "int main() {}\n", "c": "int main() {}\n", "text": "1 2\n"}
+    return "".join(f"So:\n```{tag}\n{codes.get(tag, 'print(1)')}\n```\n" for tag in tags)
+
+
+@pytest.mark.parametrize(
+    ("problem", "told", "chosen"),
+    [
+        (PLAIN, {"row": "java", "option": "go", "format": "python", "reply": fenced("rust")}, "java row"),
+        (PLAIN, {"option": "go", "format": "python", "reply": fenced("rust")}, "go option"),
+        (FUNCTION, {"option": "go"}, "go option"),
+        (PLAIN, {"format": "python", "reply": fenced("rust")}, "python format"),
+        (graded(".cpp"), {"format": "python"}, "c++ problem"),
+        (graded(".py"), {"format": "python"}, "python format"),
+        (FUNCTION, {"reply": fenced("cpp")}, "python problem"),
+        (graded(".cpp"), {"reply": fenced("python")}, "c++ problem"),
+        (graded(".py"), {}, "python problem"),
+        (PLAIN, {"reply": fenced("python")}, "python reply"),
+        (PLAIN, {"reply": fenced("text", "py")}, "python reply"),
+        (graded(".cpp", ".py"), {"reply": fenced("python")}, "python reply"),
+        (graded(".cpp", ".py"), {"reply": fenced("rust")}, "c++ default"),
+        (PLAIN, {"reply": fenced("rust", "python")}, "python reply"),
+        (PLAIN, {"reply": fenced("rust", "python"), "extraction": Extraction.FIRST}, "rust reply"),
+        (PLAIN, {"reply": fenced("python"), "extraction": Extraction.WHOLE}, "c++ default"),
+        (PLAIN, {"reply": fenced("cpp", "python")}, "c++ default"),
+        (PLAIN, {"reply": fenced("", "python")}, "c++ default"),
+        (PLAIN, {"reply": fenced("c", "python")}, "c++ default"),
+        (PLAIN, {"reply": fenced("python"), "default": "pypy"}, "pypy default"),
+        (PLAIN, {"reply": fenced("text", "bash")}, "c++ default"),
+        (PLAIN, {"reply": f"<think>{fenced('python')}</think> I cannot."}, "c++ default"),
+        (PLAIN, {"reply": "I cannot."}, "c++ default"),
+        (PLAIN, {}, "c++ default"),
+    ],
+)
+def test_the_first_that_tells_the_language_holds(problem: Problem, told: dict[str, Any], chosen: str) -> None:
+    found = choose_language(problem, **told)
+    assert f"{found.language} {found.source}" == chosen
+
+
+def test_a_problem_admits_what_its_graders_are_written_in() -> None:
+    assert {one.name for one in admitted(FUNCTION)} == {"python", "pypy"}
+    assert {one.name for one in admitted(graded(".cpp", ".c"))} == {"c++", "c"}
+    assert find_language("rust") in admitted(PLAIN)
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+def read(path: Path, **options: Any) -> list[Submission]:
+    return list(open_dump([path], problems=Problems([PLAIN]), options=DumpOptions(**options)))
+
+
+BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "told"),
+    [
+        ({"question_id": "plain", "code_list": ["print(1)"]}, {}, "python format"),
+        ({"question_id": "plain", "code_list": ["int i;"]}, {"language": "c++"}, "c++ option"),
+        ({"question_id": "plain", "code_list": [""], "language": "cpp"}, {"language": "go"}, "cpp row"),
+        ({"custom_id": "plain#1", "response": BATCH}, {}, "python reply"),
+        ({"problem_id": "plain", "generation": fenced("python")}, {}, "python reply"),
+        ({"problem_id": "plain", "generation": "-"}, {"default_language": "java"}, "java default"),
+        # A fence within a program says nothing of the program.
+        ({"problem_id": "plain", "code": 'char t[] = "```python";'}, {}, "c++ default"),
+    ],
+)
+def test_rows_tell_where_their_language_is_from(
+    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], told: str
+) -> None:
+    [one] = read(write_dump(tmp_path / "d.jsonl", [columns]), **options)
+    assert f"{one.language} {one.language_from}" == told
+
+
+# --- what an engine lacks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tools", "compiles"), [(("rustc",), True), ((), False)], ids=["there", "missing"])
+async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language(
+    tools: tuple[str, ...], compiles: bool
+) -> None:
+    told = choose_language(PLAIN, reply=fenced("rust"))
+    of = Submission(key="k", problem_id="p", code="fn main() {}", language=told.language)
+    sent = msgspec.structs.replace(of, language_from=told.source)
+    profile, problem = fake_profile(), Problem(id="p", tests=(Test(name="1", input=Blob.of("")),))
+    there = {name: tool for name, tool in profile.toolchains.items() if name in ("g++", *tools)}
+    async with Scorer(FakeEngine(profile=msgspec.structs.replace(profile, toolchains=there))) as scorer:
+        result = await scorer.score(problem, sent)
+        if not compiles:
+            with pytest.raises(JudgeFailure, match="rustc"):
+                await scorer.score(problem, of)
+    assert result.compiles is compiles
+    assert result.tests[0].feedback == ("" if compiles else "no code found")
+    lacks = "the reply holds a program in rust, which the engine cannot run"
+    assert result.compile_output == ("" if compiles else lacks)
+
+
+def test_equal_code_of_a_row_that_names_its_language_shares_nothing_with_it() -> None:
+    """What the engine cannot run is worth nothing where only a fence told it, and unscored elsewhere."""
+    of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
+    fence = Submission(**of, language_from=LanguageFrom.REPLY)
+    named = Submission(**of, language_from=LanguageFrom.ROW)
+    assert identity(PLAIN, fence) != identity(PLAIN, named)
+
+
+# --- what models are asked for -----------------------------------------------------------------------
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
+
+
+def test_a_problem_is_asked_for_in_its_only_language() -> None:
+    """`calm` is a function task; `verse` takes any language."""
+    source = str(EXAMPLES)
+
+    def prompt(name: str, language: str = "") -> str:
+        choice = BenchmarkOptions(problems=frozenset({name}))
+        [text] = prompts_of(source, choice=choice, asking=Asking(language=language))
+        return text
+
+    assert "```python" in prompt("calm") and "```cpp" in prompt("verse")
+    assert "```python" in prompt("verse", "python") and "```cpp" in prompt("calm", "c++")
+    asked = asked_for(source, {})
+    assert {asked.language(asked.problems.find(name)).name for name in ("calm", "verse")} == {"python", "c++"}
+    texts = {label: text for label, _, text in asked.prompts()}
+    assert "```python" in texts["calm"] and "```cpp" in texts["verse"]
