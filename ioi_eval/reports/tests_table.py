@@ -27,6 +27,7 @@ COLUMNS = {
     "wall_time": "float64",
     "waited_time": "float64",
     "memory": "int64",
+    "points": "float64",
 }
 _HELD = 20_000  # tests in memory, and in a row group
 _GIVEN_UP = 3600  # seconds without a write, after which whoever began a table was killed
