@@ -64,7 +64,9 @@ const std::vector<Line> lines = {
      "shells and build tools; free memory, load and the number of processes are the machine's"},
     {submission, Check::not_there, {CALL(set_robust_list)}, "who ends wakes the one that waits at an address of this list, in another process, too"},
     {ours, Check::none, {CALL(set_robust_list)}, "libc, before main"},
-    {everybody, Check::none, {CALL(set_tid_address), YOUNGER(nr_rseq, rseq), CALL(membarrier), X86(arch_prctl) CALL(getrandom)}, "libc, before main"},
+    {everybody, Check::none, {CALL(set_tid_address), YOUNGER(nr_rseq, rseq), X86(arch_prctl) CALL(getrandom)}, "libc, before main"},
+    {submission, Check::own_barrier, {CALL(membarrier)}, "runtimes, among their threads; one for all of the machine waits without computing, as if for a disk"},
+    {ours, Check::none, {CALL(membarrier)}, "the same"},
     {submission, Check::plain_prctl, {CALL(prctl)}, "names of threads and of memory"},
     {ours, Check::none, {CALL(prctl)}, "what we start sets up more"},
     {everybody, Check::none, {CALL(getrlimit), CALL(getrusage), CALL(times)}, "one's own use, which CPython, Java and Go ask for"},
@@ -89,7 +91,7 @@ const std::vector<Line> lines = {
     {ours, Check::none, {CALL(futex)}, "what we start may share memory"},
     {submission, Check::not_there, {YOUNGER(nr_futex_waitv, futex_waitv)}, "what it waits for is behind a pointer"},
     {ours, Check::none, {YOUNGER(nr_futex_waitv, futex_waitv)}, "what we start may share memory"},
-    {threaded, Check::only_threads, {CALL(clone)}, "threads, which are counted by who watches"},
+    {threaded, Check::only_threads, {CALL(clone)}, "threads, which are counted by who watches; with CLONE_VFORK the caller would wait as if for a disk"},
     {ours & ~stage, Check::no_namespaces, {CALL(clone)}, "processes, in the namespaces that are there"},
     {ours, Check::none, {X86(fork) X86(vfork)}, "processes"},
     {everybody, Check::not_there, {YOUNGER(nr_clone3, clone3)}, "its flags are behind a pointer, where no filter sees them"},
@@ -129,7 +131,8 @@ const char* words(Check check) {
     case Check::plain_fcntl: return "DUPFD, GETFD, SETFD, GETFL, SETFL";
     case Check::plain_ioctl: return "TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX";
     case Check::plain_prctl: return "names, PR_GET_DUMPABLE, PR_CAPBSET_READ";
-    case Check::only_threads: return "threads";
+    case Check::only_threads: return "threads, without CLONE_VFORK";
+    case Check::own_barrier: return "private ones";
     case Check::no_namespaces: return "no namespaces";
     case Check::unix_pair: return "AF_UNIX";
   }

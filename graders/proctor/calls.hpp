@@ -31,6 +31,7 @@ enum class Check {
   plain_ioctl,
   plain_prctl,
   only_threads,      // clone
+  own_barrier,       // membarrier: of the caller's own threads
   no_namespaces,     // clone
   unix_pair,         // socketpair
 };

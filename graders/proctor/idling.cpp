@@ -33,7 +33,8 @@ void Clock::started(size_t member, int64_t now, int64_t wall_us) {
 
 void Clock::ended(size_t member) { page_->all[member].ended = true; }
 
-void Clock::tell(size_t member, int64_t now, int64_t busy_us) {
+void Clock::tell(size_t member, int64_t now, int64_t busy_us, int64_t doubtful_us) {
+  page_->all[member].doubtful_us = doubtful_us;
   page_->all[member].busy_us = busy_us;  // first: who reads the time has what belongs to it, or more
   page_->all[member].told_us = now;
 }
@@ -71,6 +72,22 @@ int64_t Clock::idle_us(size_t member, int64_t now) const {
     busy += other.busy_us;
   }
   return std::max<int64_t>(0, elapsed_us(until) - busy);
+}
+
+int64_t Clock::doubtful_us() const {
+  int64_t all = 0;
+  for (size_t i = 0; i < members_; ++i) all += page_->all[i].doubtful_us;
+  return all;
+}
+
+void Blocked::look(int64_t now, bool blocked, int64_t disk_work) {
+  worked_ = worked_ || (blocked_ && disk_work != disk_work_);
+  if (blocked) spell_us_ += now - looked_at_;
+  if (!blocked) {
+    (worked_ ? at_disk_us_ : doubtful_us_) += spell_us_;
+    spell_us_ = 0, worked_ = false;
+  }
+  looked_at_ = now, disk_work_ = disk_work, blocked_ = blocked;
 }
 
 void Lent::look(int64_t now, int64_t did_us, bool ready) {

@@ -26,7 +26,8 @@ class Clock {
   void ended(size_t member);
 
   // What the member's processes have computed and waited for from their start to now, all together.
-  void tell(size_t member, int64_t now, int64_t busy_us);
+  // `doubtful_us`: for how much of that nothing speaks but that the kernel says so.
+  void tell(size_t member, int64_t now, int64_t busy_us, int64_t doubtful_us);
 
   // Since the last of them started; 0 before that.
   int64_t elapsed_us(int64_t now) const;
@@ -43,9 +44,12 @@ class Clock {
   // How long nobody did anything, by what all of them have told up to now; never too long.
   int64_t idle_us(size_t member, int64_t now) const;
 
+  // What all of them have told that they may have waited for, and may have idled as well.
+  int64_t doubtful_us() const;
+
  private:
   struct Member {
-    std::atomic<int64_t> wall_us, started_us, told_us, busy_us;
+    std::atomic<int64_t> wall_us, started_us, told_us, busy_us, doubtful_us;
     std::atomic<bool> ended;
   };
   struct Page {
@@ -68,6 +72,20 @@ class Lent {
  private:
   int64_t looked_at_ = 0, did_us_ = 0, total_us_ = 0;
   bool ready_ = false;
+};
+
+// Time in the state of those who wait for a disk. Others are in it, too, and some of them because they like to.
+class Blocked {
+ public:
+  // `disk_work`: any number that changes when a disk works for the program. It counts while the program is blocked, and once after.
+  void look(int64_t now, bool blocked, int64_t disk_work);
+  bool is() const { return blocked_; }
+  int64_t total_us() const { return at_disk_us_ + doubtful_us_ + spell_us_; }
+  int64_t doubtful_us() const { return doubtful_us_ + (worked_ ? 0 : spell_us_); }  // no disk has worked meanwhile
+
+ private:
+  int64_t looked_at_ = 0, disk_work_ = 0, spell_us_ = 0, at_disk_us_ = 0, doubtful_us_ = 0;
+  bool blocked_ = false, worked_ = false;
 };
 
 }  // namespace idling

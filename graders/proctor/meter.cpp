@@ -43,14 +43,17 @@ std::vector<std::string> tasks_of(int proc, pid_t pid) {
   return tasks;
 }
 
+// The number behind a word; 0 where it is not there.
+int64_t counted(const std::string& text, const char* word) {
+  const size_t at = text.find(word);
+  return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + std::strlen(word), nullptr, 10);
+}
+
 // What is no part of the resident set. Page tables: a process may have far more of them than of memory, because all pages that were
 // only ever read are one and the same. What it has sent to swap, and huge pages.
 int64_t beside_resident(const std::string& status) {
   int64_t kilobytes = 0;
-  for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) {
-    const size_t at = status.find(field);
-    if (at != std::string::npos) kilobytes += std::strtoll(status.c_str() + at + std::strlen(field), nullptr, 10);
-  }
+  for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += counted(status, field);
   return kilobytes * 1024;
 }
 
@@ -193,10 +196,13 @@ std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids) {
   return threads;
 }
 
-int64_t written(int proc, pid_t pid) {
+int64_t written(int proc, pid_t pid) { return counted(read_small(proc, std::to_string(pid) + "/io"), "wchar:"); }
+
+int64_t disk_work(int proc, pid_t pid) {
   const std::string io = read_small(proc, std::to_string(pid) + "/io");
-  const size_t at = io.find("wchar:");
-  return at == std::string::npos ? 0 : std::strtoll(io.c_str() + at + 6, nullptr, 10);
+  long long faults = 0;
+  std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %lld", &faults);
+  return faults + counted(io, "\nread_bytes:") + counted(io, "\nwrite_bytes:");
 }
 
 int64_t threads_of(int proc, pid_t pid) { return work_of(proc, pid).threads; }

@@ -45,6 +45,9 @@ std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids);
 // How many bytes a process has written, whereto ever. 0 where the kernel does not tell.
 int64_t written(int proc, pid_t pid);
 
+// A number that grows when a disk works for a process, or swap does.
+int64_t disk_work(int proc, pid_t pid);
+
 // How many threads a process has, 0 when it is gone.
 int64_t threads_of(int proc, pid_t pid);
 

@@ -65,6 +65,7 @@ struct Plan {
   std::vector<Test> tests;
   room::Layers layers;
   bool allow_unconfined = false;
+  bool alone = false;  // nothing else of the judge's goes on
   std::vector<std::string> readable;  // folders beyond the system's, for an interpreter that lies there
   size_t echo = 0;  // bytes of a wrong output that its line repeats
 };

@@ -44,6 +44,7 @@ struct Program {
   seccomp::Profile profile = seccomp::Profile::submission;
   int kept = -1;                       // a file that it can write and read again: what it holds there is memory, too
   bool talks = false;                  // to who judges it: what it wrote is counted
+  bool quiet = false;                  // nothing else goes on: what only looks like waiting for a disk is idling
   bool nests = false;                  // will build boxes of its own: Landlock forbids all mounts, so only namespaces hold it where there are any
   Limits limits;
   idling::Clock* clock = nullptr;      // of the programs that run together with it, itself one of them; null: it runs alone
@@ -58,7 +59,7 @@ struct Outcome {
   int64_t cpu_us = 0, wall_us = 0, memory = 0;
   int64_t idle_us = 0;    // of the time that passed: nobody who ran together with it did anything
   int64_t waited_us = 0;  // all its processes, for a processor or a disk
-  bool stalled = false;   // killed at the hard stop, which is told as `wall`
+  bool stalled = false;   // killed, which is told as `wall`, at the hard stop, or because it may have idled
   int64_t written = 0;  // bytes, of one that talks; 0 where the kernel does not count them
   std::string failure;  // not empty: the box could not be made, nothing else here counts
 };

@@ -121,6 +121,7 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
     try {
       const verdict::Verdict verdict = task.judge(test);
       lines.judged(test.index, verdict);
+      if (verdict.end == verdict::End::wall && verdict.used.stalled) return;  // what else it would keep us from is not tried
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {
       lines.failed(test.index, failure);

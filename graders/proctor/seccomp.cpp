@@ -81,11 +81,16 @@ Program not_emptied_by_reading(unsigned argument) {
 
 constexpr uint32_t new_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-// A thread of the same process and nothing more.
+// A thread of the same process and nothing more, which nobody waits for.
 Program thread_only() {
-  return {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1), jump(BPF_JMP | BPF_JSET | BPF_K, new_namespaces, 0, 1),
-          give(answer(EAGAIN)), give(allowed)};
+  return {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+          jump(BPF_JMP | BPF_JSET | BPF_K, new_namespaces | CLONE_VFORK, 0, 1), give(answer(EAGAIN)), give(allowed)};
 }
+
+// Of membarrier: to ask what there is, and what stays among the caller's own threads. Their names are younger than the headers.
+const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXPEDITED */, 1 << 4 /* to register it */,
+                                            1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */,
+                                            1 << 7 /* PRIVATE_EXPEDITED_RSEQ */, 1 << 8 /* to register it */, 1 << 9 /* GET_REGISTRATIONS */};
 
 // Threads of one process wake each other by locks that are private. Other futexes are found by the file that they lie in: by one of
 // the system's two programs could talk, and the kernel itself wakes who waits there when a thread ends. So only who has threads may
@@ -155,6 +160,7 @@ Program decide(calls::Check check, pid_t self) {
     case Check::plain_ioctl: return one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
     case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
     case Check::only_threads: return thread_only();
+    case Check::own_barrier: return one_of(0, own_barriers, EINVAL);
     case Check::no_namespaces: return bits(0, new_namespaces, false, EPERM);
     case Check::unix_pair: return one_of(0, {AF_UNIX}, EPERM);
   }

@@ -52,8 +52,8 @@ class Supervisor {
     }
     tell(ended_at_, reaped_cpu_us_);
     report_.wall_us = ended_at_ - started_at_;
-    report_.idle_us = clock_.idle_us(program_.member, ended_at_);
-    report_.waited_us = waits_.total_us() + at_disk_us_ + lent_.total_us();
+    report_.idle_us = clock_.idle_us(program_.member, ended_at_) + (program_.quiet ? clock_.doubtful_us() : 0);
+    report_.waited_us = waits_.total_us() + blocked_.total_us() + lent_.total_us();
     leave();
     if (room_.layers.on("order"))
       kill_all();
@@ -116,7 +116,8 @@ class Supervisor {
     reading.reset();
     forget_its_files();
     child_there_ = news.there;
-    started_at_ = looked_at_ = news.started_us;
+    started_at_ = news.started_us;
+    blocked_.look(started_at_, false, 0);
     clock_.started(program_.member, started_at_, program_.limits.wall_us);
   }
 
@@ -178,12 +179,14 @@ class Supervisor {
   void tell(int64_t now, int64_t cpu_us) {
     const int64_t computed = program_.limits.cpu_us == unlimited ? 0 : cpu_us;
     const int64_t awake_us = now - started_at_ - slept_us_;
-    clock_.tell(program_.member, now, computed + waits_.total_us() + at_disk_us_ + lent_.total_us() + awake_us);
+    const int64_t busy = computed + waits_.total_us() + blocked_.total_us() + lent_.total_us() + awake_us;
+    clock_.tell(program_.member, now, busy, alone_ ? blocked_.doubtful_us() : 0);
   }
 
-  bool idled_too_long(int64_t now) const {
+  // `doubtful`: with what may have been waiting.
+  bool idled_too_long(int64_t now, bool doubtful) const {
     const int64_t limit = program_.limits.wall_us;
-    return limit != unlimited && clock_.idle_us(program_.member, now) > limit;
+    return limit != unlimited && clock_.idle_us(program_.member, now) + (doubtful ? clock_.doubtful_us() : 0) > limit;
   }
 
   bool has_stalled(int64_t now) const {
@@ -202,14 +205,14 @@ class Supervisor {
     const bool too_much = limits.memory != unlimited && usage.memory + kept > limits.memory;
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
-    if (usage.at_disk) at_disk_us_ += now - looked_at_;
-    looked_at_ = now;
+    const bool matters = alone_ && (usage.at_disk || blocked_.is());
+    blocked_.look(now, usage.at_disk, matters ? meter::disk_work(proc_, child_there_) : 0);
     if (clock_.matters(now)) {
       lent_.look(now, reaped_cpu_us_ + usage.cpu_us + waits_.total_us(), usage.ready);
       tell(now, reaped_cpu_us_ + usage.cpu_us);
     }
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
-    if (idled_too_long(now) || (report_.stalled = has_stalled(now)))
+    if (idled_too_long(now, program_.quiet) || (report_.stalled = idled_too_long(now, true) || has_stalled(now)))
       finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
       finish(Killed::cpu);
@@ -299,7 +302,8 @@ class Supervisor {
   bool ended_ = false, crowded_ = false;
   meter::Waits waits_;
   idling::Lent lent_;
-  int64_t slept_us_ = 0, started_at_ = 0, ended_at_ = 0, looked_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0, at_disk_us_ = 0;
+  idling::Blocked blocked_;
+  int64_t slept_us_ = 0, started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0;
 };
 
 }  // namespace

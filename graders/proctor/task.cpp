@@ -18,6 +18,7 @@ process::Program Task::submission() const {
   program.file = opened_.program.valid() ? opened_.program.get() : -1;
   program.proc = plan_.submission.proc;
   program.threads = plan_.submission.threads > 1;
+  program.quiet = plan_.alone;
   program.limits = plan_.limits;
   program.limits.open_files = most_open_files;
   if (program.threads) program.limits.threads = plan_.submission.threads;

@@ -13,6 +13,7 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
   whole.used.written += part.written;
   whole.used.wall_us = std::max(whole.used.wall_us, part.wall_us);
   whole.used.waited_us += part.waited_us;
+  whole.used.stalled = whole.used.stalled || part.stalled;
   const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
   if (!graver) return;
   whole.end = end;

@@ -59,7 +59,7 @@ void Lines::judged(int64_t test, const Verdict& verdict) {
   line(",\"test\":" + std::to_string(test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
        ",\"feedback\":" + words(verdict.feedback) + ",\"cpu_us\":" + std::to_string(used.cpu_us) + ",\"wall_us\":" + std::to_string(used.wall_us) +
        ",\"waited_us\":" + std::to_string(used.waited_us) + ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal) +
-       (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)));
+       (verdict.end == End::wall && used.stalled ? ",\"stalled\":true" : "") + (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)));
 }
 
 }  // namespace verdict

@@ -23,9 +23,9 @@ from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import Value
-from ioi_eval.runs.engine import EngineChoice, open_engine
 from ioi_eval.store.resources import graders
 
 if TYPE_CHECKING:

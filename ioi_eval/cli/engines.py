@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
 
 from ioi_eval.cli.environment import read_token
-from ioi_eval.engines.registry import EMBEDDED, find_engine
-from ioi_eval.integrations.environment import ENDPOINTS, python_of, servers_of
+from ioi_eval.engines.environment import ENDPOINTS
+from ioi_eval.engines.registry import EMBEDDED, EngineChoice
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import JobShape, MissingModules
 from ioi_eval.model.secret import Secret
-from ioi_eval.runs.engine import EngineChoice
 
 Unconfined = Annotated[
     bool, typer.Option("--allow-unconfined", help="Judge even where the kernel offers no confinement.")
@@ -85,41 +83,21 @@ class EngineOptions:
 
     def choice(self, of_file: str = "") -> EngineChoice:
         """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
-        said = self.engine if self.engine is not None or not of_file else of_file
-        text, most = (said.strip(), None) if said is not None else from_environment(os.environ)
-        field = ENDPOINTS if said is None else "--engine" if self.engine is not None else "engine"
         try:
-            find_engine(text)
+            return EngineChoice.meant(
+                self.engine if self.engine is not None else of_file or None,
+                os.environ,
+                slots=self.workers,
+                per_endpoint=self.per_endpoint,
+                cpus_per_slot=self.cpus_per_slot or 1.0,
+                same_compiler=self.same_compiler,
+                job=self.job,
+                token=Secret() if self.token_file is None else read_token(self.token_file),
+                allow_unconfined=self.allow_unconfined,
+                python=self.python,
+                missing_modules=self.missing_modules,
+            )
         except InputError as error:
-            raise error.but(field=field) from None
-        choice = EngineChoice(
-            text=text,
-            slots=self.workers,
-            per_endpoint=self.per_endpoint or most,
-            cpus_per_slot=self.cpus_per_slot or 1.0,
-            same_compiler=self.same_compiler,
-            job=self.job,
-            token=Secret() if text == EMBEDDED else read_token(self.token_file),
-            allow_unconfined=self.allow_unconfined,
-            python=self._python(text),
-            missing_modules=self.missing_modules,
-        )
-        if self.per_endpoint is not None and (text == EMBEDDED or choice.on_ray):
-            remedy = "Use --workers for this engine"
-            raise InputError("this option works with servers only", field="--per-endpoint", remedy=remedy)
-        if self.cpus_per_slot is not None and not choice.on_ray:
-            remedy = "Leave it out, or name a cluster: --engine ray"
-            raise InputError("this option works with Ray only", field="--cpus-per-slot", remedy=remedy)
-        return choice
-
-    def _python(self, engine: str) -> str:
-        if self.python and engine != EMBEDDED:
-            remedy = "Leave it out, or judge here: --engine embedded"
-            raise InputError("servers judge with their own interpreter", field="--python", remedy=remedy)
-        return python_of(os.environ, self.python) if engine == EMBEDDED else ""
-
-
-def from_environment(variables: Mapping[str, str]) -> tuple[str, int | None]:
-    """Engine and jobs per server, for who does not say on the command line."""
-    servers = servers_of(variables)
-    return (EMBEDDED, None) if servers is None else (servers.text, servers.per_endpoint)
+            if error.field not in {field.name for field in fields(self)} or (of_file and self.engine is None):
+                raise
+            raise error.but(field=f"--{error.field.replace('_', '-')}") from None

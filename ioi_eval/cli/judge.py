@@ -18,6 +18,7 @@ from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import SOURCE_HELP, AllTests, ProblemOptions, TimingOptions
 from ioi_eval.cli.progress import Signals
+from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find, of_suffix
@@ -34,7 +35,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.scoring import submission_status
-from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
+from ioi_eval.runs.engine import servers_found
 from ioi_eval.runs.events import EngineStarting, EngineStopped, OnEvent
 from ioi_eval.runs.sources import opened
 from ioi_eval.runs.time_limits import TimeLimits

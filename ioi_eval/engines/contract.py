@@ -193,10 +193,19 @@ class Batch(Value):
     alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
 
 
+class Stall(StrEnum):
+    """What came of tests that were ended without a verdict, because they did something but got nowhere."""
+
+    NONE = "none"
+    ONCE = "once"  # alone, it ended otherwise
+    AGAIN = "again"  # alone, too
+
+
 class Answers(Value):
     """What was found out. A test that was skipped, or was not come to, has no line."""
 
     lines: Mapping[str, Line]  # by the test's name
+    stall: Stall = Stall.NONE
     confinement: Mapping[str, Any] = {}
 
 

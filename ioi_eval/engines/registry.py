@@ -1,4 +1,4 @@
-"""Engines by the name that a user gives: those that come with the package, and those that others install.
+"""The one place that decides on engine, interpreter, number of workers, and the builder of checkers.
 
 A new engine is a function from an `EngineSetup` to an `Engine` or a `Transport`, and one entry: in the table
 here, or in the entry point group `ioi_eval.engines` of any installed package. docs/extending.md shows one.
@@ -6,33 +6,132 @@ here, or in the entry point group `ioi_eval.engines` of any installed package. d
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ioi_eval.engines import Engine, Transport
+import msgspec
+
+from ioi_eval.engines.contract import Engine, Transport
+from ioi_eval.engines.environment import (
+    ENDPOINTS,
+    PER_ENDPOINT,
+    PYTHON,
+    TOKEN,
+    Launch,
+    read_number,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
+from ioi_eval.model.options import JobShape, MissingModules
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
+
+if TYPE_CHECKING:
+    from ioi_eval.engines.piston import PistonEngine
 
 GROUP = "ioi_eval.engines"
 EMBEDDED, RAY = "embedded", "ray"
 
 
-class EngineSetup(Value):
-    """What a user says about an engine."""
+class EngineChoice(Value):
+    """Which engine, and how it is to be used."""
 
-    text: str  # as it was named: NAME, or NAME:WHATEVER
-    store: Store
-    slots: int | None = None
+    text: str = EMBEDDED  # as it was named: NAME, or NAME:WHATEVER
+    slots: int | None = None  # None: one per core here; on servers, all they have
     per_endpoint: int | None = None
     cpus_per_slot: float = 1.0  # of what Ray gives
     same_compiler: bool = False
+    job: JobShape = "auto"
     token: Secret = Secret()
     allow_unconfined: bool = False
     python: str = ""  # here: the path or version of the interpreter for submissions
+    missing_modules: MissingModules = "failure"
+    launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
+
+    @classmethod
+    def meant(cls, engine: str | None, variables: Mapping[str, str], **told: Any) -> Self:
+        """Return the engine that is named, else that of the environment, else this machine.
+
+        `told`: other fields. The environment says the rest. Raises InputError for what cannot be meant.
+        """
+        launch, named = Launch.of(variables), engine is not None
+        text = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
+        try:
+            find_engine(text)
+        except InputError as error:
+            raise error.but(field="engine" if named else ENDPOINTS) from None
+        if text == EMBEDDED:
+            told["python"] = told.get("python") or variables.get(PYTHON, "").strip()
+        else:
+            told["token"] = told.get("token") or Secret(variables.get(TOKEN, "").strip())
+        if named:  # all servers that are named, not a part of them
+            launch = msgspec.structs.replace(launch, rank=0, world=1)
+        elif text != EMBEDDED and told.get("per_endpoint") is None:
+            told["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
+        choice = cls(**told, text=text, launch=launch)
+        choice.check()
+        return choice
+
+    def check(self) -> None:
+        """Raise InputError where an option is for another kind of engine."""
+        if self.per_endpoint is not None and (self.text == EMBEDDED or self.on_ray):
+            raise InputError(
+                "this option works with servers only",
+                field="per_endpoint",
+                remedy="Leave it out, and say how many workers there are",
+            )
+        if self.cpus_per_slot != 1 and not self.on_ray:
+            remedy = "Leave it out, or name a cluster of Ray as the engine"
+            raise InputError("this option works with Ray only", field="cpus_per_slot", remedy=remedy)
+        if self.python and self.text != EMBEDDED:
+            remedy = "Leave it out, or judge on this machine"
+            raise InputError("servers judge with their own interpreter", field="python", remedy=remedy)
+
+    @property
+    def remote(self) -> bool:
+        return self.text != EMBEDDED
+
+    @property
+    def on_ray(self) -> bool:
+        return self.text.partition(":")[0] == RAY
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """For the reader of a report."""
+        return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
+
+
+class EngineSetup(EngineChoice, kw_only=True):
+    """What a function that makes an engine is given."""
+
+    store: Store
+
+
+class Opening(NamedTuple):
+    """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
+
+    engine: Engine | Transport
+    trusted: Engine | Transport | None = None
+
+
+def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Opening:
+    """Make the engines of a choice; an engine that was made by somebody else stays alone."""
+    if not isinstance(choice, EngineChoice):
+        return Opening(choice)
+    choice.check()
+    engine = find_engine(choice.text)(EngineSetup(store=store, **_fields(choice)))
+    if not choice.remote or choice.on_ray:
+        return Opening(engine)
+    here = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
+    return Opening(engine, _embedded(EngineSetup(store=store, **_fields(here))))
+
+
+def _fields(choice: EngineChoice) -> dict[str, Any]:
+    return {name: getattr(choice, name) for name in EngineChoice.__struct_fields__}
 
 
 Factory = Callable[[EngineSetup], Engine | Transport]
@@ -63,7 +162,7 @@ def find_engine(text: str) -> Factory:
     except InputError as error:
         names = ", ".join([*sorted(installed), EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE"])
         raise error.but(remedy=f"{error.remedy}; or {names}") from None
-    return _servers
+    return piston_engine
 
 
 def _embedded(setup: EngineSetup) -> Transport:
@@ -71,18 +170,19 @@ def _embedded(setup: EngineSetup) -> Transport:
 
     return EmbeddedEngine(
         store=setup.store,
-        slots=setup.slots,
+        slots=setup.slots or setup.launch.cores(len(os.sched_getaffinity(0))),
         allow_unconfined=setup.allow_unconfined,
         python=setup.python,
     )
 
 
-def _servers(setup: EngineSetup) -> Transport:
+def piston_engine(setup: EngineChoice) -> PistonEngine:
+    """Make the engine of servers."""
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
 
     return PistonEngine(
-        discovery(setup.text),
+        setup.launch.servers(discovery(setup.text)),
         per_endpoint=setup.per_endpoint,
         total=setup.slots,
         token=setup.token,

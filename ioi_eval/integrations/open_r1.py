@@ -14,11 +14,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
 from ioi_eval.classic import classic_outcome, classic_result
+from ioi_eval.engines.registry import EngineChoice, piston_engine
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
@@ -29,7 +31,7 @@ from ioi_eval.integrations.classic_clients import (
     SandboxJob,
 )
 from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
-from ioi_eval.integrations.environment import ENDPOINTS, TOKEN, Servers, own_store, servers_of
+from ioi_eval.integrations.environment import own_store
 from ioi_eval.integrations.open_r1_codeforces import score_submission
 from ioi_eval.integrations.open_r1_rewards import (
     binary_code_reward,
@@ -39,7 +41,7 @@ from ioi_eval.integrations.open_r1_rewards import (
     get_code_format_reward,
     ioi_code_reward,
 )
-from ioi_eval.models import Blob, NamedBlob, Problem, Secret, Verdict
+from ioi_eval.models import Blob, NamedBlob, Problem, Verdict
 from ioi_eval.runs import Repairs
 from ioi_eval.scoring import find_language, repair, worst
 
@@ -303,9 +305,8 @@ class PistonClient(ClusterClient):
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
             raise InputError("it holds no address of a server", where="base_endpoint")
-        token = Secret(os.environ.get(TOKEN, "").strip())
-        servers = Servers(text=",".join(urls), per_endpoint=max_requests_per_endpoint, token=token)
-        super().__init__(servers.engine)
+        choice = EngineChoice.meant(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
+        super().__init__(partial(piston_engine, choice))
 
 
 def get_piston_client_from_env(session: object = None) -> ClusterClient:
@@ -314,12 +315,12 @@ def get_piston_client_from_env(session: object = None) -> ClusterClient:
     PISTON_MAX_REQUESTS_PER_ENDPOINT bounds the jobs on each, one where it is not set. Under a launcher that
     sets WORLD_SIZE, each process takes its share of the servers. `session` is not needed and passed over.
     """
-    servers = servers_of(os.environ)
-    if servers is None:
+    choice = EngineChoice.meant(None, os.environ)
+    if not choice.remote:
         remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
-        raise InputError(f"{ENDPOINTS} is not set", remedy=remedy)
-    one = msgspec.structs.replace(servers, per_endpoint=servers.per_endpoint or 1)
-    return ClusterClient(one.engine)
+        raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
+    one = msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1)
+    return ClusterClient(partial(piston_engine, one))
 
 
 def get_morph_client_from_env(session: object = None) -> NoReturn:

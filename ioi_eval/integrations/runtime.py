@@ -15,10 +15,10 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Scorer, Store, Transport
-from ioi_eval.engines import EngineSetup, find_engine
+from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import IoiEvalError
-from ioi_eval.integrations.environment import TOKEN, own_store, python_of, servers_of, share_of_cores
-from ioi_eval.models import Problem, Secret, Submission, SubmissionResult, Value
+from ioi_eval.integrations.environment import own_store
+from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Sharing
 
 T = TypeVar("T")
@@ -28,15 +28,23 @@ _OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled
 
 
 class Setup(Value):
-    """What makes one runtime another one than the next."""
+    """The settings by which runtimes are told apart and kept."""
 
     # By the name that --engine takes, or made; None: PISTON_ENDPOINTS where it is set, else here.
     engine: str | Callable[[Store], Engine | Transport] | None = None
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
-    python: str = (
-        ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's newest
-    )
+    python: str = ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's
+
+    def opened(self, store: Store) -> Opening:
+        """Make the engines, as for the command line."""
+        if self.engine is not None and not isinstance(self.engine, str):
+            return open_engine(self.engine(store), store)
+        unconfined = self.options.allow_unconfined
+        choice = EngineChoice.meant(
+            self.engine, os.environ, slots=self.slots, python=self.python, allow_unconfined=unconfined
+        )
+        return open_engine(choice, store)
 
 
 class Runtime:
@@ -121,25 +129,10 @@ class Runtime:
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         store = own_store(_CACHE_LIMIT)
-        engine, trusted = _engines(setup, store)
+        engine, trusted = setup.opened(store)
         self._here = next((one for one in (engine, trusted) if isinstance(one, EmbeddedEngine)), None)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         self._scorer = await stack.enter_async_context(scorer)
-
-
-def _engines(setup: Setup, store: Store) -> tuple[Engine | Transport, Transport | None]:
-    """The one for jobs, and one here for what we trust, where jobs run on the environment's servers."""
-    if isinstance(setup.engine, str):
-        token = Secret(os.environ.get(TOKEN, "").strip())
-        named = EngineSetup(text=setup.engine, store=store, slots=setup.slots, token=token)
-        return find_engine(setup.engine)(named), None
-    if setup.engine is not None:
-        return setup.engine(store), None
-    cores = share_of_cores(os.environ, len(os.sched_getaffinity(0)))
-    python = python_of(os.environ, setup.python)
-    here = EmbeddedEngine(store=store, slots=setup.slots or cores, python=python)
-    servers = servers_of(os.environ)
-    return (here, None) if servers is None else (servers.engine(), here)
 
 
 async def _cancel_others() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected
+from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected, Stall
 from ioi_eval.judge.blame import Partner, refuse_missing, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
@@ -45,7 +45,15 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import ALONE, Company, counted, not_submitted, rescaled, test_result
+from ioi_eval.rules.verdicts import (
+    ALONE,
+    Company,
+    counted,
+    not_submitted,
+    not_tried,
+    rescaled,
+    test_result,
+)
 
 _BUILD = "build"
 
@@ -176,18 +184,31 @@ class Judge:
         known: Mapping[str, TestResult],
         partner: Partner | None = None,
     ) -> tuple[dict[str, TestResult], Mapping[str, Any]]:
-        """Ask for what can still change a score, until nothing can. Every answer is final."""
+        """Ask for what can still change a score, until nothing can. Every answer is final.
+
+        A program that stalled once goes on alone, where each test ends in time. One that stalled again has
+        failed all tests to come.
+        """
         results: dict[str, TestResult] = dict(known)
         confinement: Mapping[str, Any] = {}
         as_run = stretched(problem, self._options.borderline)
         wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
+        stall, at = Stall.NONE, ""
         while todo := live(problem, results, **wanted):
-            batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options)
+            programs = [each for each in todo if each.test.name not in taking_part.outputs]
+            if stall is Stall.AGAIN and programs:
+                for planned in programs:
+                    results |= share(planned, not_tried(planned.test.name, at))
+                continue
+            alone = stall is not Stall.NONE
+            batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options, alone=alone)
             answers = await tried(self._engine, batch, await self._engine.judge(batch), partner)
             found = results_of(batch, answers)
             if as_run is not problem:
                 found = await self._measured_again(batch, problem, found, partner)
             results |= found
+            if answers.stall is not Stall.NONE:
+                stall, at = answers.stall, [*answers.lines][-1]
             confinement = answers.confinement or confinement
         return results, confinement
 

@@ -97,6 +97,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     tests: tuple[PlanTest, ...]
     layers: tuple[str, ...] | None = None  # tests switch layers of the confinement off; None: all
     allow_unconfined: bool = False
+    alone: bool = False  # nothing else of the judge's runs: doubtful waiting for a disk is idling
     echo: int = 0  # bytes of a wrong output that its line repeats
     read: tuple[str, ...] = ()  # what programs may look into, beyond the system's folders
 
@@ -121,6 +122,7 @@ class Line(Message):
     memory: int = 0
     code: int = 0
     signal: int = 0
+    stalled: bool = False  # the end `wall` is no verdict before the test has run alone
     skipped: bool = False
     output: str = ""
     failure: str | None = None

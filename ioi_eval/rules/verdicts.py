@@ -232,6 +232,12 @@ def not_submitted(test_name: str) -> TestResult:
     return TestResult(test_name=test_name, score=0.0, status=Verdict.WA, feedback=NOT_SUBMITTED)
 
 
+def not_tried(test_name: str, stalled: str) -> TestResult:
+    """A test that was not run because the program stalls: it did on another one, and again alone."""
+    feedback = f"Time limit exceeded (wall time; not run, because the program stalls on test {stalled})"
+    return TestResult(test_name=test_name, score=0.0, status=Verdict.TLE, feedback=feedback)
+
+
 def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
     """A test that could not be run because there is no program."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)

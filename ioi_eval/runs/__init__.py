@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
     from ioi_eval.engines.contract import JobsWait, ServerChanged
+    from ioi_eval.engines.registry import EngineChoice
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
     from ioi_eval.rules.extraction import Extraction
     from ioi_eval.rules.repairs import Repairs
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
-    from ioi_eval.runs.engine import EngineChoice
     from ioi_eval.runs.events import (
         Changed,
         DistanceMeasured,
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 _PLACES = {
     "benchmarks": "BenchmarkOptions DumpOptions Selection",
     "engines.contract": "JobsWait ServerChanged",
+    "engines.registry": "EngineChoice",
     "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
     "reports": "ReportOptions",
     "rules.extraction": "Extraction",
     "rules.repairs": "Repairs",
     "runs.authors": "Asking GeneratedRun run run_sync",
-    "runs.engine": "EngineChoice",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
     "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RunFinished RunReported "
     "RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",

@@ -1,85 +1,24 @@
-"""The engine of a run: which one and how it is used, as a value, and what makes it."""
+"""The engine of a run while it works, and what a user should know of its servers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import msgspec
 
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.contract import Cluster, Condition, OnServer
-from ioi_eval.engines.registry import EMBEDDED, RAY, EngineSetup, find_engine
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.options import JobShape, MissingModules
-from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import ServerState, Value
+from ioi_eval.model.values import ServerState
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.runs.scorer import Scorer
-from ioi_eval.store import Store
 
 _LOOK = 5.0  # seconds between two looks at the servers
 
 
-class EngineChoice(Value):
-    """Which engine, and how it is to be used."""
-
-    text: str = EMBEDDED
-    slots: int | None = None  # None: one per core here; on servers, all they have
-    per_endpoint: int | None = None
-    cpus_per_slot: float = 1.0  # of what Ray gives
-    same_compiler: bool = False
-    job: JobShape = "auto"
-    token: Secret = Secret()
-    allow_unconfined: bool = False
-    python: str = ""  # here: the path or version of the interpreter for submissions
-    missing_modules: MissingModules = "failure"
-
-    @property
-    def remote(self) -> bool:
-        return self.text != EMBEDDED
-
-    @property
-    def on_ray(self) -> bool:
-        return self.text.partition(":")[0] == RAY
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """For the reader of a report."""
-        return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
-
-
 # What a use case judges on: opened and closed by the call, but for a scorer, which is open and stays so.
 AnyEngine = EngineChoice | Engine | Transport | Scorer
-
-
-class Opening(NamedTuple):
-    """Engines to be entered: the one for jobs, and one here for what we trust, where jobs run elsewhere."""
-
-    engine: Engine | Transport
-    trusted: Engine | Transport | None = None
-
-
-def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Opening:
-    if not isinstance(choice, EngineChoice):
-        return Opening(choice)
-    own = "" if choice.remote else choice.python
-    here = EngineSetup(text=EMBEDDED, store=store, allow_unconfined=choice.allow_unconfined, python=own)
-    engine = find_engine(choice.text)(
-        msgspec.structs.replace(
-            here,
-            text=choice.text,
-            slots=choice.slots,
-            per_endpoint=choice.per_endpoint,
-            same_compiler=choice.same_compiler,
-            token=choice.token,
-            cpus_per_slot=choice.cpus_per_slot,
-        )
-    )
-    brings_compilers = choice.text == EMBEDDED or choice.on_ray
-    return Opening(engine, None if brings_compilers else find_engine(EMBEDDED)(here))
 
 
 def watch(engine: Engine | Transport, tell: OnServer) -> None:

@@ -6,12 +6,13 @@ import asyncio
 from pathlib import Path
 
 from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, Submission
 from ioi_eval.problems import Problems
 from ioi_eval.rules.calibration import Calibration, Distance, calibration, distance, kind_of, with_time_factor
 from ioi_eval.rules.expectations import of_packages
-from ioi_eval.runs.engine import AnyEngine, EngineChoice
+from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, ignore
 from ioi_eval.runs.runner import Judging
 from ioi_eval.runs.sources import Source, opened

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
+from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.errors import JudgeFailure
@@ -33,8 +34,6 @@ from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import (
     AnyEngine,
-    EngineChoice,
-    open_engine,
     servers_found,
     telling_of_servers,
     watch,

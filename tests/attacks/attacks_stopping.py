@@ -54,6 +54,23 @@ STOPPING = (
         "seccomp",
         'char* stack = (char*)malloc(1 << 16) + (1 << 15); struct R { static int f(void*) { syscall(SYS_exit, 0); return 0; } }; if (clone(R::f, stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, 0) > 0) won("thread");',
     ),
+    # Who waits so is in the state of those who wait for a disk.
+    _cpp(
+        "a-barrier-for-all",
+        "seccomp",
+        'for (int command : {1, 4, 2}) if (syscall(SYS_membarrier, command, 0) == 0) won("barrier");',
+    ),
+    _python(
+        "a-thread-that-is-waited-for",
+        "seccomp",
+        """import ctypes
+libc = ctypes.CDLL(None)
+stack = ctypes.create_string_buffer(1 << 16)
+top = ctypes.addressof(stack) + (1 << 16) & ~15
+# The flags of a thread, and CLONE_VFORK.
+if libc.clone(libc.usleep, ctypes.c_void_p(top), 0x00050F00 | 0x4000, ctypes.c_void_p(1000)) > 0:
+    won("waited")""",
+    ),
     _python(
         "thread-bomb-in-python",
         "polling",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,66 @@ def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
     assert boxed.report["waited_us"] > 400_000
 
 
+# --- who seems to wait for a disk ---
+
+WITHOUT_FILTER = ("namespaces", "landlock")
+SEEMS_TO_WAIT = HEAD + 'int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }'
+
+
+def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool = False) -> list[Line]:
+    """Two tests of a program that is in the state of those who wait for a disk, where no filter forbids it."""
+    own = dataclasses.replace(bench, layers=layers)
+    judged = own.judge(SEEMS_TO_WAIT, [("", "7"), ("", "7")], limits=SLEEPER, alone=alone)
+    assert judged.lines[-1].done
+    return list(judged.tests.values())
+
+
+@pytest.mark.once
+def test_what_only_looks_like_waiting_for_a_disk_is_no_verdict_yet(bench: Bench) -> None:
+    """It ends the job: whoever sent it asks once more, alone."""
+    line, *others = seeming(bench)
+    assert (line.end, line.stalled, others) == ("wall", True, [])
+    assert line.wall_us < 2_000_000, "it has no longer than one that sleeps"
+
+
+@pytest.mark.once
+def test_what_only_looks_like_waiting_for_a_disk_is_idling_when_alone(bench: Bench) -> None:
+    lines = seeming(bench, alone=True)
+    assert [(line.end, line.stalled) for line in lines] == [("wall", False)] * 2
+
+
+@pytest.mark.once
+def test_a_filter_lets_nobody_look_like_one_who_waits_for_a_disk(bench: Bench) -> None:
+    assert [line.end for line in seeming(bench, EVERYTHING)] == ["ok", "ok"]
+
+
+# Looks of a supervisor: when, whether the program was blocked, and how much a disk had done for it.
+BLOCKED = """#include <cstdio>
+int main() {
+  idling::Blocked blocked;
+  long long now, is, work;
+  while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.look(now, is, work);
+  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.doubtful_us()));
+}
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("looks", "told"),
+    [
+        ("0 0 0  10 0 0  20 0 0", "0 0"),
+        ("0 0 0  10 1 5  20 1 5  30 0 5", "20 20"),  # no disk has done anything
+        ("0 0 0  10 1 5  20 1 5", "20 20"),  # nor so far
+        ("0 0 0  10 1 5  20 1 6  30 1 6  40 0 6", "30 0"),
+        ("0 0 0  10 1 5  20 0 6  30 0 0", "10 0"),  # done as it went on
+        ("0 0 0  10 1 5  20 0 6  30 1 6  40 1 6  50 0 6", "30 20"),  # and then none has
+    ],
+)
+def test_a_disk_that_works_shows(compiled: Callable[[str], Path], looks: str, told: str) -> None:
+    assert told_of_looks(compiled, BLOCKED, looks) == told
+
+
 # --- a machine that does not run ---
 
 
@@ -215,6 +276,13 @@ def test_who_sleeps_while_a_machine_stands_still_is_ended_after(bench: Bench) ->
         line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=limits)
     assert "submission" in stopped
     assert line.end == "wall" and line.wall_us > 4_400_000, line
+
+
+def told_of_looks(compiled: Callable[[str], Path], program: str, looks: str) -> str:
+    """What a clock of the proctor's makes of a supervisor's looks."""
+    sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idling.hpp", "idling.cpp")]
+    whole = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, program])))
+    return subprocess.run([whole], input=looks, capture_output=True, text=True, check=True).stdout
 
 
 # Looks of a supervisor: when, what the program had done by then, whether it was ready to run.
@@ -243,10 +311,7 @@ def test_a_processor_that_is_lent_to_another_machine(
     compiled: Callable[[str], Path], looks: str, lent: int
 ) -> None:
     """No machine here can be made to lend one."""
-    sources = [(PROCTOR / name).read_text() for name in ("sys.hpp", "idling.hpp", "idling.cpp")]
-    program = compiled(re.sub(r'#include "|#pragma once', "//", "\n".join([*sources, LOOKS])))
-    done = subprocess.run([program], input=looks, capture_output=True, text=True, check=True)
-    assert int(done.stdout) == lent
+    assert int(told_of_looks(compiled, LOOKS, looks)) == lent
 
 
 # --- the hard stop ---

@@ -257,6 +257,7 @@ def test_scripts_use_public_names(path: Path) -> None:
 
 # What integrations take from inside all the same, by module, each for a reason.
 SHARED = {
+    "engines.registry": "the one place that decides on engines, for every door",
     "benchmarks.inspect_logs": "the length of a reply is counted as where its log is read as a dump",
     "store.resources": "harnesses that come with the package; other people's lie beside their code",
 }

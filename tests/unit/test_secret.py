@@ -18,8 +18,8 @@ from support.servers import ServerOptions
 from ioi_eval.benchmarks.exports import publish
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.integrations.environment import servers_of
 from ioi_eval.model.secret import Secret, names_a_secret
 
 pytestmark = pytest.mark.alike
@@ -32,8 +32,8 @@ Call = Callable[[str, Path], Awaitable[object]]
 
 
 def test_who_looks_does_not_see_it() -> None:
-    servers = servers_of({"PISTON_ENDPOINTS": "a", "IOI_EVAL_TOKEN": SECRET})
-    assert servers is not None and servers.token == SECRET
+    servers = EngineChoice.meant(None, {"PISTON_ENDPOINTS": "http://a", "IOI_EVAL_TOKEN": SECRET})
+    assert servers.token == SECRET
     seen = repr(
         [
             Secret(SECRET),

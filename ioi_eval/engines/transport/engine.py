@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.contract import Answers, Batch, Built, Profile, Recipe, Rejected
+from ioi_eval.engines.contract import Answers, Batch, Built, Profile, Recipe, Rejected, Stall
 from ioi_eval.engines.transport.builds import Builds
 from ioi_eval.engines.transport.jobs import execute
 from ioi_eval.engines.transport.run_jobs import (
     Chosen,
     Fitting,
     Learned,
-    has_stalled,
     read_answers,
     run_job,
     without_lines,
@@ -31,17 +30,25 @@ from ioi_eval.model.options import BuildOptions
 from ioi_eval.store import Store
 
 _TRIES_WITHOUT_LINES = 2
+_OTHERS_FIRST = 600.0  # seconds
 
 
 class Turns:
-    """Many at a time, or one alone: that one waits for all under way, and all that come wait for it."""
+    """Many at a time, or one alone: that one waits for all under way, and all that come wait for it.
+
+    `last`: those that come go first, for some minutes.
+    """
 
     def __init__(self) -> None:
         self._gate, self._idle, self._busy = asyncio.Lock(), asyncio.Event(), 0
         self._idle.set()
 
     @asynccontextmanager
-    async def take(self, *, alone: bool = False) -> AsyncIterator[None]:
+    async def take(self, *, alone: bool = False, last: bool = False) -> AsyncIterator[None]:
+        if last:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_OTHERS_FIRST):
+                    await self._idle.wait()
         async with self._gate:
             if alone:
                 await self._idle.wait()
@@ -90,25 +97,26 @@ class JobEngine:
     async def judge(self, batch: Batch) -> Answers:
         """As many tests as one job takes.
 
-        Those that came to the hard stop run again, one alone after the other, until one comes to it again.
-        That one has had its chance, and the others are believed to stall as it does.
+        One that stalls ends its job, and runs again alone.
         """
         answers = await self._judged(batch)
-        lines = dict(answers.lines)
-        for planned in batch.tests:
-            name = planned.test.name
-            if name in lines and has_stalled(lines[name], batch.problem):
-                again = msgspec.structs.replace(batch, tests=(planned,), alone=True)
-                lines |= (await self._judged(again)).lines
-                if has_stalled(lines[name], batch.problem):
-                    break
-        return msgspec.structs.replace(answers, lines=lines)
+        stalled = {name for name, line in answers.lines.items() if line.stalled}
+        if not stalled:
+            return answers
+        again = answers
+        if not batch.alone:
+            tests = tuple(planned for planned in batch.tests if planned.test.name in stalled)
+            alone = msgspec.structs.replace(batch, tests=tests, alone=True)
+            again = await self._judged(alone, last=True)
+        late = any(again.lines[name].end == "wall" for name in stalled & again.lines.keys())
+        lines = {**answers.lines, **again.lines}
+        return msgspec.structs.replace(answers, lines=lines, stall=Stall.AGAIN if late else Stall.ONCE)
 
-    async def _judged(self, batch: Batch) -> Answers:
+    async def _judged(self, batch: Batch, *, last: bool = False) -> Answers:
         """By one job. One that says of no test how it went is executed once more."""
         stage, first = Stage(), batch.tests[0].test.name
         here = (await self.transport.profile()).takes_paths
-        async with self._turns.take(alone=batch.alone and here):
+        async with self._turns.take(alone=batch.alone and here, last=last and here):
             for _ in range(_TRIES_WITHOUT_LINES):
                 chosen, stage = await self._job(batch)
                 answers = read_answers(batch, chosen, stage)

@@ -19,7 +19,6 @@ from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_p
 from ioi_eval.model.values import Blob, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     expected_tests,
-    hard_stop,
     least_time,
     milliseconds,
     plan_limits,
@@ -139,6 +138,7 @@ def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...])
         tests=tuple(_plan_test(problem, program, *numbered) for numbered in chosen.tests.items()),
         layers=options.layers,
         allow_unconfined=options.allow_unconfined,
+        alone=batch.alone,
         echo=options.echo,
         read=read,
     )
@@ -241,12 +241,6 @@ def read_answers(batch: Batch, chosen: Chosen, stage: Stage) -> Answers:
         if line.test is not None and not line.skipped:
             lines[chosen.tests[line.test].test.name] = line
     return Answers(lines=lines, confinement=confinement)
-
-
-def has_stalled(line: Line, problem: Problem) -> bool:
-    """Whether the test was ended at the hard stop, and not because nobody did anything."""
-    wall = milliseconds(problem.limits.wall_time)
-    return line.end == "wall" and wall is not None and line.wall_us >= hard_stop(wall) * 1000
 
 
 def without_lines(stage: Stage) -> str:

@@ -30,10 +30,11 @@ from support.servers import Condition, EndpointReport
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.doctor import summed_up
-from ioi_eval.cli.engines import EngineOptions, from_environment
+from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
-from ioi_eval.runs.engine import EngineChoice, open_engine, servers_found
+from ioi_eval.runs.engine import servers_found
 
 pytestmark = pytest.mark.once
 
@@ -56,17 +57,18 @@ def test_here_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) ->
     assert EngineOptions(engine="http://a:2000").choice() == EngineChoice(text="http://a:2000")
 
 
-def test_an_empty_variable_is_none() -> None:
-    assert from_environment({"PISTON_ENDPOINTS": " ", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "x"}) == (
-        "embedded",
-        None,
-    )
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PISTON_ENDPOINTS", " ")
+    monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "x")
+    assert EngineOptions().choice() == EngineChoice(text="embedded")
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5"])
-def test_a_number_of_requests_is_one(number: str) -> None:
+def test_a_number_of_requests_is_one(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    monkeypatch.setenv("PISTON_ENDPOINTS", "slurm")
+    monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", number)
     with pytest.raises(InputError, match="PISTON_MAX_REQUESTS_PER_ENDPOINT"):
-        from_environment({"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": number})
+        EngineOptions().choice()
 
 
 @pytest.mark.parametrize(

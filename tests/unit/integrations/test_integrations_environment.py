@@ -9,10 +9,12 @@ import pytest
 from support.servers import ServerOptions, serve
 
 from ioi_eval import Store
+from ioi_eval.engines.environment import Launch
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import EngineUnavailable, InputError
-from ioi_eval.integrations.environment import Servers, servers_of, share_of_cores
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import reward
+from ioi_eval.model.secret import Secret
 
 pytestmark = pytest.mark.alike
 
@@ -20,17 +22,22 @@ LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN":
 
 
 def test_servers_and_this_process_among_others() -> None:
-    assert servers_of({"PISTON_ENDPOINTS": " "}) is None
-    assert servers_of({"PISTON_ENDPOINTS": " slurm "}) == Servers(text="slurm")
-    found = servers_of({"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "2", **LAUNCHED})
-    assert found == Servers(text="slurm", per_endpoint=2, token="secret", rank=3, world=4)
+    assert not EngineChoice.meant(None, {"PISTON_ENDPOINTS": " "}).remote
+    assert EngineChoice.meant(None, {"PISTON_ENDPOINTS": " slurm "}) == EngineChoice(text="slurm")
+    variables = {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "2", **LAUNCHED}
+    launch, token = Launch(rank=3, world=4), Secret("secret")
+    assert EngineChoice.meant(None, variables) == EngineChoice(
+        text="slurm", per_endpoint=2, token=token, launch=launch
+    )
+    named = EngineChoice.meant("http://a:1", variables)
+    assert named == EngineChoice(text="http://a:1", token=token), "all of what is named"
     with pytest.raises(InputError, match="'two' is not a whole number"):
-        servers_of({"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"})
+        EngineChoice.meant(None, {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"})
 
 
 @pytest.mark.parametrize(("processes", "cores"), [("", 8), ("1", 8), ("3", 2), ("16", 1), ("0", 8)])
 def test_processes_of_one_machine_share_its_cores(processes: str, cores: int) -> None:
-    assert share_of_cores({"LOCAL_WORLD_SIZE": processes}, 8) == cores
+    assert Launch.of({"LOCAL_WORLD_SIZE": processes}).cores(8) == cores
 
 
 async def test_rewards_are_judged_on_the_servers_of_the_environment(

@@ -357,7 +357,7 @@ def test_the_environment_names_the_servers(monkeypatch: pytest.MonkeyPatch) -> N
     ("world", "shares"), [(1, ["abc"]), (2, ["ac", "b"]), (5, ["a", "b", "c", "a", "b"])]
 )
 async def test_each_process_of_a_training_has_its_share(world: int, shares: list[str]) -> None:
-    from ioi_eval.integrations.environment import Share
+    from ioi_eval.engines.environment import Share
 
     class Found:
         every = None

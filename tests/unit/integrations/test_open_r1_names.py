@@ -11,9 +11,9 @@ from support.datasets import Problems
 from support.engines import fake_profile
 
 from ioi_eval import Store
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, JobRejected
 from ioi_eval.integrations import open_r1
-from ioi_eval.integrations.environment import Servers
 from ioi_eval.integrations.open_r1 import score_single_test_case
 from ioi_eval.model.secret import Secret
 from ioi_eval.models import Blob, Job, JobResult, Problem, Stage, Test
@@ -65,15 +65,15 @@ def test_a_service_that_is_not_spoken_to_says_what_to_use() -> None:
 
 
 def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Servers] = []
+    asked: list[EngineChoice] = []
 
-    def engine(servers: Servers) -> FakeEngine:
+    def engine(servers: EngineChoice) -> FakeEngine:
         asked.append(servers)
         return FakeEngine(profile=fake_profile())
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("IOI_EVAL_TOKEN", "word")
-    monkeypatch.setattr(Servers, "engine", engine)
+    monkeypatch.setattr(open_r1, "piston_engine", engine)
 
     async def use() -> None:
         async with open_r1.PistonClient(["http://a:1/api/v2", "http://b:2"], None, 3):
@@ -81,7 +81,7 @@ def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyP
 
     asyncio.run(use())
     token = Secret("word")
-    assert asked == [Servers(text="http://a:1/api/v2,http://b:2", per_endpoint=3, token=token)]
+    assert asked == [EngineChoice(text="http://a:1/api/v2,http://b:2", per_endpoint=3, token=token)]
     with pytest.raises(InputError, match="no address"):
         open_r1.PistonClient([])
 
@@ -124,7 +124,7 @@ class Answering(FakeEngine):
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Answering:
     engine = Answering(profile=fake_profile())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
-    monkeypatch.setattr(Servers, "engine", lambda servers: engine)
+    monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
     return engine
 
 

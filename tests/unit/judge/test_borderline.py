@@ -147,6 +147,35 @@ async def test_who_is_alone_waits_for_all_and_all_for_it() -> None:
     assert log[4:] == ["alone begins", "alone ends", "late begins", "late ends"]
 
 
+async def test_who_is_last_waits_for_those_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, log = Turns(), list[str]()
+
+    async def last() -> None:
+        async with turns.take(alone=True, last=True):
+            log.append("last")
+
+    async def after() -> None:
+        async with turns.take():
+            log.append("after")
+
+    async with turns.take():
+        waiting = asyncio.create_task(last())
+        await asyncio.sleep(0)
+        async with turns.take():  # who is alone would keep it waiting
+            log.append("another")
+    await waiting
+    assert log == ["another", "last"]
+    monkeypatch.setattr("ioi_eval.engines.transport.engine._OTHERS_FIRST", 0.0)
+    async with asyncio.TaskGroup() as group, turns.take():
+        group.create_task(last())
+        for _ in range(10):  # its patience is at an end
+            await asyncio.sleep(0)
+        group.create_task(after())
+        await asyncio.sleep(0)
+        log.append("first")
+    assert log[2:] == ["first", "last", "after"]
+
+
 async def test_a_turn_that_is_cancelled_holds_nobody_up() -> None:
     turns = Turns()
     async with turns.take():

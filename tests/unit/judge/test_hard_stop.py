@@ -57,10 +57,19 @@ async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
-async def test_who_is_stopped_again_is_too_slow_and_believed_on_the_others(shared_cache: Path) -> None:
+async def test_who_is_stopped_again_alone_has_failed_all_that_comes(shared_cache: Path) -> None:
     store, never = Store(shared_cache), 1e12
-    result = await judged(engine := Counting(store), store, never, 0, never, never)
+    result = await judged(engine := Counting(store), store, 0, never, 0, never)
     statuses = [test.status for test in result.tests]
-    assert statuses == [Verdict.TLE, Verdict.AC, Verdict.TLE, Verdict.TLE]
-    assert "wall time" in result.tests[0].feedback
+    assert statuses == [Verdict.AC, Verdict.TLE, Verdict.TLE, Verdict.TLE]
+    assert "wall time" in result.tests[1].feedback
+    assert "stalls on test 1" in result.tests[2].feedback
     assert engine.tests == [4, 1], "one of them runs again, and no other"
+
+
+async def test_who_stalled_once_goes_on_alone(shared_cache: Path) -> None:
+    store = Store(shared_cache)
+    await judged(Counting(store), store, 0)
+    result = await judged(engine := Counting(store), store, time.monotonic() + 3.5, 0, 0)
+    assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
+    assert engine.tests == [3, 1, 2]

@@ -1,0 +1,137 @@
+"""Command line, library and integrations decide alike: engine, interpreter, workers, builder of checkers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval import EmbeddedEngine, PistonEngine, Store
+from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.runtime import Setup
+from ioi_eval.integrations.trl import make_reward
+from ioi_eval.integrations.verl import rewards_of
+
+pytestmark = pytest.mark.alike
+
+Door = Callable[..., Opening]
+CORES = 8
+
+
+def command_line(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
+    return open_engine(EngineOptions(engine=engine, workers=workers, **others).choice(), store)
+
+
+def library(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
+    return open_engine(EngineChoice.meant(engine, os.environ, slots=workers, **others), store)
+
+
+def integration(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
+    return Setup(engine=engine, slots=workers, **others).opened(store)
+
+
+def reward_of_verl(store: Store, engine: str | None) -> Opening:
+    return rewards_of({"engine": engine}).setup.opened(store)
+
+
+def reward_of_trl(store: Store, engine: str | None) -> Opening:
+    return make_reward(engine=engine)._rewards.setup.opened(store)
+
+
+DOORS = [command_line, library, integration]
+EVERY = [*DOORS, reward_of_verl, reward_of_trl]
+
+
+@pytest.fixture(autouse=True)
+def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (
+        "PISTON_ENDPOINTS",
+        "IOI_EVAL_PYTHON",
+        "IOI_EVAL_TOKEN",
+        "LOCAL_WORLD_SIZE",
+        "WORLD_SIZE",
+        "RANK",
+    )
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(CORES)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def here(opening: Opening) -> EmbeddedEngine:
+    assert isinstance(opening.engine, EmbeddedEngine) and opening.trusted is None
+    return opening.engine
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_interpreter_that_is_named(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
+    assert here(door(store, "embedded", python="/opt/other"))._python == "/opt/other"
+
+
+@pytest.mark.parametrize("engine", [None, "embedded"])
+@pytest.mark.parametrize("door", EVERY)
+def test_the_interpreter_of_the_environment(
+    door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IOI_EVAL_PYTHON", " /opt/variable ")
+    assert here(door(store, engine))._python == "/opt/variable"
+
+
+@pytest.mark.parametrize("engine", [None, "embedded"])
+@pytest.mark.parametrize("door", EVERY)
+def test_a_launchers_processes_share_the_cores(
+    door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here(door(store, engine)).slots == CORES
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    assert here(door(store, engine)).slots == 2
+    there = door(store, "http://a:2000")
+    assert isinstance(there.trusted, EmbeddedEngine) and there.trusted.slots == 2
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_workers_that_are_named_are_all_of_them(
+    door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    assert here(door(store, "embedded", 7)).slots == 7
+
+
+@pytest.mark.parametrize("door", EVERY)
+def test_checkers_for_servers_are_built_here(door: Door, store: Store) -> None:
+    there, trusted = door(store, "http://a:2000")
+    assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
+
+
+@pytest.mark.parametrize("door", EVERY)
+def test_servers_of_the_environment(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000,http://b:2000")
+    there, trusted = door(store, None)
+    assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
+    assert here(door(store, "embedded")).slots == CORES, "what is named wins"
+
+
+def test_a_choice_without_the_environment_is_what_it_says(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000")
+    engine = here(open_engine(EngineChoice(python="/opt/other"), store))
+    assert (engine._python, engine.slots) == ("/opt/other", CORES)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_servers_judge_with_their_own_interpreter(door: Door, store: Store) -> None:
+    with pytest.raises(InputError, match="their own interpreter"):
+        door(store, "http://a:2000", python="/opt/other")
