@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions, Quiet, Source
@@ -30,7 +30,7 @@ _HEADS = ("problem", "solution", "meant", "of the limit", "test")
 def calibrate(
     source: Source,
     problems: ProblemOptions,
-    engine: EngineOptions,
+    engine: Engine,
     reach: Annotated[
         float, typer.Option(min=1.1, metavar="TIMES", help="End solutions at this many times the limit.")
     ] = REACH,

@@ -49,7 +49,7 @@ class _Answer(Value):
 
 @command(_EXAMPLES)
 def doctor(
-    engine: EngineText = None, token_file: TokenFile = None, python: PythonText = "", as_json: Json = False
+    engine: EngineText = None, token_file: TokenFile = None, python: PythonText = None, as_json: Json = False
 ) -> None:
     """Say what works on this machine or on servers, what does not, and what to do.
 

@@ -1,13 +1,33 @@
-"""Options in groups: a command has a parameter for each group, and the group's options take its place."""
+"""Options in groups: a command has a parameter for each group, and the group's options take its place.
+
+A group is a dataclass whose fields are options; or `Annotated[Kind, Group(...)]` for a value whose fields say
+how users meet them (`Said`): then the command gets the value.
+"""
 
 from __future__ import annotations
 
 import copy
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import typer
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import Said
+
+
+@dataclass(frozen=True)
+class Group:
+    """The options of a value's fields."""
+
+    title: str
+    of: Any = None  # the value, where the command gets another thing, made of what is typed
+    without: tuple[str, ...] = ()  # fields
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -15,15 +35,18 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True)
-        kinds = {name: each.annotation for name, each in own.parameters.items()}
-        groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+        groups = {name: one for name, each in own.parameters.items() if (one := _group(each.annotation))}
         parameters: list[inspect.Parameter] = []
         for name, each in own.parameters.items():
-            parameters += _options(groups[name]) if name in groups else [each.replace(kind=each.KEYWORD_ONLY)]
+            group = groups.get(name)
+            parameters += group.parameters if group else [each.replace(kind=each.KEYWORD_ONLY)]
 
         @functools.wraps(function)
         def called(**given: Any) -> None:
-            values = {name: group(**_taken(group, given)) for name, group in groups.items()}
+            values = {
+                name: group.make({one.name: given.pop(one.name) for one in group.parameters})
+                for name, group in groups.items()
+            }
             function(**values, **given)
 
         called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -34,16 +57,132 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
     return decorated
 
 
-def _options(group: Any) -> list[inspect.Parameter]:
-    hints, found = get_type_hints(group, include_extras=True), []
+class _Group(NamedTuple):
+    parameters: list[inspect.Parameter]
+    make: Callable[[dict[str, Any]], Any]
+
+
+def _group(annotation: Any) -> _Group | None:
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        return _Group(list(_of_dataclass(annotation)), lambda given: annotation(**given))
+    kind, *others = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
+    for group in others:
+        if isinstance(group, Group):
+            told = [each for each in declared(group.of or kind) if each.field not in group.without]
+            parameters = [each.parameter(group.title) for each in told]
+            if group.of is not None:
+                return _Group(parameters, lambda given: kind(**given))
+            return _Group(parameters, lambda given: kind(**values_of(kind, given)))
+    return None
+
+
+def _of_dataclass(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         hint, kind = hints[field.name], inspect.Parameter.KEYWORD_ONLY
         option = copy.copy(hint.__metadata__[0])
         option.rich_help_panel = option.rich_help_panel or group.title
         annotation: Any = Annotated[hint.__origin__, option]
-        found.append(inspect.Parameter(field.name, kind, default=field.default, annotation=annotation))
-    return found
+        yield inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
 
 
-def _taken(group: Any, given: dict[str, Any]) -> dict[str, Any]:
-    return {field.name: given.pop(field.name) for field in fields(group)}
+# --- fields that say how users meet them -------------------------------------------------------------
+
+
+class Declared(NamedTuple):
+    """A field that is an option."""
+
+    field: str
+    said: Said
+    kind: Any  # of the field, with all that is said of it
+    default: Any
+
+    @property
+    def name(self) -> str:
+        return self.said.name or self.field
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    def option(self, title: str | None = None) -> Any:
+        """Return the option for a help page's section."""
+        said, bounds = self.said, next(_bounds(self.kind), None)
+        both = f"{self.flag}/--no-{self.flag[2:]}" if self.default is True else self.flag
+        is_file = said.metavar == "FILE"
+        return typer.Option(
+            both,
+            *([f"-{said.short}"] if said.short else []),
+            help=said.help,
+            metavar=said.metavar or None,
+            min=said.least if bounds is None else bounds.ge,
+            max=said.most if bounds is None else bounds.le,
+            show_default=said.unset or True,
+            rich_help_panel=said.panel or title,
+            exists=is_file,
+            dir_okay=not is_file,
+        )
+
+    def parameter(self, title: str) -> inspect.Parameter:
+        """Return the parameter of a command. What is not given is None, unless the default can be shown."""
+        kind, shown = self.typed, isinstance(self.default, str | int | float)
+        if self.said.unset or self.said.typed is not None or not shown:
+            kind, shown = Union[kind, None], False  # noqa: UP007
+        annotation: Any = Annotated[kind, self.option(title)]
+        default, place = self.default if shown else None, inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.name, place, default=default, annotation=annotation)
+
+    @property
+    def typed(self) -> Any:
+        """The type of what is typed: lists in place of sets, and no None."""
+        if self.said.typed is not None:
+            return self.said.typed
+        kind = _bare(self.kind)
+        return list[get_args(kind)[0]] if get_origin(kind) in (frozenset, tuple) else kind  # type: ignore[misc]
+
+    def value(self, typed: Any) -> Any:
+        """Read what was typed. InputError names the option."""
+        try:
+            value = typed if self.said.read is None else self.said.read(typed)
+        except InputError as error:
+            raise error.but(field=self.flag) from error
+        origin = get_origin(_bare(self.kind))
+        return origin(value) if origin in (frozenset, tuple) else value
+
+
+def declared(kind: type[msgspec.Struct]) -> Iterator[Declared]:
+    """Find the fields of a value that are options, in their order."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        hint = hints[field.name]
+        for said in getattr(hint, "__metadata__", ()):
+            if isinstance(said, Said):
+                yield Declared(field.name, said, hint, field.default)
+
+
+def option_of(kind: type[msgspec.Struct], field: str, title: str | None = None) -> Any:
+    """Return the option of one field, for a command that has no more of them."""
+    return next(each.option(title) for each in declared(kind) if each.field == field)
+
+
+def values_of(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that options say, read from what was typed. InputError names the option."""
+    told = ((each, given.get(each.name)) for each in declared(kind))
+    return {each.field: each.value(typed) for each, typed in told if typed is not None}
+
+
+def _bare(kind: Any) -> Any:
+    """A type without None, and without what is said of it."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return _bare(next(one for one in get_args(kind) if one is not type(None)))
+    return kind
+
+
+def _bounds(kind: Any) -> Iterator[msgspec.Meta]:
+    if get_origin(kind) is Annotated:
+        yield from (one for one in get_args(kind) if isinstance(one, msgspec.Meta))
+    if get_origin(kind) in (Annotated, Union, types.UnionType):
+        for one in get_args(kind):
+            yield from _bounds(one)

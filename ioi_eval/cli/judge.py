@@ -13,7 +13,7 @@ import typer
 
 from ioi_eval import Scorer
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import SOURCE_HELP, AllTests, ProblemOptions, TimingOptions
@@ -82,7 +82,7 @@ def judge(
     source: _Source,
     problems: ProblemOptions,
     timing: TimingOptions,
-    engine: EngineOptions,
+    engine: Engine,
     language: _Language = None,
     all_tests: AllTests = False,
 ) -> None:

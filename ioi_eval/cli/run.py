@@ -13,7 +13,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.config import Config, asking_of, author_of, choice_of, named_as_typed, read_config
-from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.cli.engines import Engine, EngineOptions
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import SOURCE_HELP, MemoryLimit, OutputOptions, TimeLimit, TimingOptions
@@ -135,7 +135,7 @@ def run(
     problems: _Problems,
     author: _Author,
     timing: TimingOptions,
-    engine: EngineOptions,
+    engine: Engine,
     output: OutputOptions,
     config: _Config = None,
     print_prompt: _Print = False,

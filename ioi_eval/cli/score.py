@@ -14,7 +14,7 @@ from ioi_eval.benchmarks.guess import guessed
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.standard_input import received
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.exports import ExportOptions
 from ioi_eval.cli.groups import command
@@ -96,7 +96,7 @@ def score(
     rows: RowOptions,
     repairs: RepairOptions,
     timing: TimingOptions,
-    engine: EngineOptions,
+    engine: Engine,
     output: OutputOptions,
     export: ExportOptions,
     all_tests: AllTests = False,

@@ -11,7 +11,7 @@ import typer
 
 from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineOptions
+from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowOptions, TimingOptions
@@ -111,7 +111,7 @@ def validate(
     problems: ProblemOptions,
     reading: RowOptions,
     timing: TimingOptions,
-    engine: EngineOptions,
+    engine: Engine,
     output: OutputOptions,
     source: _Source = None,
     references: _Most = MOST,

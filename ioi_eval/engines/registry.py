@@ -10,7 +10,8 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import msgspec
 
@@ -25,7 +26,7 @@ from ioi_eval.engines.environment import (
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
-from ioi_eval.model.options import JobShape, MissingModules
+from ioi_eval.model.options import Count, JobShape, MissingModules, Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -40,16 +41,54 @@ EMBEDDED, RAY = "embedded", "ray"
 class EngineChoice(Value):
     """Which engine, and how it is to be used."""
 
-    text: str = EMBEDDED  # as it was named: NAME, or NAME:WHATEVER
-    slots: int | None = None  # None: one per core here; on servers, all they have
-    per_endpoint: int | None = None
-    cpus_per_slot: float = 1.0  # of what Ray gives
-    same_compiler: bool = False
-    job: JobShape = "auto"
-    token: Secret = Secret()
-    allow_unconfined: bool = False
-    python: str = ""  # here: the path or version of the interpreter for submissions
-    missing_modules: MissingModules = "failure"
+    text: Annotated[
+        str,  # as it was named: NAME, or NAME:WHATEVER
+        Said(
+            name="engine",
+            metavar="ENGINE",
+            help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE,"
+            " ray, ray://HOST:PORT, or the NAME of an installed engine.",
+            unset=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
+        ),
+    ] = EMBEDDED
+    slots: Annotated[
+        Count | None,  # None: this process's cores here; on servers, all they have
+        Said(name="workers", metavar="N", help="Jobs at the same time.", unset="one per core here"),
+    ] = None
+    per_endpoint: Annotated[
+        Count | None,
+        Said(metavar="N", help="Jobs at a time on each server.", unset="what it says, else 1"),
+    ] = None
+    cpus_per_slot: Annotated[
+        Annotated[float, msgspec.Meta(ge=0.01)],
+        Said(metavar="N", help="CPUs of Ray for each job.", unset="1"),
+    ] = 1.0
+    same_compiler: Annotated[bool, Said(help="Refuse servers whose compilers differ.")] = False
+    job: Annotated[
+        JobShape, Said(help="batched: many tests a job; classic: one; auto: what the servers can.")
+    ] = "auto"
+    token: Annotated[
+        Secret,
+        Said(
+            name="token_file",
+            typed=Path,
+            metavar="FILE",
+            help="Token for the servers. Default: $IOI_EVAL_TOKEN.",
+        ),
+    ] = Secret()
+    allow_unconfined: Annotated[bool, Said(help="Judge even where the kernel offers no confinement.")] = False
+    python: Annotated[
+        str,  # its path or version
+        Said(
+            metavar="PATH|VERSION",
+            help="The Python for submissions, here.",
+            unset=f"${PYTHON}, else the system's newest",
+        ),
+    ] = ""
+    missing_modules: Annotated[
+        MissingModules,
+        Said(help="A Python package that the judge lacks: failure of the judge, or re of the program."),
+    ] = "failure"
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 
     @classmethod

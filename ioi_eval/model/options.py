@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ioi_eval.model.values import Value
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Said(Value):
+    """How users meet a field: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
+
+    Bounds are the type's own, by msgspec.Meta. A command line makes options of such fields (cli/groups.py).
+    """
+
+    help: str
+    name: str = ""  # of the option, where it is not the field's
+    short: str = ""  # one letter
+    metavar: str = ""
+    unset: str = ""  # the words for what holds where nobody gives it
+    panel: str = ""  # heading above it in a help page, where it is not its group's
+    typed: Any = None  # the type of what is typed, where it is not the field's
+    least: float | None = None  # bounds of what is typed, where the type has none
+    most: float | None = None
+    read: Callable[[Any], Any] | None = None  # from what is typed to the field's value; raises InputError
+
 
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 
