@@ -60,6 +60,7 @@ from ioi_eval.rules.grading import Bounds, bounds, each_behind, has_grader, most
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
 _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
+_NEW_MULTIPLIER = 2.0  # in younger versions
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
@@ -95,10 +96,6 @@ class Kattis(DeclaredFormat):
         program = read_validator(folder, faults, new=new) if validation.custom else None
         names = [test.name for group in groups_of(data) for test in group.tests]
         time = _time_limit(folder, header, faults)
-        if new and time is None:
-            header.inner("limits").fault(
-                "time_limit", "missing", "Add it: in this version it is not measured"
-            )
         return Problem(
             id=plain_name(folder, where, faults),
             name=_title(header) or named_by_place(folder, where),
@@ -107,7 +104,7 @@ class Kattis(DeclaredFormat):
             options=TaskOptions(manager_args=flags if validation.interactive else ()),
             limits=_limits(header, time),
             included=tuple(_included(folder, faults)),
-            time_from_solutions=None if time is not None else _multiplier(header, faults),
+            time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
             checker=_checker(header, validation, flags, program, scores.full),
             manager=_manager(validation, program, scores.full),
             grader=_grader(folder, data, faults),
@@ -260,9 +257,12 @@ def _seconds(said: str, file: str, faults: Faults) -> float | None:
     return None
 
 
-def _multiplier(header: Fields, faults: Faults) -> float:
+def _multiplier(header: Fields, faults: Faults, *, new: bool) -> float:
     limits = header.inner("limits")
-    multiplier = limits.number("time_multiplier", _USUAL_MULTIPLIER, above=0)
+    if new:
+        multiplier = limits.inner("time_multipliers").number("ac_to_time_limit", _NEW_MULTIPLIER, above=0)
+    else:
+        multiplier = limits.number("time_multiplier", _USUAL_MULTIPLIER, above=0)
     faults.note(
         f"no time limit: it is {multiplier:g} times what the slowest accepted solution takes", Kattis.header
     )

@@ -14,7 +14,7 @@ from ioi_eval.store.folder import MeasuredLimit, accepted, identity, is_measured
 
 _LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
 _PHASE = "measuring the time limit"
-_REMEDY = "Give the package a time limit"
+_REMEDY = "Give the package a time limit, or --time-limit"
 _ENDED_WELL = frozenset({Verdict.AC, Verdict.PA})
 
 

@@ -8,7 +8,9 @@ import pytest
 from kattis_files import FILES, without, write
 from package_files import only_error, read, sound
 
+from ioi_eval.benchmarks.benchmark import BenchmarkOptions as Benchmark
 from ioi_eval.models import CheckerKind, TaskType, TestResult, Verdict
+from ioi_eval.problems import load_problems
 from ioi_eval.rules.grading import share
 
 pytestmark = pytest.mark.once
@@ -80,7 +82,13 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
             "type",
             "with several passes are not judged",
         ),
-        ({".timelimit": None}, "limits: {memory: 9}\n", "problem.yaml", "limits.time_limit", "Add it"),
+        (
+            {".timelimit": None},
+            "limits: {time_multipliers: {ac_to_time_limit: 0}}\n",
+            "problem.yaml",
+            "limits.time_multipliers.ac_to_time_limit",
+            "above 0",
+        ),
         (
             {"data/secret/test_group.yaml": "args: [x]\n"},
             "",
@@ -217,3 +225,14 @@ def test_scores_that_are_not_judged(
     file = GROUP.format(place) if place else "data/secret/test_group.yaml"
     assert (error.where, error.field) == (f"sum/{file}", field)
     assert words in str(error)
+
+
+@pytest.mark.parametrize(("said", "factor"), [("", 2), ("  time_multipliers: {ac_to_time_limit: 3}\n", 3)])
+def test_a_time_limit_that_solutions_set(tmp_path: Path, said: str, factor: float) -> None:
+    header = f"problem_format_version: 2023-07-draft\nname: x\nlimits:\n  memory: 256\n{said}"
+    folder = write(tmp_path / "p", {".timelimit": None}, header=header)
+    problem = sound(folder)
+    assert (problem.limits.cpu_time, problem.time_from_solutions) == (None, factor)
+    assert f"{factor} times what the slowest accepted solution takes" in read(folder).notes[0]
+    (limited,) = load_problems(folder, change=Benchmark(time_limit=4).limited).values()
+    assert (limited.limits.cpu_time, limited.limits.wall_time) == (4, 9)
