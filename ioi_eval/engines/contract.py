@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from ioi_eval.model.errors import JobRejected, JudgeFailure
+from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolMissing
 from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
@@ -80,7 +80,7 @@ class Profile(Value):
         tool = self.toolchains.get(command)
         if tool is None:
             how = remedy(command)
-            raise JudgeFailure(
+            raise ToolMissing(
                 f"engine {self.name} has no {command}, which {purpose} needs",
                 phase="compiling",
                 remedy=f"Install {command}{f': {how}' if how else ''}. {OTHER_MACHINE}",

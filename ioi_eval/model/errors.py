@@ -73,6 +73,10 @@ class JudgeFailure(IoiEvalError):
         super().__init__(f"{text}. {remedy}" if remedy else text)
 
 
+class ToolMissing(JudgeFailure):
+    """The engine lacks the compiler or the interpreter of a program."""
+
+
 class ModuleMissing(JudgeFailure):
     """The judge lacks Python packages that a program imports. `modules` are the names in its imports."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing, ToolMissing
+from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.expectations import measured_limit
@@ -14,12 +15,12 @@ from ioi_eval.store.folder import MeasuredLimit, accepted, identity, is_measured
 
 _LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
 _PHASE = "measuring the time limit"
-_REMEDY = "Give the package a time limit, or --time-limit"
+_REMEDY = "Give the package a time limit, or set time_limit=..."
 _ENDED_WELL = frozenset({Verdict.AC, Verdict.PA})
 
 
 class TimeLimits:
-    """Measures the limits of problems that have none, by `judge`, when they are first asked for.
+    """The limits of problems that have none: measured by `judge` when they are first asked for.
 
     `known` are measured limits by `identity`, so that a run that is continued goes on with the limits that
     it began with; `on_measured` is told of each new one. `factor` is for the other problems: a limit that
@@ -63,14 +64,27 @@ class TimeLimits:
         return found
 
     async def _measure(self, problem: Problem) -> MeasuredLimit:
-        """One solution after the other: all that wait for the limit are submissions of the same problem."""
+        """Take one solution after the other: all that wait for the limit are submissions of the same problem.
+
+        One in a language that is not here is left out; the others set the limit.
+        """
         roomy = with_limit(problem, _LONGEST)
-        times = list[tuple[float, str, str]]()
+        times, left_out = list[tuple[float, str, str]](), list[str]()
         for solution in accepted(problem):
-            result = await self._judge.judge(roomy, _submission(problem, solution))
-            times.extend(_times(solution, result))
+            try:
+                if solution.language:
+                    find(solution.language)
+                result = await self._judge.judge(roomy, _submission(problem, solution))
+            except (ToolMissing, ModuleMissing) as missing:
+                left_out.append(f"{solution.name}: {missing.reason}")
+            except InputError as unknown:
+                if unknown.field != "language":
+                    raise
+                left_out.append(f"{solution.name}: {unknown.problem}")
+            else:
+                times.extend(_times(solution, result))
         if not times:
-            raise _no_measure(problem)
+            raise _no_measure(problem, left_out)
         slowest, solution_name, test = max(times)
         multiplier = problem.time_from_solutions or 1.0
         return MeasuredLimit(
@@ -104,9 +118,11 @@ def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float
             yield test.cpu_time or 0.0, solution.name, test.test_name
 
 
-def _no_measure(problem: Problem) -> JudgeFailure:
+def _no_measure(problem: Problem, left_out: Sequence[str]) -> JudgeFailure:
+    why = f" ({'; '.join(left_out)})" if left_out else ""
+    without = f"problem {problem.id} has no time limit"
     return JudgeFailure(
-        f"problem {problem.id} has no time limit, and no accepted solution that a limit could be taken from",
+        f"{without}, and no accepted solution that a limit could be taken from{why}",
         phase=_PHASE,
         remedy=_REMEDY,
     )

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from support.runs import submission_result
 
 from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.model.errors import ToolMissing
+from ioi_eval.model.values import Said
 from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.records import Validation, read_validation, write_validation
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
@@ -318,6 +320,34 @@ async def test_a_limit_is_measured_once_for_all_that_come_meanwhile() -> None:
     found = await asyncio.gather(*(limits.limited(problem) for _ in range(5)))
     assert [one.limits.cpu_time for one in found] == [2.0] * 5
     assert len(judge.asked) == 2
+
+
+class Without(Timed):
+    """A judge without a compiler for what takes 0.1 s."""
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        if submission.code == "0.1":
+            raise ToolMissing("engine this has no go, which compiling needs", phase="compiling")
+        return await super().judge(problem, submission)
+
+
+async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> None:
+    problem = unlimited(TIMES)
+    assert (await TimeLimits(Without()).limited(problem)).limits.cpu_time == 2.0
+    pascal = msgspec.structs.replace(problem.solutions[1], language="pascal2")
+    others = msgspec.structs.replace(problem, solutions=(problem.solutions[0], pascal))
+    assert (await TimeLimits(Timed()).limited(others)).limits.cpu_time == 1.0
+    with pytest.raises(
+        JudgeFailure, match=r"fast\.cpp: engine this has no go.*; slow\.cpp: unknown language"
+    ):
+        await TimeLimits(Without()).limited(others)
+
+
+async def test_solutions_that_rules_accept_set_the_limit_too() -> None:
+    said = (Said(subtask="", word="permitted AC", tests=("a",)),)
+    ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", said=said)
+    problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))
+    assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 3.0
 
 
 async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
