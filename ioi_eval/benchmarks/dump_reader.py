@@ -166,6 +166,7 @@ _NO_COLUMN = ""  # as id_column: rows are known by the file's content and their 
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
+_EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
 _NO_YEAR = "without a year: it is that of the only problem of this id"
 
 
@@ -243,6 +244,10 @@ class Reader:
         self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
 
+    @property
+    def code_column(self) -> str:
+        return self._options.code_column or "code"
+
     def id_column(self, path: Path) -> str:
         """The column that the rows of a file are known by, judged by the first row; empty: none."""
         if self._options.id_column is not None:
@@ -298,6 +303,8 @@ class Reader:
         self.taken[entry.key] = None
         if entry.year is None and entry.problem is not None and _is_of_a_year(entry.problem):
             self.noted[_NO_YEAR] += 1
+        if entry.code is None and entry.generation is None:
+            self.noted[_EMPTY] += 1
         return True
 
     def _unwanted(self, key: str) -> str:

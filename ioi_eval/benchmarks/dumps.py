@@ -7,6 +7,7 @@ second extracts code and makes submissions, and never holds more than a few rows
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -33,6 +34,8 @@ from ioi_eval.rules.extraction import extract, named_extraction
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.repairs import repair
 from ioi_eval.store.rows import plain
+
+_FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
 
 class DumpFile(Value):
@@ -184,6 +187,7 @@ class _FirstPass:
         self._reader = reader
         self._keys: dict[str, bytes] = {}  # of all rows with an id column; a hash of each
         self._contents: dict[str, str] = {}
+        self._programs = self._fenced = 0  # texts of the column of programs, and those with a fence
         self.bad: list[InputError] = []
 
     def look_through(self, places: Sequence[Place], *, skip_bad: bool) -> DumpInfo:
@@ -195,6 +199,8 @@ class _FirstPass:
             where = ", ".join(place.label for place in places)
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
         self._reader.check_found(where=files[0].label)
+        if 2 * self._fenced > self._programs:
+            self._refuse_replies(", ".join(file.label for file in files))
         contents = "".join(sorted(file.sha256 for file in files))
         return DumpInfo(
             files=files,
@@ -226,6 +232,9 @@ class _FirstPass:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
                 self._reader.take(entry)
+                if entry.code is not None:
+                    self._programs += 1
+                    self._fenced += _FENCE.search(entry.code) is not None
         if rows:
             self._contents[content] = label
         return DumpFile(
@@ -236,6 +245,15 @@ class _FirstPass:
             label=label,
             model=place.model,
             stamp=stamp,
+        )
+
+    def _refuse_replies(self, where: str) -> None:
+        column = self._reader.code_column
+        raise InputError(
+            f"{self._fenced} of {self._programs} texts hold fenced blocks, as replies do and programs do not",
+            where=where,
+            field=column,
+            remedy=f"Give code_column={column} with always_extract=True to take the programs from them",
         )
 
     def _fault_of_key(self, entry: Entry, label: str, id_column: str) -> InputError | None:
@@ -281,6 +299,8 @@ def _code(
     entry: Entry, problem: Problem, options: DumpOptions, language: Language
 ) -> tuple[str | None, tuple[str, ...]]:
     code = entry.code
+    if code is not None and code.lstrip().startswith("```"):
+        return None, ()  # a reply in the column of programs, which no compiler takes
     found = code is None and entry.generation is not None
     if found:
         code = extract(entry.generation or "", language, options.extract)

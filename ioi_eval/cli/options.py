@@ -220,6 +220,10 @@ class RowOptions:
             help="The column with the program; with --always-extract, the reply it is in; `a.b` is b in a.",
         ),
     ] = None
+    always_extract: Annotated[
+        bool,
+        typer.Option("--always-extract", help="Read code from `generation`, even where there is a `code`."),
+    ] = False
     problem_column: Annotated[
         str | None, typer.Option(metavar="PATH", help="The column with the problem.")
     ] = None
@@ -243,6 +247,7 @@ class RowOptions:
             id_column=self.id_column,
             language=self.language or "",
             code_column=self.code_column,
+            always_extract=self.always_extract,
             problem_column=self.problem_column,
             language_column=self.language_column,
             model_column=self.model_column,
@@ -257,10 +262,6 @@ class RepairOptions:
     """Repairs of a row's program before it is built."""
 
     title: ClassVar = "Input"
-    always_extract: Annotated[
-        bool,
-        typer.Option("--always-extract", help="Read code from `generation`, even where there is a `code`."),
-    ] = False
     extract: Annotated[
         Extraction,
         typer.Option(
@@ -287,9 +288,7 @@ class RepairOptions:
             add_namespace=self.add_namespace,
             add_imports=self.add_imports,
         )
-        return msgspec.structs.replace(
-            reading, always_extract=self.always_extract, extract=self.extract, repairs=repairs
-        )
+        return msgspec.structs.replace(reading, extract=self.extract, repairs=repairs)
 
 
 # --- judging -----------------------------------------------------------------------------------------

@@ -45,6 +45,40 @@ def test_usual_names_are_known(tmp_path: Path, problem: str, written: str) -> No
     assert mentioned([path]) == {"sum"}
 
 
+REPLY = f"{ANSWER}Done.\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "field"),
+    [
+        ({"code": REPLY}, {}, "code"),
+        ({"code": ANSWER.partition("\n")[2]}, {}, "code"),
+        ({"out": {"text": REPLY}}, {"code_column": "out.text"}, "out.text"),
+    ],
+)
+def test_replies_in_the_column_of_programs_are_refused(
+    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], field: str
+) -> None:
+    """All of them were CE, and nobody said a word."""
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **columns}] * 2)
+    with pytest.raises(InputError) as caught:
+        read(path, **options)
+    assert (caught.value.where, caught.value.field) == (str(path), field)
+    assert caught.value.problem.startswith("2 of 2 texts hold fenced blocks")
+    remedy = {"code_column": field, "always_extract": True}
+    assert all(f"{name}={value}" in caught.value.remedy for name, value in remedy.items())
+    assert [one.code for one in read(path, **remedy)] == [CODE] * 2
+
+
+def test_a_single_reply_in_the_column_of_programs_is_no_program(tmp_path: Path) -> None:
+    codes = [ANSWER.partition("\n")[2], CODE, f'{CODE}char s[] = "```";\n', None]
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": code} for code in codes])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert [one.code for one in dump] == [None, CODE, codes[2], None]
+    empty = "with neither a program nor a reply (null or blank): each counts as `no program`"
+    assert dump.info.noted[empty] == 1
+
+
 def test_names_of_ours_come_first(tmp_path: Path) -> None:
     columns = {"name": "Two numbers", "task_id": "tree", "problem_id": "sum", "output": "-", "code": CODE}
     path = write_jsonl(tmp_path / "x.jsonl", [columns])
