@@ -64,8 +64,8 @@ Spec read_spec(const json::Value& value) {
   for (const json::Value& file : value.at("files").as_list("files"))
     spec.files.emplace_back(plan::file_name(file.at("name").as_text("files.name"), "files.name"), file.at("path").as_text("files.path"));
   spec.readable = value.at("read").texts("read");
-  spec.readable.push_back("/dev/zero");  // for scripts; what they start a proctor for does without
   read_profile(value.at("profile").as_text("profile"), spec.program);
+  if (spec.program.nests) spec.readable.push_back("/dev/zero");  // for scripts; what they start a proctor for does without
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
   spec.program.limits = read_limits(value.at("limits"));
   spec.layers = room::Layers::of(value);
@@ -147,15 +147,25 @@ void set_variable(std::vector<std::string>& env, const std::string& name, const 
   env.push_back(head + value);
 }
 
+// A compiler that opens what it writes to, to read it, would wait for itself: a source can name such a pipe. What is not ours it
+// cannot open either.
+void close_pipes() {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) fchmod(fd, S_IWUSR);
+  }
+}
+
 std::string run_box(Spec& spec) {
   if (chdir(spec.dir.c_str()) != 0) sys::fail_errno("cannot enter " + spec.dir);
   const sys::Fd asked = termination();
   const std::vector<sys::Fd> opened = link_files(spec);
   own_links(spec);
+  if (!spec.program.nests) close_pipes();
   room::drop_privileges(spec.uid, spec.layers);
   std::vector<room::Held> held;
   for (size_t i = 0; i < opened.size(); ++i) held.push_back({opened[i].get(), spec.files[i].second});
-  const room::Room room = room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined, held);
+  const room::Room room = room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined, held, spec.program.nests);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
   spec.program.output = output;

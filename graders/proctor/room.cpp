@@ -29,7 +29,7 @@ const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/e
 // A Java of the distribution keeps its configuration below /etc and links to it.
 constexpr int oldest_java = 8, newest_java = 40;
 // Not /dev/zero: memory that is mapped of it may be held without being in anybody's resident set.
-const char* const devices[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
+const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"}, no_devices = {"/dev/null"};
 
 std::vector<std::string> readable_files() {
   std::vector<std::string> all(std::begin(system_files), std::end(system_files));
@@ -138,7 +138,7 @@ void turn_to(const std::string& root) {
 }
 
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, const std::vector<std::string>& readable) {
+void build_root(const std::string& job, const std::vector<std::string>& readable, const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
   // The folder may lie below the place that is about to be covered, so it is bound by its descriptor.
@@ -230,7 +230,7 @@ bool kernel_since(int major, int minor) {
   return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<Held>& held) {
+void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<const char*>& devices, const std::vector<Held>& held) {
   const Trial trial = try_namespaces();
   const std::string wrong = trial.wrong.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.wrong;
   if (!wrong.empty()) {
@@ -241,7 +241,7 @@ void enter_namespaces(Room& room, const std::vector<std::string>& readable, cons
   room.counts = kernel_since(5, 14);
   try {
     hold_read_only(held);
-    build_root(room.job, readable);
+    build_root(room.job, readable, devices);
     room.mount = room.pid = true;
     room.by_name = trial.by_name;
     room.job = "/job";
@@ -250,7 +250,7 @@ void enter_namespaces(Room& room, const std::vector<std::string>& readable, cons
   }
 }
 
-void grant_system(Room& room, const std::vector<std::string>& readable) {
+void grant_system(Room& room, const std::vector<std::string>& readable, const std::vector<const char*>& devices) {
   const auto grant = [&](const char* path, landlock::Access access) {
     sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
     if (fd.valid()) room.system.push_back({std::move(fd), access});
@@ -305,17 +305,19 @@ void drop_privileges(long uid, const Layers& layers) {
 
 void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
 
-Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined, const std::vector<Held>& held) {
+Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined,
+           const std::vector<Held>& held, bool devices) {
+  const std::vector<const char*>& shown = devices ? all_devices : no_devices;
   Room room;
   room.layers = layers;
   room.job = job;
-  if (layers.namespaces) enter_namespaces(room, readable, own_of(held));
+  if (layers.namespaces) enter_namespaces(room, readable, shown, own_of(held));
   room.proc = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   room.landlock_abi = layers.landlock ? landlock::abi() : 0;
   if (layers.landlock && room.landlock_abi == 0) room.missing.push_back("landlock: this kernel has none");
   room.seccomp = layers.seccomp && seccomp::available();
   if (layers.seccomp && !room.seccomp) room.missing.push_back("seccomp: this kernel has no filters");
-  if (room.landlock_abi > 0) grant_system(room, readable);
+  if (room.landlock_abi > 0) grant_system(room, readable, shown);
   if (!room.confined() && !allow_unconfined)
     sys::fail("this kernel offers neither Landlock nor namespaces, so a submission could read the answers; --allow-unconfined runs it all the same");
   return room;

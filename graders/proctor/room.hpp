@@ -69,6 +69,8 @@ void close_to_others(const Layers& layers);
 
 // Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are further
 // folders of the system that programs may read. Fails where there would be no confinement and that was not allowed.
-Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined, const std::vector<Held>& held = {});
+// `devices`: whether programs see those that can be read.
+Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined,
+           const std::vector<Held>& held = {}, bool devices = true);
 
 }  // namespace room

@@ -61,7 +61,15 @@ class Supervisor {
       reap(WNOHANG);
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);
+    if (ended_by_the_kernel()) report_.killed = Killed::cpu;
     return report_;
+  }
+
+  // RLIMIT_CPU ends a process of a tree that no look came to in time, and a shell lives and says so.
+  bool ended_by_the_kernel() const {
+    const int64_t limit = program_.limits.cpu_us;
+    const bool failed = report_.killed == Killed::no && (report_.code != 0 || report_.signal != 0);
+    return !alone_ && failed && limit != unlimited && report_.cpu_us > limit;
   }
 
   // Nobody is kept waiting for one who will say nothing any more.
@@ -244,9 +252,10 @@ class Supervisor {
     return contents.names > most || (limits.disk != unlimited && contents.bytes > limits.disk);
   }
 
-  // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say so.
+  // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say so. Not a
+  // compiler's: nobody could tell from what the shell says who killed it.
   void relieve(const meter::Usage& usage) {
-    if (usage.largest == child_there_) {
+    if (usage.largest == child_there_ || program_.profile == seccomp::Profile::tool) {
       finish(Killed::memory);
       return;
     }

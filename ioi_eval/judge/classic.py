@@ -344,7 +344,7 @@ def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",
         )
-    if result.compile is not None and ending(result.compile) in (Ending.STOPPED, Ending.KILLED):
+    if result.compile is not None and ending(result.compile) in (Ending.IDLED, Ending.STOPPED, Ending.KILLED):
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name
         )

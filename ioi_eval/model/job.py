@@ -59,6 +59,7 @@ class StageStatus(StrEnum):
 
 
 CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"
+IDLED = "Time limit exceeded (wall clock)"
 """What stands in the message of a stage that these ended; servers have others for their wall clocks."""
 
 

@@ -19,6 +19,7 @@ from ioi_eval.model.protocol import PlanLimits
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
 _HARD = 10  # times the wall clock
+BUILD_IDLE = 3.0  # seconds that a compiler may do nothing
 _UNLIMITED_TEST = 60.0  # seconds that a test without any time limit is reckoned with
 _START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and after its last
 _TEST_ALLOWANCE = 0.5  # seconds around each test: starting, reading, comparing
@@ -35,6 +36,11 @@ def hard_stop(wall: Time) -> Time:
 
 def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
+
+
+def build_idle(wall: int | None) -> int | None:
+    """How long a compiler may idle whose hard stop is that of this wall clock; milliseconds."""
+    return None if wall is None else min(wall, round(BUILD_IDLE * 1000))
 
 
 # --- a test ------------------------------------------------------------------------------------------

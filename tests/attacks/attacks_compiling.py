@@ -63,6 +63,19 @@ template <long N, long M> struct T {{ static const long v = T<N - 1, 2 * M>::v +
 template <long M> struct T<0, M> {{ static const long v = M; }};
 int main() {{ return T<{depth}, 1>::v == 7; }}
 """
+# The interpreter compiles what stands behind a `finally` twice.
+_NESTED = "".join(f"{' ' * n}try: pass\n{' ' * n}finally:\n" for n in range(19)) + " " * 19 + "pass\n"
+_CONSTANTS = """
+struct Node {{ Node* next; }};
+constexpr int f(int n) {{
+  Node* last = nullptr;
+  for (int i = 0; i < n; i++) last = new Node{{last}};
+  while (last) {{ Node* next = last->next; delete last; last = next; }}
+  return 7;
+}}
+static_assert(f(30000000) == 7);
+int main() {{}}
+"""
 COMPILING = (
     _stealing("include-the-answer", "landlock namespaces", '#include "{answer}"\nint main() {{}}'),
     _stealing("embed-the-answer-as-bytes", "landlock namespaces", _binary("{answer}")),
@@ -80,6 +93,9 @@ COMPILING = (
     _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 20\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
     replace(_strange("brackets-in-python", "status", "(" * 100000 + ")" * 100000, language="python"), heading="stopping"),
     replace(_strange("brackets-in-cpp", "status", "int x = " + "(" * 200000 + "1" + ")" * 200000 + ";"), heading="stopping"),
+    replace(_strange("blocks-that-double", "status", _NESTED, language="python"), heading="stopping"),
+    replace(_strange("constants-that-fill-memory", "status", _CONSTANTS), heading="stopping"),
+    replace(_strange("include-standard-output", "status", '#include "/dev/stdout"\nint main() {{}}'), heading="stopping"),
     _strange("an-empty-source", "status", ""),
     _strange("a-source-of-nul", "status", "\0" * 4096),
     _strange("nul-in-python", "status", "print(1)\0print(2)", language="python"),

@@ -51,9 +51,25 @@ def test_cpu_time_of_all_processes(bench: Bench) -> None:
 def test_the_largest_process_dies_for_memory_and_the_shell_lives(bench: Bench) -> None:
     boxed = bench.box(
         "python3 -c 'import time; held = bytearray(500 << 20); time.sleep(60)'; echo after $?",
+        profile="stage",
         limits={"memory": 200 << 20},
     )
     assert boxed.stdout == "after 137\n"
+
+
+def test_a_compilers_box_ends_where_one_of_its_processes_takes_too_much_memory(bench: Bench) -> None:
+    """Who killed it is the box's word: a shell says the same, whoever it was."""
+    script = "python3 -c 'held = bytearray(500 << 20); import time; time.sleep(60)'; exit 137"
+    boxed = bench.box(script, limits={"memory": 200 << 20})
+    assert (boxed.report["killed"], boxed.stdout) == ("memory", "")
+    report = bench.box("sh -c 'kill -9 $$'; exit 137", limits={"memory": 200 << 20}).report
+    assert (report["killed"], report["code"]) == ("", 137)
+
+
+def test_a_compiler_reads_neither_devices_nor_what_it_writes_to(bench: Bench) -> None:
+    files = "/dev/stdout /dev/stderr /proc/self/fd/1 /dev/zero /dev/urandom /dev/random /dev/full /dev/tty"
+    script = f"for file in {files}; do head -c 1 $file > got 2> why; [ -s got ] && echo $file; done; head -c 1 /dev/stdin; echo end"
+    assert bench.box(script, limits={"wall_ms": 5000}).stdout == "end\n"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +198,7 @@ def command_lines() -> list[str]:
 
 
 def test_the_disk_is_limited(bench: Bench) -> None:
-    script = "mkdir d; for i in $(seq 100); do head -c 4000000 /dev/zero > d/$i; sleep 0.02; done; sleep 20"
+    script = "mkdir d; for i in $(seq 100); do printf '%4000000s' '' > d/$i; sleep 0.02; done; sleep 20"
     assert bench.box(script, limits={"disk": 20 << 20}).report["killed"] == "disk"
 
 
@@ -192,7 +208,7 @@ def test_the_number_of_files_is_limited(bench: Bench) -> None:
 
 
 def test_who_stays_below_the_limits_may_write(bench: Bench) -> None:
-    script = "mkdir a; touch a/$(seq -s ' a/' 200); head -c 4000000 /dev/zero > b; sleep 0.6; echo done"
+    script = "mkdir a; touch a/$(seq -s ' a/' 200); printf '%4000000s' '' > b; sleep 0.6; echo done"
     boxed = bench.box(script, limits={"disk": 20 << 20, "names": 500})
     assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")
 

@@ -7,12 +7,13 @@ from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_profile
 from ioi_eval.engines.transport.build_jobs import Ending, compile_script
 from ioi_eval.judge.recipes import submission_recipe
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED
 from ioi_eval.model.languages import LANGUAGES, Language, find
 
 __all__ = [
     "CPU_LIMIT",
     "HARD_STOP",
+    "IDLED",
     "LANGUAGES",
     "Batch",
     "Built",

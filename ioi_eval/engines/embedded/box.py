@@ -23,9 +23,9 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, Stage, StageStatus
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Stage, StageStatus
 from ioi_eval.model.protocol import Message
-from ioi_eval.rules.limits import GRACE, patience
+from ioi_eval.rules.limits import GRACE
 
 # --- what the proctor is told, and what it reports ---------------------------------------------------
 
@@ -101,7 +101,7 @@ def decode_report(text: bytes) -> BoxReport:
 # A limit that killed -> status and message. Piston tells the two time limits apart by the message alone.
 # It has no word for memory: a box that its kernel killed is a signal there, and so it is here.
 _KILLED = {
-    "wall": (StageStatus.TO, "Time limit exceeded (wall clock)"),
+    "wall": (StageStatus.TO, IDLED),
     "hard": (StageStatus.TO, HARD_STOP),
     "cpu": (StageStatus.TO, CPU_LIMIT),
     "memory": (StageStatus.SG, "Memory limit exceeded"),
@@ -244,7 +244,8 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
         except OSError as error:
             raise _not_started(error) from error
         # Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself.
-        _read_all(streams, leash, (None if spec.limits.wall_ms is None else patience(spec.limits.wall_ms)))
+        hard = spec.limits.hard_ms
+        _read_all(streams, leash, None if hard is None else hard / 1000 + GRACE)
         code = process.wait(GRACE)
     return _outcome(streams, code, leash)
 

@@ -20,7 +20,7 @@ from ioi_eval.engines.embedded.standing import Order, Standing, Ward
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import hard_stop, patience
+from ioi_eval.rules.limits import build_idle, hard_stop, patience
 
 # --- what a job asks for -----------------------------------------------------------------------------
 
@@ -118,7 +118,12 @@ def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
     wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
     hard = hard_stop(wall) if wall is not None else None
     return BoxLimits(
-        wall_ms=wall, hard_ms=hard, cpu_ms=cpu, memory=memory, file_size=file_size, processes=processes
+        wall_ms=build_idle(wall) if stage == "compile" else wall,
+        hard_ms=hard,
+        cpu_ms=cpu,
+        memory=memory,
+        file_size=file_size,
+        processes=processes,
     )
 
 

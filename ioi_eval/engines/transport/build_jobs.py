@@ -26,9 +26,9 @@ from ioi_eval.engines.contract import DRIVERS, OWN, Profile, Recipe, least
 from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
 from ioi_eval.engines.transport.ahead import FOLDER, OBJECT, header_name
 from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
-from ioi_eval.model.job import CPU_LIMIT, Job, JobFile, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import CPU_LIMIT, IDLED, Job, JobFile, Stage, StageStatus, Toolchain
 from ioi_eval.model.values import Blob
-from ioi_eval.rules.limits import hard_stop, milliseconds
+from ioi_eval.rules.limits import BUILD_IDLE, build_idle, hard_stop, milliseconds
 
 # --- the script and its ending -----------------------------------------------------------------------
 
@@ -51,6 +51,7 @@ class Ending(StrEnum):
     BUILT = "built"
     REFUSED = "refused"  # an error in the source
     CUT_SHORT = "cut short"  # a limit of ours that the source exceeded: CPU time, memory, output
+    IDLED = "idled"  # it waited for something that never came
     STOPPED = "stopped"  # below its limit of CPU time: it waited for something, or the machine was busy
     KILLED = "killed"  # by the server or the machine, which says nothing of the source
     CRASHED = "crashed"  # the compiler did; worth one more build
@@ -73,7 +74,8 @@ def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "", linked
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
-{{ {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
+{{ chmod a-r /dev/fd/1  # a source that names this pipe would have its compiler wait for itself
+    {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
 read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
 if [ "$code" = 0 ]; then
     [ -f {shlex.quote(recipe.output)} ] && exit 0
@@ -82,7 +84,7 @@ fi
 for place in . "${{TMPDIR:-/tmp}}"; do
     [ -w "$place" ] || continue
     room=$(mktemp "$place/.ioi-eval-XXXXXX") || exit {MACHINE_AT_FAULT}
-    head -c {min(_ROOM, recipe.limits.file_size // 2)} /dev/zero | cat > "$room"
+    printf '%{min(_ROOM, recipe.limits.file_size // 2)}s' '' | cat > "$room"
     left=$?
     rm "$room"
     [ "$left" = 0 ] || exit {MACHINE_AT_FAULT}
@@ -107,7 +109,7 @@ def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
     if stage.code is None or stage.status not in (None, StageStatus.RE):
         # What a stage was ended by that did not end by itself. A message is a box's, no compiler's.
         if stage.status is StageStatus.TO:
-            return Ending.CUT_SHORT if stage.message == CPU_LIMIT else Ending.STOPPED
+            return _STOPS.get(stage.message or "", Ending.STOPPED)
         if stage.signal is None or stage.status in (StageStatus.OL, StageStatus.EL):
             return Ending.CUT_SHORT
         return Ending.CUT_SHORT if stage.message in _OWN_LIMITS else Ending.KILLED
@@ -118,6 +120,7 @@ def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
     return Ending.REFUSED
 
 
+_STOPS = {CPU_LIMIT: Ending.CUT_SHORT, IDLED: Ending.IDLED}
 _CODES = {MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
 
 
@@ -129,8 +132,11 @@ def log_of(stage: Stage, limit: int) -> str:
 
 
 def _stopped(stage: Stage) -> str:
-    if ending(stage) not in (Ending.CUT_SHORT, Ending.STOPPED):
+    end = ending(stage)
+    if end not in (Ending.CUT_SHORT, Ending.STOPPED, Ending.IDLED):
         return ""
+    if end is Ending.IDLED:
+        return f"The compiler was stopped: it did nothing for {BUILD_IDLE:g} s."
     reasons = {
         StageStatus.TO: "it took too long",
         StageStatus.OL: "it printed too much",
@@ -286,7 +292,7 @@ def _spec(recipe: Recipe) -> BoxSpec:
         read=("@COMPILER@",),
         profile="tool",
         limits=BoxLimits(
-            wall_ms=wall,
+            wall_ms=build_idle(wall),
             hard_ms=None if wall is None else hard_stop(wall),
             cpu_ms=milliseconds(limits.cpu_time),
             memory=limits.memory,

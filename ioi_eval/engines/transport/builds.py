@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 import threading
 from collections import OrderedDict
@@ -157,6 +158,8 @@ class Made(Value):
     kept: tuple[str, ...] = ()
     confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
 
+    by_transport: bool = False  # it is this one's limit that refused what was made
+
     def discard(self) -> None:
         for path in self.kept:
             Path(path).unlink(missing_ok=True)
@@ -242,14 +245,16 @@ def _server_limits(limits: BuildLimits, profile: Profile) -> tuple[tuple[int | N
 # --- builds, each made once --------------------------------------------------------------------------
 
 
-_ONCE_MORE = frozenset({Ending.CRASHED, Ending.STOPPED, Ending.KILLED})
+_ONCE_MORE = frozenset({Ending.CRASHED, Ending.IDLED, Ending.STOPPED, Ending.KILLED})
+_LASTING = frozenset({Ending.CUT_SHORT, Ending.IDLED})  # by limits of ours, which do not change with the load
 
 
 class Builds:
     """Builds by build jobs and remembers what came of them in a store.
 
     Whoever asks for something that is being built waits for that build. Errors in a source are remembered as
-    builds are; time-outs and kills are not. Closing ends what goes on in the background.
+    builds are, and that it exceeds its limits, for the same limits; what may hang on the load is not. Closing
+    ends what goes on in the background.
     """
 
     def __init__(self, transport: Transport, store: Store, options: BuildOptions, shipping: Shipping) -> None:
@@ -281,9 +286,9 @@ class Builds:
         return await self._under_way.call(key, lambda: self._find_or_make(key, recipe, tool))
 
     async def _find_or_make(self, key: str, recipe: Recipe, tool: Toolchain) -> Built | Rejected:
-        found = await asyncio.to_thread(self._shelf.find, key)
-        if found is not None:
-            return found
+        for each in (key, _under_limits(key, recipe)):
+            if (found := await asyncio.to_thread(self._shelf.find, each)) is not None:
+                return found
         checked = await check(self._transport, recipe, tool, attempts=self._attempts)
         if checked is not None:
             return await asyncio.to_thread(self._shelf.keep, key, checked)
@@ -313,7 +318,7 @@ class Builds:
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
-            if end is Ending.KILLED or (end is Ending.STOPPED and recipe.kind != SUBMISSION):
+            if end is Ending.KILLED or (end in (Ending.IDLED, Ending.STOPPED) and recipe.kind != SUBMISSION):
                 raise JudgeFailure(
                     f"{made.compiler} was killed or stopped twice while it built a {recipe.kind}, not by the"
                     " source",
@@ -324,8 +329,12 @@ class Builds:
                 assert made.content is not None, "a build that ended well made something"
                 built = Built(artifact=made.content, **told)
                 return await asyncio.to_thread(self._shelf.keep, key, built)
-            refused = Rejected(**told, lasting=lasting and end is Ending.REFUSED)
-            return await asyncio.to_thread(self._shelf.keep, key, refused) if refused.lasting else refused
+            by_limits = end in _LASTING and not made.by_transport
+            refused = Rejected(**told, lasting=by_limits or (lasting and end is Ending.REFUSED))
+            if not refused.lasting:
+                return refused
+            place = _under_limits(key, recipe) if by_limits else key
+            return await asyncio.to_thread(self._shelf.keep, place, refused)
         finally:
             made.discard()
 
@@ -351,7 +360,7 @@ class Builds:
             if recipe.kind != SUBMISSION:
                 raise
             stage = Stage(status=StageStatus.SG, message=failure.reason)
-            return Made(stage=stage, compiler=compiler_of(tool, "", profile))
+            return Made(stage=stage, compiler=compiler_of(tool, "", profile), by_transport=True)
         _check_limits(recipe, made, profile)
         if made.content is not None and made.packed:
             self._shipping.delivered(made.content, made.packed)
@@ -390,6 +399,11 @@ class Builds:
             await asyncio.wait({self._background[key]})
             found = await asyncio.to_thread(self._shelf.find, key)
         return found if isinstance(found, Built) else None
+
+
+def _under_limits(key: str, recipe: Recipe) -> str:
+    """Where it is remembered that a source exceeds these limits."""
+    return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
 
 
 def _look_at(task: asyncio.Task[Built | Rejected]) -> None:

@@ -10,7 +10,7 @@ import pytest
 import stamina
 from artifact_samples import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
 from lent import artifacts_on
-from support.engines import CPU_LIMIT, HARD_STOP, Built, Fault, Rejected, fake_profile
+from support.engines import CPU_LIMIT, HARD_STOP, IDLED, Built, Fault, Rejected, fake_profile
 
 from ioi_eval import Scorer, Store
 from ioi_eval.errors import (
@@ -22,8 +22,10 @@ from ioi_eval.errors import (
     JobRejected,
     JudgeFailure,
 )
+from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
+    BuildLimits,
     Checker,
     CheckerKind,
     Job,
@@ -111,15 +113,18 @@ async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Pat
     ("status", "message"),
     [(StageStatus.TO, CPU_LIMIT), (StageStatus.OL, None), (StageStatus.SG, "Memory limit exceeded")],
 )
-async def test_a_build_that_was_cut_short_is_not_remembered(
+async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
     tmp_path: Path, status: StageStatus, message: str | None
 ) -> None:
+    store = Store(tmp_path / "store")
     engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status, message=message)])
-    async with opened(tmp_path, engine) as artifacts:
+    async with engine, artifacts_on(engine, store) as artifacts:
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
-    assert (type(first), type(second)) == (Rejected, Built)
-    assert "The compiler was stopped" in first.log
+        assert isinstance(first, Rejected) and first == second and len(engine.builds) == 1
+        assert "The compiler was stopped" in first.log
+        larger = Artifacts(artifacts.engine, BuildLimits(memory=4 << 30))
+        assert isinstance(await larger.submission(plain_problem(), submitted()), Built)
 
 
 STOPPED = Stage(signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
@@ -143,6 +148,17 @@ async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path:
         second = await artifacts.submission(plain_problem(), submitted())
     assert (type(first), type(second)) == (Rejected, Built)
     assert first.log == "The compiler was stopped: it took too long."
+
+
+async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_path: Path) -> None:
+    idled = Stage(signal="SIGKILL", status=StageStatus.TO, message=IDLED)
+    engine = FakeEngine(faults=[idled, idled])
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted())
+        second = await artifacts.submission(plain_problem(), submitted())
+    assert isinstance(first, Rejected) and first == second
+    assert first.log == "The compiler was stopped: it did nothing for 3 s."
+    assert [job.alone for job in engine.builds] == [False, True]
 
 
 async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: Path) -> None:

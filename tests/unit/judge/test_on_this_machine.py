@@ -19,6 +19,8 @@ from ioi_eval.models import (
     BuildOptions,
     Checker,
     CheckerKind,
+    Job,
+    JobResult,
     Limits,
     NamedBlob,
     Problem,
@@ -102,6 +104,62 @@ async def test_a_compile_bomb_is_a_compile_error(store: Store, code: str) -> Non
     async with Scorer(EmbeddedEngine(store=store), store=store, builds=builds) as scorer:
         assert await statuses(scorer, code) == {V.CE}
         assert await statuses(scorer, ADD) == {V.AC}
+
+
+CONSTANTS = """
+struct Node { Node* next; };
+constexpr int f(int n) {
+  Node* last = nullptr;
+  for (int i = 0; i < n; i++) last = new Node{last};
+  while (last) { Node* next = last->next; delete last; last = next; }
+  return 7;
+}
+static_assert(f(3000000) == 7);
+int main() {}
+"""
+NESTED = (
+    "".join(f"{' ' * depth}try: pass\n{' ' * depth}finally:\n" for depth in range(19)) + " " * 19 + "pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("python", NESTED),
+        ("python", f"x = [{'1.5, [], ' * 650_000}]"),
+        ("c++", CONSTANTS),
+        ("c++", '#include "/dev/stderr"\nint main() {}'),
+        ("c++", '#include "/dev/stdout"\nint main() {}'),
+    ],
+    ids=["nested", "list", "constants", "its own errors", "its own output"],
+)  # fmt: skip
+async def test_what_a_compiler_cannot_do_is_a_compile_error_and_remembered(
+    store: Store, language: str, code: str
+) -> None:
+    """Nobody chooses to be unscored by a source that its compiler is killed for, or waits for ever with."""
+    builds, engine = BuildOptions(limits=BuildLimits(memory=1 << 30)), Counting(store=store)
+    async with Scorer(engine, store=store, builds=builds) as scorer:
+        assert await statuses(scorer, code, language) == {V.CE}
+        built = engine.builds
+        assert await statuses(scorer, code, language) == {V.CE}
+    assert engine.builds == built <= 2
+
+
+class Counting(EmbeddedEngine):
+    """How many builds there were."""
+
+    builds = 0
+
+    async def execute(self, job: Job) -> JobResult:
+        self.builds += bool(job.keep)
+        return await super().execute(job)
+
+
+@pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])
+async def test_a_compiler_that_the_box_ends_for_memory_has_refused(store: Store, language: str) -> None:
+    builds = BuildOptions(limits=BuildLimits(memory=12 << 20))
+    async with Scorer(EmbeddedEngine(store=store, waiting=False), store=store, builds=builds) as scorer:
+        assert await statuses(scorer, "anything", language) == {V.CE}
 
 
 async def test_with_a_grader(scorer: Scorer) -> None:
