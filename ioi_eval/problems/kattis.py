@@ -64,6 +64,7 @@ _NEW_MULTIPLIER = 2.0  # in younger versions
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
+_BOTH = "interactive problems with several passes are not judged"
 _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 
@@ -192,21 +193,28 @@ def _new_validation(folder: Path, header: Fields) -> Validation:
             header.fault("type", words, "Expected pass-fail, scoring, interactive or multi-pass")
     interactive, again = "interactive" in kinds, "multi-pass" in kinds
     if interactive and again:
-        header.fault("type", "interactive problems with several passes are not judged", "Choose one")
-    passes = header.inner("limits").whole("validation_passes", 2, least=2, most=_MOST_PASSES) if again else 1
-    return Validation(interactive or again or (folder / NEW_VALIDATOR).is_dir(), interactive, False, passes)
+        header.fault("type", _BOTH, "Choose one")
+    custom = interactive or again or (folder / NEW_VALIDATOR).is_dir()
+    return Validation(custom, interactive, False, _passes(header) if again else 1)
 
 
 def _validation(header: Fields, scoring: bool) -> Validation:
     first, *others = header.text("validation", "default").split() or ["default"]
-    usable = {"score", "interactive"} if scoring else {"interactive"}
+    usable = {"interactive", "multi-pass"} | ({"score"} if scoring else set())
     if first not in ("default", "custom") or (others and first == "default") or not usable.issuperset(others):
         header.fault(
             "validation",
             f"{' '.join([first, *others])!r} is not understood",
-            "Expected default, or custom with any of interactive and, for scoring problems, score",
+            "Expected default, or custom with interactive or multi-pass and, for scoring problems, score",
         )
-    return Validation(first == "custom", "interactive" in others, "score" in others)
+    interactive, again = "interactive" in others, "multi-pass" in others
+    if interactive and again:
+        header.fault("validation", _BOTH, "Choose one")
+    return Validation(first == "custom", interactive, "score" in others, _passes(header) if again else 1)
+
+
+def _passes(header: Fields) -> int:
+    return header.inner("limits").whole("validation_passes", 2, least=2, most=_MOST_PASSES)
 
 
 # --- limits ------------------------------------------------------------------------------------------
@@ -456,7 +464,7 @@ def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Fau
     inner = tuple(group for group in groups if _has_tests(group))
     if not inner:
         faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
-    fields = Fields(values, f"data/{reader.settings}", faults)
+    fields = Fields(values, reader.settings("data"), faults)
     return Group(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
 
 
@@ -470,10 +478,15 @@ def groups_of(group: Group) -> Iterator[Group]:
 class _Data:
     def __init__(self, folder: Path, needs_answers: bool, faults: Faults, new: bool) -> None:
         self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
-        self.settings = _NEW_SETTINGS if new else _SETTINGS
+
+    def settings(self, place: str) -> str:
+        """Return the file with a group's settings. Drafts of the younger versions have the older name."""
+        names = (_NEW_SETTINGS, _SETTINGS) if self._new else (_SETTINGS,)
+        files = [f"{place}/{name}" for name in names]
+        return next((file for file in files if (self._folder / file).exists()), files[0])
 
     def own(self, place: str) -> dict[str, Any]:
-        file = f"{place}/{self.settings}"
+        file = self.settings(place)
         return (
             (read_mapping(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
         )
@@ -486,7 +499,7 @@ class _Data:
         if self._new:
             self._refuse_what_is_not_given(place, own, paths)
         inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
-        fields = Fields(values, f"{place}/{self.settings}", self._faults)
+        fields = Fields(values, self.settings(place), self._faults)
         return Group(
             name=name,
             fields=fields,
@@ -498,7 +511,7 @@ class _Data:
     def _refuse_what_is_not_given(self, place: str, own: Mapping[str, Any], paths: list[Path]) -> None:
         """Note the files and arguments that younger versions give to submissions, and that none get here."""
         if own.get("args"):
-            self._faults.add("submissions get no arguments here", f"{place}/{self.settings}", field="args")
+            self._faults.add("submissions get no arguments here", self.settings(place), field="args")
         for path in paths:
             file = f"{place}/{path.name}"
             if path.suffix == ".files" and path.is_dir():
@@ -508,7 +521,7 @@ class _Data:
 
     def _is_of_test(self, path: Path) -> bool:
         """Return True for the settings of a single test."""
-        own = path.suffix == ".yaml" and path.name != self.settings
+        own = path.suffix == ".yaml" and path.name not in (_NEW_SETTINGS, _SETTINGS)
         return self._new and own and path.with_suffix(".in").is_file() and path.is_file()
 
     def _arguments(self, group: Fields, test: Path) -> tuple[str, ...]:

@@ -103,6 +103,19 @@ async def test_tests_that_cannot_be_made(
     assert not (tmp_path / "made").exists()
 
 
+async def test_several_passes_in_the_older_version(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "echoes"
+    shutil.copytree(FOLDER / "echoes", package)
+    limits = "limits: {memory: 256, validation_passes: 3}"
+    (package / "problem.yaml").write_text(f"name: Echoes\nvalidation: custom multi-pass\n{limits}\n")
+    (package / ".timelimit").write_text("1\n")
+    (package / "output_validators").mkdir()
+    (package / "output_validator").rename(package / "output_validators/validate")
+    found = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert (found.unjudged, found.differences) == ((), 0)
+    assert {one.solution for one in found.solutions} >= {"letters.py", "late.py", "forgets.py"}
+
+
 async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:
     package = tmp_path / "halves"
     shutil.copytree(FOLDER / "halves", package)

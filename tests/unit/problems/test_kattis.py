@@ -235,6 +235,12 @@ def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: st
         ("type: contest", "type", "neither pass-fail nor scoring"),
         ("type: [scoring]", "type", "not a text"),
         ("validation: magic", "validation", "'magic' is not understood"),
+        ("validation: custom interactive multi-pass", "validation", "several passes are not judged"),
+        (
+            "validation: custom multi-pass\nlimits: {validation_passes: 1}",
+            "limits.validation_passes",
+            "from 2",
+        ),
         ("validation: default score", "validation", "not understood"),
         ("validation: custom multipass", "validation", "not understood"),
         ("validation: custom score", "validation", "not understood"),
@@ -343,3 +349,18 @@ def test_files_beside_every_submission(tmp_path: Path) -> None:
     names = {file.name for file in package.problem.included}
     assert names == {"c++/x/a.h", "python/b.py", "default/c.txt"}
     assert "include/klingon: left out: no language that is known" in "".join(package.notes)
+
+
+@pytest.mark.parametrize(
+    ("header", "passes"),
+    [
+        ("validation: custom\n", 1),
+        ("validation: custom multi-pass\n", 2),
+        ("validation: custom multi-pass\nlimits: {validation_passes: 5}\n", 5),
+        ("type: scoring\nvalidation: custom score multi-pass\n", 2),
+    ],
+)
+def test_validators_that_ask_for_more_passes(tmp_path: Path, header: str, passes: int) -> None:
+    ranges = {f"data/{place}testdata.yaml": "range: 0 5\n" for place in ("", "sample/", "secret/")}
+    problem = sound(write(tmp_path / "p", {**VALIDATOR, **ranges}, header=header))
+    assert (problem.checker.kind, problem.checker.passes) == (CheckerKind.ICPC, passes)

@@ -236,3 +236,13 @@ def test_a_time_limit_that_solutions_set(tmp_path: Path, said: str, factor: floa
     assert f"{factor} times what the slowest accepted solution takes" in read(folder).notes[0]
     (limited,) = load_problems(folder, change=Benchmark(time_limit=4).limited).values()
     assert (limited.limits.cpu_time, limited.limits.wall_time) == (4, 9)
+
+
+def test_settings_of_groups_under_their_older_name(tmp_path: Path) -> None:
+    files = {**VALIDATOR, "data/secret/testdata.yaml": "output_validator_args: [a, b]\n"}
+    header = HEADER.replace("2025-09", "2023-07-draft")
+    problem = sound(write(tmp_path / "p", files, header=header))
+    told = {test.name: test.arguments for test in problem.tests}
+    assert told == {"sample/1": (), "secret/01-small": ("a", "b"), "secret/02-big": ("a", "b")}
+    files["data/secret/test_group.yaml"] = "output_validator_args: [c]\n"
+    assert sound(write(tmp_path / "q", files, header=header)).tests[1].arguments == ("c",)
