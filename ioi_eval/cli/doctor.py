@@ -8,24 +8,26 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
+from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import EngineOptions, EngineText, PythonText, TokenFile
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import Json
+from ioi_eval.cli.options import Json, ProblemOptions
 from ioi_eval.engines.conditions import conditions
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.registry import EngineChoice, open_engine
-from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
+from ioi_eval.runs.needs import needs_sync
 from ioi_eval.store.resources import graders
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ _EXAMPLES = """
   ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
   ioi-eval doctor --engine slurm --json
   ioi-eval doctor --engine ray
+  ioi-eval doctor --problems examples/problems           what these problems need and what is missing
 """
 _AT_ONCE = 64  # servers that are looked at
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
@@ -46,52 +49,67 @@ class _Answer(Value):
     ok: bool
     conditions: list[Condition]
 
+    def show(self) -> None:
+        _show(self.conditions)
+        console.show(
+            "Submissions can be judged here." if self.ok else "Submissions cannot be judged here yet."
+        )
+
+
+_Problems = Annotated[
+    str,
+    typer.Option(
+        "--problems",
+        metavar="SOURCE",
+        help="Also look at what the problems of SOURCE need: languages, packages, compilers, tests.",
+    ),
+]
+
 
 @command(_EXAMPLES)
 def doctor(
-    engine: EngineText = None, token_file: TokenFile = None, python: PythonText = None, as_json: Json = False
+    choice: ProblemOptions,
+    engine: EngineText = None,
+    token_file: TokenFile = None,
+    python: PythonText = None,
+    problems: _Problems = "",
+    as_json: Json = False,
 ) -> None:
     """Say what works on this machine or on servers, what does not, and what to do.
 
     Exit code 0: submissions can be judged there; 2: something is missing.
     """
-    choice = EngineOptions(engine=engine, token_file=token_file, python=python).choice()
-    if choice.on_ray:
-        good = _nodes(choice, as_json)
+    chosen, options = (
+        EngineOptions(engine=engine, token_file=token_file, python=python).choice(),
+        choice.choice(),
+    )
+    if options != BenchmarkOptions() and not problems:
+        remedy = "Name their source with --problems"
+        raise InputError("problems are chosen, and no source of problems is named", remedy=remedy)
+    found: _Answer | Cluster | _Nodes
+    if chosen.on_ray:
+        found = asyncio.run(_looked_at(chosen))
     else:
-        good = _servers(choice, as_json) if choice.remote else _here(choice.python, as_json)
-    if not good:
+        found = asyncio.run(_look(chosen)) if chosen.remote else _here(chosen.python)
+    needed: Sequence[Condition] = ()
+    if problems and found.ok:  # where nothing can be judged, that comes first
+        needed = _called(needs_sync(problems, options, chosen, store=open_store()))
+    if as_json:
+        console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
+    else:
+        found.show()
+        if needed:
+            console.show("")
+            _show(needed)
+    if not found.ok or not _all_there(needed):
         raise typer.Exit(console.BAD_INPUT)
 
 
-def _here(python: str, as_json: bool) -> bool:
+def _here(python: str) -> _Answer:
     store = open_store()
     found = _called(asyncio.run(conditions(store, python=python, folders=os.get_exec_path())))
     found.append(Condition(name="cache", ok=True, detail=str(store.root)))
-    good = _all_there(found)
-    if as_json:
-        console.show_json(_Answer(ok=good, conditions=found))
-    else:
-        _show(found)
-        console.show("Submissions can be judged here." if good else "Submissions cannot be judged here yet.")
-    return good
-
-
-def _servers(choice: EngineChoice, as_json: bool) -> bool:
-    found = asyncio.run(_look(choice))
-    if as_json:
-        console.show_json(found)
-        return found.ok
-    for urls, findings in found.alike():
-        console.show_wrapped(_named(urls), "", "  ")
-        _show(findings)
-        console.show("")
-    if found.together:
-        console.show("Together")
-        _show(found.together)
-        console.show("")
-    console.show(_conclusion(found))
-    return found.ok
+    return _Answer(ok=_all_there(found), conditions=found)
 
 
 def _named(urls: Sequence[str]) -> str:
@@ -127,6 +145,17 @@ class Cluster(Value):
     good: tuple[str, ...]  # where submissions can be judged
     servers: tuple[EndpointReport, ...]
     together: tuple[Condition, ...] = ()
+
+    def show(self) -> None:
+        for urls, findings in self.alike():
+            console.show_wrapped(_named(urls), "", "  ")
+            _show(findings)
+            console.show("")
+        if self.together:
+            console.show("Together")
+            _show(self.together)
+            console.show("")
+        console.show(_conclusion(self))
 
     def alike(self) -> Iterator[tuple[list[str], tuple[Condition, ...]]]:
         """Servers of which the same is to be said, and what it is."""
@@ -197,24 +226,18 @@ class _Nodes(Value):
     left_out: Mapping[str, str]
     together: tuple[Condition, ...] = ()
 
-
-def _nodes(choice: EngineChoice, as_json: bool) -> bool:
-    found = asyncio.run(_looked_at(choice))
-    if as_json:
-        console.show_json(found)
-        return found.ok
-    for name, findings in found.nodes.items():
-        console.show(name)
-        _show(findings)
-        console.show("")
-    together = [Condition(name=name, ok=None, detail=why) for name, why in found.left_out.items()]
-    if together or found.together:
-        console.show("Together")
-        _show([*together, *found.together])
-        console.show("")
-    fit = sum(_all_there(findings) for findings in found.nodes.values())
-    console.show(f"Submissions can be judged on {fit} of {len(found.nodes) + len(found.left_out)} nodes.")
-    return found.ok
+    def show(self) -> None:
+        for name, findings in self.nodes.items():
+            console.show(name)
+            _show(findings)
+            console.show("")
+        together = [Condition(name=name, ok=None, detail=why) for name, why in self.left_out.items()]
+        if together or self.together:
+            console.show("Together")
+            _show([*together, *self.together])
+            console.show("")
+        fit = sum(_all_there(findings) for findings in self.nodes.values())
+        console.show(f"Submissions can be judged on {fit} of {len(self.nodes) + len(self.left_out)} nodes.")
 
 
 async def _looked_at(choice: EngineChoice) -> _Nodes:

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -288,7 +289,7 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
 
 
 def say_failures(failures: Mapping[str, str], out: str) -> None:
-    """The first of them, and where the others are."""
+    """Say why the first of them failed, where the others are, what mends them, and which no try can help."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
         console.tell(f"not judged: {key}: {console.as_called(reason)}")
     if not (number := len(failures)):
@@ -297,8 +298,17 @@ def say_failures(failures: Mapping[str, str], out: str) -> None:
     # What is in no row was never tried, and never will be.
     final = sum(key not in rows or rows[key].get("final") is True for key in failures)
     them = "it" if number == 1 else "them" if not final else f"{number - final:,} of them"
+    mends = Counter(
+        str(rows[key]["remedy"])
+        for key in failures
+        if key in rows and rows[key].get("remedy") and rows[key].get("final") is not True
+    )
     again = f"the same command retries {them} and nothing else" if final < number else "no other try helps"
+    if mends:
+        again = f"mend what follows, then {again}"
     console.tell(f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; {again}")
+    for remedy, stopped in mends.most_common(_SHOWN_FAILURES):
+        console.tell(f"{stopped:,} of them: {console.as_called(remedy)}")
     if 0 < final < number:
         console.tell(f"{final:,} of them can never be judged: no other try helps")
 

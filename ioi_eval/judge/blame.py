@@ -10,15 +10,14 @@ made up, and an error that somebody wrote, stay the program's fault.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Recipe
+from ioi_eval.judge.needs import modules_missing
 from ioi_eval.judge.programs import Artifacts, Compiled, ProblemPrograms, program
-from ioi_eval.model.errors import ModuleMissing
-from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import find
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.options import JudgeOptions
@@ -123,7 +122,7 @@ async def refuse_missing(
     built = await artifacts.engine.build(_recipe(recipe))
     imported = built.artifact.read().decode().split() if isinstance(built, Built) else []
     if missing := tuple(name for name in imported if name in lacking):
-        raise _missing(missing, tool)
+        raise modules_missing(missing, tool)
 
 
 def _named(recipe: Recipe, modules: Iterable[str]) -> frozenset[str]:
@@ -145,15 +144,4 @@ def _recipe(build: Recipe) -> Recipe:
         output=IMPORTS,
         command=(build.tool, "-I", f"./{_SCRIPT}", IMPORTS, *sources),
         sources=(script, *build.sources),
-    )
-
-
-def _missing(modules: Collection[str], tool: Toolchain) -> ModuleMissing:
-    packages = " ".join(MODULES[name] for name in modules)
-    return ModuleMissing(
-        tuple(modules),
-        f"the program imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have;"
-        f" install {packages}, or see python=PATH and missing_modules=re",
-        remedy=f"Install {packages} for it, or in a virtual environment that python=PATH or IOI_EVAL_PYTHON"
-        " names (`ioi-eval doctor` lists what interpreters have). missing_modules=re scores it as RE",
     )

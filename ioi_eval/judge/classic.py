@@ -102,17 +102,23 @@ def _last_line(text: str) -> str:
 def _check(problem: Problem, submission: Submission) -> None:
     language = find(submission.language, where=problem.source or problem.id)
     if problem.task_type not in _TASK_TYPES:
-        raise JudgeFailure(f"task type {problem.task_type.value} has no classic job")
+        raise JudgeFailure(f"task type {problem.task_type.value} has no classic job", remedy=_REMEDY)
     if language.command != "g++":
-        raise JudgeFailure(f"the classic job is for C++ submissions, not for {language.name}")
+        raise JudgeFailure(f"the classic job is for C++ submissions, not for {language.name}", remedy=_REMEDY)
     if problem.task_type is TaskType.COMMUNICATION and not problem.options.with_grader:
-        raise JudgeFailure("the classic job of a Communication task compiles submissions with a stub")
+        raise JudgeFailure(
+            "the classic job of a Communication task compiles submissions with a stub", remedy=_REMEDY
+        )
     if problem.checker.kind not in _CHECKERS:
-        raise JudgeFailure(f"the classic job cannot compare by {problem.checker.kind.value}")
+        raise JudgeFailure(f"the classic job cannot compare by {problem.checker.kind.value}", remedy=_REMEDY)
     if problem.options.prelude:
-        raise JudgeFailure("the classic job puts nothing in front of a submission, as this problem asks")
+        raise JudgeFailure(
+            "the classic job puts nothing in front of a submission, as this problem asks", remedy=_REMEDY
+        )
     if problem.checker.kind in _PROGRAMS and problem.checker.full != 1:
-        raise JudgeFailure("the classic job knows fractions only, and this problem's checker gives points")
+        raise JudgeFailure(
+            "the classic job knows fractions only, and this problem's checker gives points", remedy=_REMEDY
+        )
     if problem.checker.kind in _PROGRAMS and not problem.checker.sources:
         raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
 

@@ -14,6 +14,7 @@ from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Re
 from ioi_eval.judge.blame import Partner, refuse_missing, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
+from ioi_eval.judge.needs import lacks, refuse_language
 from ioi_eval.judge.programs import (
     Artifacts,
     Compiled,
@@ -25,8 +26,8 @@ from ioi_eval.judge.programs import (
     runs_code,
 )
 from ioi_eval.judge.sharing import Sharing, Turn, program_identity
-from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.languages import find
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
 from ioi_eval.model.values import (
@@ -92,6 +93,19 @@ class Judge:
         if not is_classic(self._options, await self._engine.profile()):
             await self._artifacts.of_problem(problem)
 
+    async def lacks(
+        self, problem: Problem, language: Language | None, code: str = ""
+    ) -> tuple[JudgeFailure | InputError, ...]:
+        """Return why no program in a language, or this one, can be judged on a problem here.
+
+        Nothing is built for that. `language` is None for submissions of files alone. Only a final
+        JudgeFailure cannot be mended.
+        """
+        here, builder = await self._engine.profile(), await (await self._artifacts.builder()).profile()
+        if is_classic(self._options, here):  # its servers say themselves what they can build
+            return ()
+        return tuple(lacks(problem, language, here, builder, code))
+
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
@@ -102,6 +116,8 @@ class Judge:
             return msgspec.structs.replace(result, compile_output=unspoken)
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
+        if runs_code(problem, submission):
+            refuse_language(problem, find(submission.language, where=problem.source or problem.id))
         if is_classic(self._options, await self._engine.profile()):
             return await judge_one_by_one(self._engine, problem, submission, self._options)
         if not runs_code(problem, submission):

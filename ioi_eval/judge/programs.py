@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import Built, Engine, Program, Recipe, Rejected
+from ioi_eval.judge.needs import is_script, refuse_script, trusted_programs
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
 from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
 from ioi_eval.model.job import JobFile
@@ -40,10 +41,6 @@ T = TypeVar("T")
 _SUFFIX = ".py"
 _MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
 _DAY_ONE = (1980, 1, 1, 0, 0, 0)  # the same sources, the same bytes
-
-
-def is_script(language: Language) -> bool:
-    return language.syntax == "python"
 
 
 def script_of(program: Checker | Manager) -> Blob:
@@ -81,7 +78,6 @@ def _archive(members: Mapping[str, Blob]) -> Blob:
 # --- what is built -----------------------------------------------------------------------------------
 
 
-_MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # somebody answers the submission
 _BROKEN = {CHECKER: CheckerBroken, MANAGER: ManagerBroken}
 _WRITE_IT_IN = "Write it in C++ or Python"
 
@@ -118,9 +114,9 @@ class Artifacts:
         """Everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
         proctor, checker, manager, grader = await asyncio.gather(
             self.proctor(),
-            self.checker(problem),
-            self.manager(problem),
-            self._grader(problem),
+            self.trusted(problem, CHECKER),
+            self.trusted(problem, MANAGER),
+            self.trusted(problem, GRADER),
             return_exceptions=True,
         )
         return ProblemPrograms(
@@ -129,7 +125,7 @@ class Artifacts:
 
     async def proctor(self) -> Blob:
         """The engine's own proctor, or one that it builds."""
-        engine = await self._for_trusted()
+        engine = await self.builder()
         profile = await engine.profile()
         if profile.proctor is not None:
             return profile.proctor
@@ -138,34 +134,20 @@ class Artifacts:
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
 
-    async def checker(self, problem: Problem) -> Trusted | None:
-        """The problem's checker; None where the comparison is built in, or the manager's word is enough."""
-        sources = problem.checker.sources
-        if not problem.checker.kind.is_program or (problem.task_type in _MANAGED and not sources):
+    async def trusted(self, problem: Problem, kind: str) -> Trusted | None:
+        """Return a program of the problem's own, ready to run; None where it needs none of that kind."""
+        needed, where = trusted_programs(problem), problem.source or problem.id
+        if kind not in needed:
             return None
-        return await self._trusted(problem, problem.checker, CHECKER)
-
-    async def manager(self, problem: Problem) -> Trusted | None:
-        """The program on the other side; None for tasks that have none."""
-        if problem.task_type not in _MANAGED:
-            return None
-        return await self._trusted(problem, problem.manager, MANAGER)
-
-    async def _grader(self, problem: Problem) -> Trusted | None:
-        return None if problem.grader is None else await self._trusted(problem, problem.grader, GRADER)
-
-    async def _trusted(self, problem: Problem, program: Checker | Manager | None, kind: str) -> Trusted:
-        where = problem.source or problem.id
-        if program is None or not program.sources:
-            raise InputError(f"the problem has no source of its {kind}", where=where)
+        program = needed[kind]
         language = find(program.language, where=where, field=kind)
-        if is_script(language):
-            (await self.engine.profile()).tool(language.command, f"running a {kind}")
+        if is_script(program):
+            refuse_script(program, kind, await self.engine.profile())
             file = JobFile(name=f"{kind}.py", content=script_of(program))
             return Trusted(file=file, argv=(language.command, file.name))
         if language.run() != (language.artifact_name,):
             raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
-        engine = await self._for_trusted()
+        engine = await self.builder()
         built = await engine.build(trusted_recipe(problem, program, kind, self._limits))
         if isinstance(built, Rejected):
             raise _broken(problem, program, kind, built)
@@ -182,7 +164,8 @@ class Artifacts:
             recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
         return recipe
 
-    async def _for_trusted(self) -> Engine:
+    async def builder(self) -> Engine:
+        """Return the engine that builds the proctor and the problems' own programs."""
         if self._other is None:
             return self.engine
         here, there = await self._other.profile(), await self.engine.profile()
@@ -270,14 +253,7 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     language = compiled.language
     argv = language.run(language.command, problem.limits.memory)
     if problem.task_type is TaskType.FUNCTION:
-        # The interpreter starts the harness, which loads the submission. The proctor appends a
-        # descriptor.
-        if language.syntax != "python":
-            raise JudgeFailure(
-                f"problem {problem.id} calls a function of a Python submission, not {language.name}"
-            )
-        if not problem.options.function:
-            raise InputError("the problem does not say which function", where=problem.source or problem.id)
+        # The interpreter starts the harness, which loads the submission. The proctor appends a descriptor.
         argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
     return PlanSubmission(
         argv=argv,

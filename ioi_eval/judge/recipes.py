@@ -55,7 +55,7 @@ def submission_recipe(
         name=_source_name(problem, language, {file.name for file in further}),
         content=Blob.of(text.encode(errors="surrogatepass")),
     )
-    grader = _grader(problem, language)
+    grader = linked_grader(problem, language)
     compiled = [grader] if grader else []
     beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
     units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
@@ -171,8 +171,11 @@ def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
     )
 
 
-def _grader(problem: Problem, language: Language) -> str:
-    """The file that the submission is compiled with; empty where it is compiled alone."""
+def linked_grader(problem: Problem, language: Language) -> str:
+    """Return the name of the file that a submission is compiled with; empty where it is compiled alone.
+
+    Raise a final JudgeFailure where a package has it for other languages only, InputError where for none.
+    """
     if (found := grader_of(problem, language)) is not None:
         return found
     if not language.links_grader:

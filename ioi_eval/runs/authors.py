@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +30,9 @@ from ioi_eval.generate import (
     key_of,
     name_of,
 )
-from ioi_eval.model.errors import InputError
+from ioi_eval.judge import Judge
+from ioi_eval.judge.needs import refuse_language
+from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, Value
@@ -123,7 +125,7 @@ def prompts_of(
     """The prompts as a model would get them, or an agent."""
     wanted = asking or Asking()
     with _opened(problems, choice, store or own_store()) as usable:
-        return [ask.prompt for ask in _asks(problems, usable, wanted, agent=agent)]
+        return [ask.prompt for ask in _asked(problems, usable, wanted, agent=agent).asks]
 
 
 class _Call(NamedTuple):
@@ -153,19 +155,21 @@ class _Call(NamedTuple):
 
 async def _generated(call: _Call, problems: Problems, rejudge: bool) -> GeneratedRun:
     setup, settings, unwritten = call.setup, _settings(call.author), dict[str, str]()
-    asks = _asks(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
+    asked = _asked(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
+    asks = asked.asks
     of_asks = fingerprint(asks, call.name, settings)
     with Generations(setup.folder, of_asks, call.name, fresh=setup.options.fresh) as generations:
         matter = {name: value for name, value in setup.matter.items() if value}
         work = Work(
             problems=problems,
-            submissions=_submissions(call, problems, asks, generations, unwritten),
+            submissions=_submissions(call, problems, asked, generations, unwritten),
             made_of=fingerprint_of(of_asks, problems, matter),
-            expected=len(asks) + sum(bool(problem.unusable) for problem in problems.values()),
+            expected=len(asks) + len(asked.refused),
+            check=lambda judge: _refuse_lacking(judge, problems, asks, generations),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},
         )
         done = await _judged(work, setup, rejudge)
-        found = tuple(sorted(_instances(setup.folder, problems, asks, unwritten), key=_place))
+        found = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_place))
         replace(setup.folder / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
         whole = write_reports(setup.folder)
     failures = {key: str(row["reason"]) for key, row in read_failures(setup.folder).items()}
@@ -199,8 +203,17 @@ def _opened(source: Source, choice: BenchmarkOptions | None, store: Store) -> It
         yield problems
 
 
-def _asks(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> tuple[Ask, ...]:
-    benchmark, filled = benchmark_of(source), dict[str, Prompts]()
+class _Asked(NamedTuple):
+    """The requests to an author, and the problems that nobody is asked about."""
+
+    asks: tuple[Ask, ...]
+    refused: Mapping[str, str]  # by label: why no program in the problem's language could be judged
+
+
+def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _Asked:
+    """Raise InputError for a problem that is incomplete, and where the language is wrong for all of them."""
+    benchmark, filled, refused = benchmark_of(source), dict[str, Prompts](), dict[str, str]()
+    languages, usable = _languages(source, asking), list[tuple[Problem, str]]()
 
     def prompt(problem: Problem, language: str) -> str:
         if agent and language not in SOLUTIONS:
@@ -212,11 +225,28 @@ def _asks(source: Source, problems: Problems, asking: Asking, *, agent: bool) ->
             filled[language] = Prompts(asking.prompt, benchmark=name, language=language, file=file)
         return filled[language](problem)
 
-    usable = (problem for problem in problems.values() if not problem.unusable)
-    language = _languages(source, asking)
-    return asks_of(
-        ((problem, language(problem).language) for problem in usable), prompt, samples=asking.samples
-    )
+    for label, problem in problems.items():
+        language = languages(problem).language
+        try:
+            if problem.unusable:
+                raise JudgeFailure(problem.unusable, final=True)
+            refuse_language(problem, find(language))
+            usable.append((problem, language))
+        except JudgeFailure as failure:
+            refused[label] = failure.reason
+    if not usable and (wrong := [refused[label] for label in refused if not problems[label].unusable]):
+        raise InputError(wrong[0], where=source_name(source), field="language", remedy="Choose another one")
+    return _Asked(asks_of(usable, prompt, samples=asking.samples), refused)
+
+
+async def _refuse_lacking(
+    judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
+) -> None:
+    """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
+    unwritten = (ask for ask in asks if ask.key not in generations)
+    for (name, year), language in {(ask.problem_id, ask.year): ask.language for ask in unwritten}.items():
+        for error in await judge.lacks(problems.find(name, year), find(language)):
+            raise InputError(f"nobody is asked for a program: {error}", where=f"problem {name}")
 
 
 def _languages(source: Source, asking: Asking) -> Callable[[Problem], ChosenLanguage]:
@@ -258,18 +288,17 @@ async def _author(call: _Call, generations: Generations) -> AsyncIterator[Author
 async def _submissions(
     call: _Call,
     problems: Problems,
-    asks: Sequence[Ask],
+    asked: _Asked,
     generations: Generations,
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
     """Every program as it comes; why there is none goes into `unwritten`."""
     language = _languages(call.source, call.asking)
-    for problem in problems.values():
-        if problem.unusable:
-            yield _unasked(problem, problems, call, language(problem))
+    for label in asked.refused:
+        yield _unasked(problems[label], problems, call, language(problems[label]))
     async with (
         _author(call, generations) as author,
-        Producing(asks, author, generations, at_once=call.asking.concurrency) as news,
+        Producing(asked.asks, author, generations, at_once=call.asking.concurrency) as news,
     ):
         async for one in news:
             if isinstance(one, Failed):
@@ -314,22 +343,21 @@ def _submission(
 
 
 def _instances(
-    out: Path, problems: Problems, asks: Sequence[Ask], unwritten: Mapping[str, str]
+    out: Path, problems: Problems, asked: _Asked, unwritten: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """A line for each program that was asked for, and for each problem that nobody can be judged on."""
     results = {row["key"]: row for row in read_rows(out)}
     failures = read_failures(out)
-    several = len({ask.number for ask in asks}) > 1
-    for ask in asks:
+    several = len({ask.number for ask in asked.asks}) > 1
+    for ask in asked.asks:
         name = {"instance_id": ask.problem_id, **({"sample": ask.number} if several else {})}
         if ask.key in results:
             yield {**name, **_numbers(results[ask.key])}
         else:
             failure = failures.get(ask.key, {}).get("reason")
             yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}
-    for problem in problems.values():
-        if problem.unusable:
-            yield {"instance_id": problem.id, "resolved": False, "error": problem.unusable}
+    for label, reason in asked.refused.items():
+        yield {"instance_id": problems[label].id, "resolved": False, "error": reason}
 
 
 def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:

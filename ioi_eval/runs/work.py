@@ -172,6 +172,9 @@ class Work(Value):
     keys: Sequence[str] | None = None  # None: submissions come as a stream
     others: Collection[str] = ()  # keys that belong to the run and are not asked for now
     expected: int | None = None  # of a stream
+    check: Callable[[Judge], Awaitable[None]] | None = (
+        None  # before the first submission of a stream is taken
+    )
     settings: Mapping[str, Any] = {}  # for the reader of a report
 
 
@@ -201,6 +204,8 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
             judge, workers = await opened.enter_async_context(judging(setup))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
+            if work.check is not None:
+                await work.check(judge)
             sharing = Sharing(_finding(journal)) if setup.options.share else None
             limited = _time_limits(judge, setup, journal).limited
             done = await judge_all(

@@ -23,6 +23,7 @@ from ioi_eval.errors import (
     JudgeFailure,
 )
 from ioi_eval.judge.programs import Artifacts
+from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -257,7 +258,7 @@ async def test_a_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         await artifacts.of_problem(checked_problem())
-        first = await artifacts.checker(checked_problem())
+        first = await artifacts.trusted(checked_problem(), CHECKER)
     assert first is not None
     assert len(engine.builds) == 1
     assert engine.builds[0].files[-1].name == "checker/checker.cpp"
@@ -296,14 +297,14 @@ async def test_the_first_submission_is_built_beside_the_checker(tmp_path: Path) 
 async def test_comparisons_that_are_built_in_need_no_build(tmp_path: Path, kind: CheckerKind) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        assert await artifacts.checker(plain_problem(checker=Checker(kind=kind))) is None
+        assert await artifacts.trusted(plain_problem(checker=Checker(kind=kind)), CHECKER) is None
     assert engine.jobs == []
 
 
 async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine()) as artifacts:
         with pytest.raises(InputError, match="no source of its checker"):
-            await artifacts.checker(plain_problem(checker=Checker(kind=CheckerKind.CMS)))
+            await artifacts.trusted(plain_problem(checker=Checker(kind=CheckerKind.CMS)), CHECKER)
 
 
 async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_path: Path) -> None:

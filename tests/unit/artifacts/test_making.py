@@ -23,6 +23,7 @@ from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.programs import Artifacts
+from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine
 
@@ -171,7 +172,7 @@ async def test_a_build_brings_the_proctor_where_the_engine_does_not_confine(
 async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
     server = unconfined(IN_ONE)
     async with opened(tmp_path, server) as artifacts:
-        await artifacts.checker(checked_problem())
+        await artifacts.trusted(checked_problem(), CHECKER)
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"]
 
@@ -332,7 +333,7 @@ async def test_a_program_that_no_server_lets_through_is_its_sources_fault(tmp_pa
             built = await artifacts.submission(plain_problem(), submitted("code"))
             assert isinstance(built, Rejected) and "takes 64000001 bytes" in built.log
         with pytest.raises(JudgeFailure, match="takes 64000001 bytes"):
-            await artifacts.checker(checked_problem())
+            await artifacts.trusted(checked_problem(), CHECKER)
     assert len(server.jobs) == 3
 
 
@@ -350,7 +351,7 @@ async def test_trusted_programs_are_built_here_for_the_same_architecture(
 ) -> None:
     client, server = FakeEngine(), Server(GOOD, architecture=architecture)
     async with client, opened(tmp_path, server, trusted=client) as artifacts:
-        checker = await artifacts.checker(checked_problem())
+        checker = await artifacts.trusted(checked_problem(), CHECKER)
         proctor = await artifacts.proctor()
         await artifacts.submission(plain_problem(), submitted("code"))
     assert checker is not None

@@ -125,10 +125,12 @@ def test_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", code, language="python")])
     scored = cli("score", dump, "--problems", problems, "--out", "run")
     assert scored.returncode == 3, scored.stderr
-    assert "or see --python PATH and --missing-modules=re" in scored.stderr
+    assert "mend what follows, then the same command retries it and nothing else" in scored.stderr
+    assert "-m pip install " in scored.stderr and "let --python PATH or IOI_EVAL_PYTHON name" in scored.stderr
     (cli.folder / "p.py").write_text(code)
     judged = cli("judge", "p.py", "--problems", problems)
-    assert "in a virtual environment that --python PATH or IOI_EVAL_PYTHON names" in judged.stderr
+    assert "python3 -m venv DIR && DIR/bin/pip install " in judged.stderr
+    assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in judged.stderr
     assert "--missing-modules=re scores it as RE" in judged.stderr
 
 

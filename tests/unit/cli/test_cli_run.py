@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from model_server import Answer, Asked, as_json, fenced, model_server
+from model_server import Answer, Asked, as_json, fenced, model_server, says
 from support.command_line import (
     RIGHT,
     CommandLine,
@@ -261,6 +261,39 @@ def test_one_line_for_a_server_that_refuses(cli: CommandLine, copies: Path) -> N
     assert "HTTP 401: Incorrect API key provided: ***" in line and server.url in line
     assert SECRET not in done.stderr and "Traceback" not in done.stderr
     assert not (cli.folder / "run").exists(), "nothing came of it"
+
+
+# --- what could never be judged ------------------------------------------------------------------------
+
+
+def functions(copies: Path, folder: Path, *places: int) -> Path:
+    """The copies with problems that call a function in these places."""
+    tests = {"fn_name": "double", "inputs": [[1], [2]], "outputs": [2, 4]}
+    rows = [problem(index) for index in range(4)]
+    for index in places:
+        rows[index] = {**rows[index], "input_output": json.dumps(tests)}
+    (folder / "apps").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
+    return folder
+
+
+def test_a_model_is_not_asked_for_what_no_program_in_the_language_can_solve(
+    cli: CommandLine, copies: Path, tmp_path: Path
+) -> None:
+    reason = "problem apps_1 calls a function of a Python submission, not c++"
+    mixed = functions(copies, tmp_path / "mixed", 1)
+    double = "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n; }\n"
+    with model_server(says(f"```cpp\n{double}```\n")) as server:
+        config = write_config(cli, mixed, server.url, language="c++")
+        alone = cli("run", "-c", config, *tasks(1))
+        assert (alone.returncode, server.asked) == (2, []), alone.stderr
+        assert reason in alone.stderr and not (cli.folder / "run").exists()
+        done = cli("run", "-c", config)
+    assert done.returncode == 3, done.stderr
+    assert sorted(map(place, server.asked)) == [0, 2, 3]
+    assert f"not judged: apps_1#0: {reason}" in done.stderr
+    assert "no other try helps" in done.stderr and "retries" not in done.stderr
+    assert {one["instance_id"]: one.get("error") for one in instances(cli.folder / "run")}["apps_1"] == reason
 
 
 # --- packages ----------------------------------------------------------------------------------------

@@ -1,0 +1,116 @@
+"""The needs of a source's problems, held against an engine before anything is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+import msgspec
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.registry import EngineChoice, open_engine
+from ioi_eval.judge import Judge
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.languages import find
+from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.values import Problem, TaskType, Value
+from ioi_eval.reports.document import counted
+from ioi_eval.rules.languages import admitted, choose_language
+from ioi_eval.runs.scorer import Scorer
+from ioi_eval.runs.sources import check_source, language_of
+from ioi_eval.runs.work import synchronous
+from ioi_eval.store import Store
+
+_NAMED = 3  # problems; of the others, how many they are
+
+
+class Need(Value):
+    """Something that judging one problem asks for and that is not there."""
+
+    problem: str
+    ok: bool | None  # False: nothing of it can be judged; None: some of it, or nothing can mend it
+    detail: str
+    remedy: str = ""
+    of_solution: bool = False  # of one that the problem brings, not of the problem
+
+
+async def needs(
+    source: str, choice: BenchmarkOptions, engine: EngineChoice, *, store: Store
+) -> tuple[Condition, ...]:
+    """Return what the problems of a source ask for and an engine, or a package, does not have.
+
+    The first condition says how many problems can be judged in the language that rows without one have.
+    Nothing but what confines programs is built. Raises InputError for a source without problems.
+    """
+    packages, default = check_source(source, choice, store), language_of(source)
+    broken = [
+        Condition(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
+        for package in packages
+        for error in package.errors
+    ]
+    problems = [package.problem for package in packages if package.problem is not None]
+    opened, trusted = open_engine(engine, store)
+    how = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
+    async with Scorer(opened, store=store, options=how, trusted=trusted) as scorer:
+        found = [need for problem in problems for need in await _of(problem, default, scorer.judge)]
+    unfit = {need.problem for need in found if not need.of_solution}
+    every, good = sum(bool(one.problem or one.errors) for one in packages), len(problems) - len(unfit)
+    whole = Condition(
+        name="problems",
+        ok=bool(good) and not broken and all(need.ok is not False for need in found),
+        detail=f"{good} of {counted(every, 'problem')} of {source} can be judged",
+    )
+    return (whole, *broken, *_together(found))
+
+
+needs_sync = synchronous(needs)
+
+
+async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:
+    """Return the needs of one problem that are not met, and those of the solutions that it brings."""
+    language = find(choose_language(problem, default=default).language)
+    found = await judge.lacks(problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language)
+    needs = [_need(problem, error) for error in found]
+    if not problem.unusable and any(_is_final(error) for error in found):
+        others = [other.name for other in admitted(problem) if not await judge.lacks(problem, other)]
+        needs = [need for need, error in zip(needs, found, strict=True) if not _is_final(error)]
+        detail = f"not in {language.name}: only in {' or '.join(others) or 'no language that is here'}"
+        needs.append(Need(problem=problem.id, ok=None if others else False, detail=detail))
+    known = {str(error) for error in found}
+    for solution in problem.solutions:
+        if solution.code:
+            try:
+                own = find(solution.language)
+            except InputError as error:
+                needs.append(
+                    Need(problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True)
+                )
+                continue
+            lacking = await judge.lacks(problem, own, "" if solution.files else solution.code)
+            for need in (_need(problem, error) for error in lacking if str(error) not in known):
+                detail = f"a solution: {need.detail}"
+                needs.append(msgspec.structs.replace(need, ok=None, detail=detail, of_solution=True))
+    return needs
+
+
+def _is_final(error: JudgeFailure | InputError) -> bool:
+    return isinstance(error, JudgeFailure) and error.final
+
+
+def _need(problem: Problem, error: JudgeFailure | InputError) -> Need:
+    detail = error.problem if isinstance(error, InputError) else error.reason
+    ok = None if _is_final(error) else False
+    return Need(problem=problem.id, ok=ok, detail=detail, remedy=error.remedy)
+
+
+def _together(found: Iterable[Need]) -> Iterator[Condition]:
+    """A condition for each need, with the problems that have it in common."""
+    groups = dict[tuple[bool | None, str, str], dict[str, None]]()
+    for need in found:
+        detail = need.detail.replace(f"problem {need.problem} ", "the problem ")
+        groups.setdefault((need.ok, detail, need.remedy), {})[need.problem] = None
+    for (ok, detail, remedy), names in groups.items():
+        first, more = list(names)[:_NAMED], len(names) - _NAMED
+        name = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+        yield Condition(name=name, ok=ok, detail=detail, remedy=remedy)

@@ -1,0 +1,84 @@
+"""`doctor --problems`, and `run` before it asks anybody: what problems need of an engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.command_line import CommandLine, write_package
+from support.engines import fake_profile
+
+from ioi_eval import Store
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.registry import EngineChoice, Opening
+from ioi_eval.errors import InputError
+from ioi_eval.generate import AgentOptions
+from ioi_eval.runs import needs as needs_module
+from ioi_eval.runs.authors import run
+from ioi_eval.runs.needs import needs
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+
+def without(*commands: str) -> FakeEngine:
+    profile = fake_profile()
+    tools = {name: tool for name, tool in profile.toolchains.items() if name not in commands}
+    return FakeEngine(profile=msgspec.structs.replace(profile, toolchains=tools))
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    for name in ("add", "sum"):
+        package = write_package(tmp_path / "packages" / name)
+        (package / "statement.md").write_text("Add two numbers.")
+    return tmp_path / "packages"
+
+
+async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[Condition]:
+    monkeypatch.setattr(needs_module, "open_engine", lambda choice, store: Opening(engine))
+    store = Store(packages.parent / "store")
+    return list(await needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
+
+
+async def test_what_all_problems_lack_is_one_line(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, compiler = await looked(packages, engine := without("g++"), monkeypatch)
+    assert (whole.name, whole.ok) == ("problems", False)
+    assert whole.detail == f"0 of 2 problems of {packages} can be judged"
+    assert (compiler.name, compiler.ok) == ("add, sum", False)
+    assert "no g++" in compiler.detail and "apt-get install g++" in compiler.remedy
+    assert engine.jobs == [], "nothing is built for it"
+
+
+async def test_problems_that_lack_nothing(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = await looked(packages, without(), monkeypatch)
+    assert whole.ok and whole.detail.startswith("2 of 2 problems")
+
+
+async def test_a_model_is_not_asked_where_the_engine_lacks_the_compiler(
+    packages: Path, tmp_path: Path
+) -> None:
+    agent = AgentOptions(command=f"touch {tmp_path}/asked")
+    out = tmp_path / "run"
+    with pytest.raises(
+        InputError, match=r"problem add: nobody is asked for a program.*apt-get install g\+\+"
+    ):
+        await run(str(packages), agent, out=out, engine=without("g++"), store=Store(tmp_path / "store"))
+    assert not (tmp_path / "asked").exists() and not out.exists()
+
+
+def test_the_doctor_looks_at_problems(cli: CommandLine, packages: Path) -> None:
+    (packages / "worse").mkdir()
+    (packages / "worse" / "problem.json").write_text("{")
+    done = cli("doctor", "--problems", packages)
+    assert done.returncode == 2, done.stdout
+    assert "MISSING problems 2 of 3 problems of" in " ".join(done.stdout.split())
+    assert "broken JSON" in done.stdout
+    (packages / "worse" / "problem.json").unlink()
+    told = json.loads(cli("doctor", "--problems", packages, "--problem", "sum", "--json").stdout)
+    assert told["ok"] and [one["name"] for one in told["problems"]] == ["problems"]
+    refused = cli("doctor", "--problem", "sum")
+    assert refused.returncode == 2 and "--problems" in refused.stderr

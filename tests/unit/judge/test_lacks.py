@@ -1,0 +1,140 @@
+"""What can never be judged here is known before anything is built, asked for or paid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from judge_samples import problem, submission
+from support.engines import fake_profile
+
+from ioi_eval import Scorer
+from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
+from ioi_eval.judge.needs import imported, lacks
+from ioi_eval.model.languages import find
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    NamedBlob,
+    Problem,
+    TaskOptions,
+    TaskType,
+    Toolchain,
+)
+from ioi_eval.testing import FakeEngine
+
+FUNCTION: dict[str, Any] = {"task_type": TaskType.FUNCTION, "options": TaskOptions(function="add")}
+GRADED: dict[str, Any] = {
+    "options": TaskOptions(with_grader=True),
+    "grader_files": (NamedBlob(name="graders/grader.cpp", content=Blob.of("int main() {}")),),
+}
+PROFILE = fake_profile()
+
+
+def judged_by(source: str, name: str = "checker.py", **changes: Any) -> Problem:
+    language = "python" if name.endswith(".py") else "c++"
+    sources = (NamedBlob(name=name, content=Blob.of(source)),)
+    return problem(checker=Checker(kind=CheckerKind.CMS, sources=sources, language=language), **changes)
+
+
+def reasons(
+    problem: Problem,
+    language: str = "c++",
+    without: str = "",
+    toolchains: Mapping[str, Toolchain] = PROFILE.toolchains,
+) -> list[str]:
+    tools = {name: tool for name, tool in toolchains.items() if name != without}
+    profile = msgspec.structs.replace(PROFILE, toolchains=tools)
+    return [str(error) for error in lacks(problem, find(language), profile, profile)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "language", "reason"),
+    [
+        (FUNCTION, "c++", "calls a function of a Python submission, not c++"),
+        (GRADED, "java", "has a grader, and java cannot be linked with it"),
+        (GRADED, "python", "has no grader in python"),
+        ({"unusable": "No test cases provided"}, "c++", "No test cases provided"),
+    ],
+)
+async def test_a_program_that_can_never_be_judged_costs_no_job(
+    changes: dict[str, Any], language: str, reason: str
+) -> None:
+    engine, wrong = FakeEngine(), judged_by("int main() {}", "checker.cpp", **changes)
+    async with Scorer(engine) as scorer:
+        with pytest.raises(JudgeFailure, match=reason) as caught:
+            await scorer.score(wrong, submission(language=language))
+        assert caught.value.final, "no other try helps"
+        assert [str(error) for error in await scorer.judge.lacks(wrong, find(language))] == [
+            str(caught.value)
+        ]
+    assert engine.jobs == []
+
+
+async def test_an_incomplete_problem_is_bad_input_before_any_job() -> None:
+    engine = FakeEngine()
+    async with Scorer(engine) as scorer:
+        with pytest.raises(InputError, match="problem 'sum' has no tests"):
+            await scorer.score(problem(0, subtasks=()), submission())
+        with pytest.raises(InputError, match="does not say which function"):
+            await scorer.score(problem(task_type=TaskType.FUNCTION), submission(language="python"))
+    assert engine.jobs == []
+
+
+def test_tools_that_an_engine_lacks_are_named_with_the_command_that_installs_them() -> None:
+    assert reasons(problem()) == []
+    (one,) = reasons(problem(), "rust", without="rustc")
+    assert "engine fake has no rustc, which a submission in rust needs" in one and "apt-get install" in one
+    assert reasons(problem(), "rust", without="java") == []
+    (checker,) = reasons(judged_by("int main() {}", "checker.cpp"), "python", without="g++")
+    assert "no g++, which a checker needs" in checker
+    both = reasons(judged_by("int main() {}", "checker.cpp"), "c++", without="g++")
+    assert len(both) == 2, "one of the submission, one of the problem's own programs"
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("import numpy as np\n", "numpy"),
+        ("import os\nfrom scipy.sparse import csr_matrix\n", "scipy"),
+        ("try:\n    import numpy\nexcept ImportError:\n    pass\n", ""),
+        ("def f():\n    import numpy\n", ""),
+        ("import a_name_that_somebody_made_up\n", ""),
+        ("import sympy\n", ""),
+        ("import (\n", ""),
+    ],
+)
+async def test_a_checker_whose_packages_are_missing(source: str, missing: str) -> None:
+    tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=("sympy",))
+    tools = {**PROFILE.toolchains, "python3": tool}
+    found = reasons(judged_by(source), toolchains=tools)
+    assert ([f"the checker imports {missing}" in one for one in found] == [True]) == bool(missing)
+    engine = FakeEngine(profile=msgspec.structs.replace(PROFILE, toolchains=tools))
+    async with Scorer(engine) as scorer:
+        if not missing:
+            await scorer.prepare(judged_by(source))
+            return
+        with pytest.raises(ModuleMissing, match=f"-m pip install {missing}"):
+            await scorer.prepare(judged_by(source))
+    assert engine.runs == []
+    unknown = msgspec.structs.replace(tool, modules=None)
+    assert reasons(judged_by(source), toolchains={**tools, "python3": unknown}) == []
+
+
+def test_a_module_beside_the_checker_is_not_a_package() -> None:
+    tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=())
+    beside = tuple(NamedBlob(name=name, content=Blob.of("import yaml")) for name in ("checker.py", "yaml.py"))
+    own = problem(checker=Checker(kind=CheckerKind.CMS, sources=beside, language="python"))
+    assert reasons(own, toolchains={**PROFILE.toolchains, "python3": tool}) == []
+
+
+def test_imports_at_the_top_level_alone_are_what_a_program_cannot_start_without() -> None:
+    assert imported("import a.b, c as d\nfrom e.f import g\nfrom . import h\nif 1:\n    import i\n") == {
+        "a",
+        "c",
+        "e",
+    }
+    assert imported(b"\x00") == imported("(" * 10_000) == set()
