@@ -53,7 +53,7 @@ class BudgetConfig(BudgetOptions):
 
 
 class Config(Value):
-    """What a run is to do. `ioi-eval init` writes these with comments."""
+    """The configuration of a run. `ioi-eval init` writes these keys with comments."""
 
     benchmark: str = "apps"
     first: _Count | None = None
@@ -133,7 +133,7 @@ def flag_of(name: str) -> str:
 
 
 def _check_flags(flags: Mapping[str, Any]) -> None:
-    """What a list of processes shows is no place for a key or a password."""
+    """Refuse a key or password on the command line, where a list of processes shows it."""
     address = str(flags.get("model.base_url", ""))
     if "@" in address or any(map(_names_a_key, re.findall(r"[?&]([^=&]*)=", address))):
         remedy = "Put such an address into OPENAI_BASE_URL or into the file"
@@ -174,7 +174,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _no_yaml(error: Exception, path: Path) -> InputError:
-    """Where it breaks, but not the line itself: it may hold what nobody shall read."""
+    """Name the place of a syntax error, but not the line itself: it may hold a secret."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
         return InputError(f"is not YAML ({type(error).__name__})", where=str(path), remedy=_OURS)
@@ -192,7 +192,7 @@ def _said(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keys(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
-    """What stands above keys, the keys, and those that may be there."""
+    """Yield the path, the keys, and the known keys of each table."""
     yield "", values, Config.__struct_fields__
     for name, kind in _INNER.items():
         if isinstance(values.get(name), Mapping):
@@ -227,7 +227,7 @@ def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
 
 
 def _check(config: Config, where: str) -> None:
-    """What types do not say."""
+    """Check the values beyond their types."""
     _check_secrets(config, where)
     prices = config.budget.input_price, config.budget.output_price
     if config.budget.money is not None and prices == (None, None):
@@ -240,7 +240,7 @@ def _check(config: Config, where: str) -> None:
 
 
 def _check_secrets(config: Config, where: str) -> None:
-    """Whatever stands in a run's folder or in a list of processes is no secret. Nothing is repeated here."""
+    """Refuse secrets in values that a run's folder or a list of processes shows, without repeating them."""
     if not config.model.api_key_env.isidentifier():
         raise InputError(
             "is not the name of a variable",

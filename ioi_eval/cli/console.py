@@ -1,4 +1,4 @@
-"""What every command does alike: where it prints, how wide, and what its exit code means."""
+"""The manners of every command: where it prints, how wide, and the meaning of its exit code."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def tell(text: str) -> None:
 
 
 def tell_what_is_logged() -> None:
-    """What takes its time further down is said there, to the log: that the hub is asked, for instance."""
+    """Show log messages of the layers below, such as a download from the hub."""
     handler = logging.StreamHandler()
     logger = logging.getLogger(_PACKAGE)
     logger.addHandler(handler)

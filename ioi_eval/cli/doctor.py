@@ -139,7 +139,7 @@ def _show(found: Sequence[Condition]) -> None:
 
 
 class Cluster(Value):
-    """What was found. `together`: what shows only where servers are compared."""
+    """The doctor's findings. `together`: those that show only where servers are compared."""
 
     ok: bool
     good: tuple[str, ...]  # where submissions can be judged

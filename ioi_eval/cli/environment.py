@@ -1,4 +1,4 @@
-"""What the environment decides: where the cache is, the secret of servers. Read here and nowhere below."""
+"""The environment: the cache's place, the servers' secret. Read here and nowhere below."""
 
 from __future__ import annotations
 

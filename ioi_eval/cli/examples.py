@@ -51,7 +51,7 @@ def _leftovers(folder: str, names: list[str]) -> set[str]:
 
 
 class PackageType(StrEnum):
-    """What `ioi-eval new` has a package of."""
+    """The task types of `ioi-eval new`."""
 
     BATCH = "batch"
     GRADER = "grader"
@@ -126,5 +126,5 @@ def init(
 
 
 def template() -> str:
-    """What `ioi-eval init` writes."""
+    """Return the configuration that `ioi-eval init` writes."""
     return (Path(__file__).parent / "config.yaml").read_text(encoding="utf-8")

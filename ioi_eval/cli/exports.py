@@ -1,4 +1,4 @@
-"""Where results go besides the run's folder: a file, a dataset on the hub."""
+"""Exports of results: a file, a dataset on the hub."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Declared(NamedTuple):
         )
 
     def parameter(self, title: str) -> inspect.Parameter:
-        """Return the parameter of a command. What is not given is None, unless the default can be shown."""
+        """Return the parameter of a command. An absent option is None, unless its default can be shown."""
         kind, shown = self.typed, isinstance(self.default, str | int | float)
         if self.said.unset or self.said.typed is not None or not shown:
             kind, shown = Union[kind, None], False  # noqa: UP007

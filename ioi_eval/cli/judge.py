@@ -194,7 +194,7 @@ async def _judged(
 
 
 def _is_full(result: SubmissionResult) -> bool:
-    """Whether everything that is worth points has all of them."""
+    """Return True if everything that is worth points has all of them."""
     if not result.subtasks:
         return result.compiles and all(test.score >= 1 for test in result.tests)
     counting = [subtask for subtask in result.subtasks if subtask.points] or result.subtasks
@@ -233,7 +233,7 @@ def _show_subtasks(result: SubmissionResult) -> None:
 
 
 def _show_tests(problem: Problem, result: SubmissionResult) -> None:
-    """Each test once, with the subtasks that it is in."""
+    """Show each test once, with the subtasks that it is in."""
     heads: tuple[str, ...] = ("test", "verdict", *_TEST_NUMBERS)
     rows = [_cells(test) for test in result.tests]
     if problem.subtasks:

@@ -80,7 +80,7 @@ MemoryLimit = Annotated[
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """Which problems of a source."""
+    """The choice of problems of a source."""
 
     title: ClassVar = "Problems"
     problem: Annotated[_Words, typer.Option(metavar="ID", help="Only this problem; may be repeated.")] = None
@@ -194,7 +194,7 @@ class ReferenceOptions:
 
 @dataclass(frozen=True)
 class RowOptions:
-    """How rows that do not say it are read."""
+    """The defaults for rows that lack a column."""
 
     title: ClassVar = "Input"
     language: Annotated[
@@ -296,7 +296,7 @@ class RepairOptions:
 
 @dataclass(frozen=True)
 class TimingOptions:
-    """How time is measured."""
+    """The measurement of time."""
 
     title: ClassVar = "Judging"
     time_factor: Annotated[
@@ -323,7 +323,7 @@ class TimingOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where a run is written, and what is shown of it."""
+    """The place of a run, and the output that it shows."""
 
     title: ClassVar = "Output"
     out: Annotated[
@@ -361,7 +361,7 @@ class OutputOptions:
 
     @property
     def again(self) -> str:
-        """How to go on with a run: the command as it was given, but for what would start it anew."""
+        """Return the command that continues a run: as given, but for options that would start it anew."""
         return shlex.join(
             ["ioi-eval", *(word for word in sys.argv[1:] if word not in ("--fresh", "--rejudge"))]
         )

@@ -169,7 +169,7 @@ def crowded(event: Overloaded) -> str:
 
 
 def news(found: ServersFound) -> Iterator[str]:
-    """What a user should know of an engine's servers, a line each."""
+    """Yield a line about each fact that a user should know of an engine's servers."""
     servers, jobs = counted(found.servers, "server"), counted(found.slots, "job")
     yield f"{found.used} of {servers}, {jobs} at a time"
     yield from _some(found.unreachable)
@@ -194,7 +194,7 @@ _AGAIN = {
 
 
 def again(event: JudgedAgain) -> Iterator[str]:
-    """What becomes of earlier results that count no longer, a line for each reason."""
+    """Yield a line for each reason why earlier results count no longer."""
     for reason, number in event.reasons.items():
         named = f" ({', '.join(event.problems[:_TOLD])})" if reason is Changed.PROBLEM else ""
         yield f"{counted(number, 'earlier result')}: {_AGAIN[reason]}{named}"

@@ -84,7 +84,7 @@ def report(
 
 
 def _tell(event: Event) -> None:
-    """How far it is: many large runs take a while."""
+    """Show the progress: many large runs take a while."""
     if isinstance(event, RunReported):
         what = "read and reported anew" if event.written else "read; its reports stay: it may only be read"
         console.tell(visible(f"{event.folder}: {counted(event.submissions, 'submission')} {what}"))

@@ -48,7 +48,7 @@ _Rejudge = Annotated[
 
 @dataclass(frozen=True)
 class _Problems:
-    """Which problems, over what a file says."""
+    """The choice of problems, over that of a file."""
 
     title: ClassVar = "Problems"
     benchmark: Annotated[

@@ -70,7 +70,7 @@ _Source = Annotated[
 
 @dataclass(frozen=True)
 class _Selection:
-    """Which rows."""
+    """The choice of rows."""
 
     title: ClassVar = "Input"
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N submissions.")] = (
@@ -158,7 +158,7 @@ def _show(scored: ScoredDump, asked: References | None, seconds: float, output: 
 
 
 def _show_forecast(found: Forecast, output: OutputOptions) -> None:
-    """What would be judged, and the most that it can take."""
+    """Show the work to do, and the most CPU time that it can take."""
     if output.as_json:
         console.show_json(found)
         return

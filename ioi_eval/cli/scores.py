@@ -218,7 +218,7 @@ def _unreliable(found: References) -> Iterator[tuple[str, ...]]:
 
 
 def _why(references: tuple[Reference, ...]) -> str:
-    """Of the first that does not pass."""
+    """Return the feedback of the first test that does not pass."""
     first = next((one for one in references if one.status is not Verdict.AC), None)
     if first is None:
         return ""

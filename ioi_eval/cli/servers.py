@@ -44,7 +44,7 @@ class ServerNews:
             self._new[event.url] = event
 
     def lines(self, *, at_once: bool = False) -> Iterator[str]:
-        """Those that are due."""
+        """Return the messages that are due."""
         now = self._clock()
         if (not self._new and self._waiting is None) or (not at_once and now - self._since < _GATHERED):
             return
@@ -61,7 +61,7 @@ class ServerNews:
             )
 
     def _is_news(self, event: ServerChanged, now: float) -> bool:
-        """Whether it differs from what was told, of a server that does not come and go all the time."""
+        """Return True for news of a server that does not come and go all the time."""
         before, lines = self._told.get(event.url, Change.BACK), self._lines[event.url]
         while lines and lines[0] < now - _WHILE:
             lines.popleft()

@@ -80,7 +80,7 @@ _Compare = Annotated[
 
 @dataclass(frozen=True)
 class _Expected:
-    """Which solutions, and where it stands what they are worth."""
+    """The choice of solutions, and the source of their worth."""
 
     title: ClassVar = "Input"
     only: Annotated[

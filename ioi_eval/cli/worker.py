@@ -56,7 +56,7 @@ _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every job, 
 
 @dataclass(frozen=True)
 class _Limits:
-    """What a request may take, and how many may wait."""
+    """Limits of a request, and of waiting ones."""
 
     title: ClassVar = "Limits"
     queue: Annotated[
@@ -105,7 +105,7 @@ class _Limits:
 
 @dataclass(frozen=True)
 class _Access:
-    """Where the worker listens, and to whom."""
+    """The worker's address, and its clients."""
 
     title: ClassVar = "Access"
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")] = (

@@ -1,4 +1,4 @@
-"""What this machine has and lacks for judging with the embedded engine: what `ioi-eval doctor` tells."""
+"""Conditions of this machine for the embedded engine, as `ioi-eval doctor` prints them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binar
 
 
 async def waiting_python(found: Toolchain | None, python: str, store: Store, folder: Path) -> list[Condition]:
-    """Which library an interpreter waits with. Python without one is judged too, and slower."""
+    """Report the library of waiting interpreters. Python without one is judged too, and slower."""
     name, interpreter = "waiting Python", await asyncio.to_thread(find_python, python)
     if interpreter is None:
         return []
@@ -83,7 +83,7 @@ async def waiting_python(found: Toolchain | None, python: str, store: Store, fol
 
 
 def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
-    """Where the proctor came with the package, only programs in C++ need one."""
+    """Report the compiler. Where the proctor came with the package, only programs in C++ need one."""
     if found is not None:
         return [Condition(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
     elsewhere = shutil.which("g++")
@@ -165,7 +165,7 @@ def others(found: Mapping[str, Toolchain]) -> list[Condition]:
 
 
 def class_data(java: Toolchain) -> list[Condition]:
-    """Whether its starts share an archive of classes. Most JDKs bring one, some have it made."""
+    """Report Java's archive of shared classes. Most JDKs bring one, some have it made."""
     done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if done.returncode == 0:
         return [Condition(name="Java's class data", ok=True, detail="in an archive that starts share")]
@@ -211,7 +211,7 @@ def machine() -> list[Condition]:
 
 
 async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:
-    """What the proctor finds when it confines itself here."""
+    """Return the proctor's report after it confined itself here."""
     with _private() as folder:
         return await asyncio.to_thread(_probe, await _proctor(found, store, folder), folder)
 
@@ -234,7 +234,7 @@ def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[Condition]:
 
 
 def answered(stdout: bytes, words: str, code: int | None) -> list[Condition]:
-    """What `proctor probe` said, as lines."""
+    """Return the report of `proctor probe` as lines."""
     try:
         return described(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:
@@ -279,7 +279,7 @@ def _remedy(sentence: str) -> str:
 
 
 def _complaints(found: Toolchain, *flags: str) -> str:
-    """What the compiler says against an empty program; empty when it takes it."""
+    """Return the compiler's complaint about an empty program; empty if it takes it."""
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
         source = Path(folder, "empty.cpp")
         source.write_text(_EMPTY_PROGRAM)

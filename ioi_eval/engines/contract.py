@@ -39,7 +39,7 @@ _INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
 
 
 class Profile(Value):
-    """What an engine can do."""
+    """The abilities of an engine."""
 
     name: str
     architecture: str
@@ -89,7 +89,7 @@ class Profile(Value):
 
 
 class Condition(Value):
-    """One line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
+    """A line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
 
     name: str
     ok: bool | None
@@ -101,7 +101,7 @@ class Condition(Value):
 
 
 class Recipe(Value):
-    """One build: everything that decides what its artifact is, and nothing that does not."""
+    """A build: everything that decides what its artifact is, and nothing else."""
 
     kind: str  # proctor, checker, submission, header, object
     output: str  # the artifact's name in the folder of the job
@@ -148,7 +148,7 @@ def artifact_key(
 
 
 class Built(Value):
-    """What a build made."""
+    """A build's artifact, with its words."""
 
     artifact: Blob
     log: str = ""
@@ -169,7 +169,7 @@ class Rejected(Value):
 
 
 class Program(Value):
-    """Everything that judging one submission takes, whatever the test.
+    """The programs and files for judging one submission, whatever the test.
 
     A command begins with the name of one of `files`, or with the command of a toolchain (`python3`), which
     the engine finds where it runs.
@@ -202,7 +202,7 @@ class Stall(StrEnum):
 
 
 class Answers(Value):
-    """What was found out. A test that was skipped, or was not come to, has no line."""
+    """The lines about tests. A test that was skipped, or not reached, has none."""
 
     lines: Mapping[str, Line]  # by the test's name
     stall: Stall = Stall.NONE
@@ -238,7 +238,7 @@ class _Opened(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many builds, batches or jobs run at the same time."""
+        """The number of builds, batches or jobs that run at the same time."""
         ...
 
     async def profile(self) -> Profile: ...
@@ -289,7 +289,7 @@ class Change(StrEnum):
 
 
 class ServerChanged(Value, kw_only=True):
-    """One that is lost, slow or full gets no jobs until it is back."""
+    """A server's change. A lost, slow or full one gets no jobs until it is back."""
 
     url: str
     change: Change

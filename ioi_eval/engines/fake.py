@@ -38,7 +38,7 @@ _PLAN = msgspec.json.Decoder(Plan)
 
 
 class FakeTest(Value):
-    """What a callable that decides outcomes gets to see of a test."""
+    """A test, as a callable that decides outcomes sees it."""
 
     __test__ = False
 
@@ -222,7 +222,7 @@ class FakeEngine:
 
 
 def _source(argv: Iterable[str], files: Mapping[str, Blob]) -> str:
-    """Of the program that a command starts: an interpreter, and a harness, come before it."""
+    """Return the program that a command starts, behind an interpreter and a harness."""
     named = [files[word] for word in argv if word in files]
     return named[-1].read().decode(errors="replace") if named else ""
 

@@ -22,7 +22,7 @@ class State(StrEnum):
 
 
 class Endpoint:
-    """One server or node, and what goes on there. Its engine alone changes it."""
+    """A server or node, and its state. Its engine alone changes it."""
 
     def __init__(self, url: str, slots: int) -> None:
         self.url, self.slots = url, slots
@@ -40,7 +40,7 @@ class Endpoint:
 
     @property
     def standing(self) -> ServerState:
-        """How it does now, for people."""
+        """The state of the server now, for people."""
         return ServerState(
             url=self.url,
             state=self.state,
@@ -53,7 +53,7 @@ class Endpoint:
 
     @property
     def room(self) -> int:
-        """How many jobs it may have at a time."""
+        """The number of jobs that it may have at a time."""
         if self.state is State.TRIAL:
             return 1
         return self.slots if self.usable else 0
@@ -209,7 +209,7 @@ class Pool(Generic[E]):
         self._refuse(f"no server has been usable for {self._patience:g} s; gone: {names or 'all'}")
 
     def _refuse(self, reason: str) -> None:
-        """Whoever waits is told, and whoever comes."""
+        """Refuse all who wait, and all who come."""
         self._refusal = reason
         for answer in self._waiting:
             if not answer.done():

@@ -39,7 +39,7 @@ EMBEDDED, RAY = "embedded", "ray"
 
 
 class EngineChoice(Value):
-    """Which engine, and how it is to be used."""
+    """The choice of an engine, and its use."""
 
     text: Annotated[
         str,  # as it was named: NAME, or NAME:WHATEVER

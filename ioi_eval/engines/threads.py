@@ -50,7 +50,7 @@ async def to_its_end(
 async def run_command(
     command: Sequence[str], *, seconds: float | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """What a command says. Cut short, it takes the command's own programs with it.
+    """Run a command and return its output. Cut short, it takes the command's own programs with it.
 
     Raises OSError where it cannot be started, and TimeoutError after so many seconds.
     """

@@ -1,4 +1,4 @@
-"""What a program of APPS did on its tests, in the results and details of eval-protocol's evaluator.
+"""Outcomes of an APPS program, as results and details of eval-protocol's evaluator.
 
 A result is true, false, -1 for a program that did not end well or -2 for one that could not be loaded; the
 first that is not true is the last. Where a program ended its own process or exceeded a limit, all are -1.
@@ -74,7 +74,7 @@ def _failed(task: Task, number: int, test: TestResult) -> Outcome:
 
 
 class _Told(Value):
-    """What the harness says of a program that it could not run to its end."""
+    """The harness' words for a program that it could not run to its end."""
 
     code: Literal[-1, -2] | None  # None: not even that
     error: str = ""
@@ -113,7 +113,7 @@ def _broken(task: Task) -> Outcome:
 
 
 def _killed(task: Task, test: TestResult) -> Outcome:
-    """Nothing is known of any test then."""
+    """Return the outcome of a killed program: nothing is known of any test."""
     if not task.total:
         return Outcome([_ERROR], [{"error": "Global timeout"}])
     limit = test.status in (Verdict.MLE, Verdict.OLE)

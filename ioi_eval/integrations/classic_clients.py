@@ -1,4 +1,4 @@
-"""What pipelines call a Piston client: an object with `send_execute`, over engines and other sandboxes.
+"""Piston clients as pipelines have them: objects with `send_execute`, over engines and other sandboxes.
 
 It takes and gives the JSON of Piston's /execute as dictionaries. What cannot be executed is a JudgeFailure.
 """
@@ -33,7 +33,7 @@ _SPARE_CMS, _SPARE = 3000, 10_000  # ms that the contracts give a job beyond the
 
 
 class ClassicClient(Protocol):
-    """What `run_submission` and the others need; a pipeline's own client is one.
+    """The client that `run_submission` and the others need; a pipeline's own is one.
 
     `language` is only given for jobs that are not the IOI's.
     """
@@ -149,7 +149,7 @@ def scripts(language: str = CMS) -> dict[str, str]:
 
 
 class SandboxJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sandbox is asked to run: `bash compile`, and if that exits with 0, `bash run`, in one folder."""
+    """A request to a sandbox: `bash compile`, and if that exits with 0, `bash run`, in one folder."""
 
     files: Mapping[str, str]  # by their names below that folder; `compile` and `run` among them
     run_timeout: float  # seconds on the wall clock, for `run` alone
@@ -171,7 +171,7 @@ class SandboxClient:
         self._sandbox = sandbox
 
     async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]:
-        """What the sandbox gives, or what it raises."""
+        """Return the sandbox' result; raise its error."""
         files = {file["name"]: file["content"] for file in data["files"]}
         job = SandboxJob(
             files={**scripts(language), **files},

@@ -1,4 +1,4 @@
-"""What the functions for rows of today's datasets share: batches, files, and replies that must be replies."""
+"""Shared parts of the functions for today's rows: batches, files, and checks of replies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def result_of(reply: object) -> JobResult:
-    """What a client gave. JudgeFailure where that says nothing about the submission: never a score of 0."""
+    """Check a client's reply. JudgeFailure where it says nothing about the submission: never a score of 0."""
     if not isinstance(reply, Mapping):
         raise JudgeFailure(f"the client gave no reply: {reply!r:.200}", phase=_PHASE)
     if "run" not in reply and "compile" not in reply:

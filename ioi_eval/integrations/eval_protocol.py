@@ -50,7 +50,7 @@ class Execution(Value):
     engine: Setup = Setup()
 
     def runtime(self) -> Runtime:
-        """One that ends at the first test that fails, and says how its output begins."""
+        """A judge that ends at the first failing test, and quotes the beginning of its output."""
         options = msgspec.structs.replace(self.engine.options, echo=_ECHO, in_order=True)
         return runtime(msgspec.structs.replace(self.engine, options=options))
 
@@ -196,7 +196,7 @@ _OPEN, _CLOSE = re.compile("<think>", re.I), re.compile("</think>", re.I)
 
 
 def _content(message: Any) -> str:
-    """Of a message of the package's or ours, or a dict. A list of parts counts as nothing."""
+    """Return a message's text: of the package's type, ours, or a dict. A list of parts counts as nothing."""
     content = message.get("content") if isinstance(message, Mapping) else message.content
     return content if isinstance(content, str) else ""
 

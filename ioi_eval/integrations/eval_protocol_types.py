@@ -21,7 +21,7 @@ else:
 if not _INSTALLED:
 
     class _Fields(msgspec.Struct, kw_only=True):
-        """What programs that were written for the package do with its models."""
+        """The operations that programs written for the package use on its models."""
 
         def __getitem__(self, name: str) -> Any:
             if name not in self.__struct_fields__:

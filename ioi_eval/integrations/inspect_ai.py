@@ -124,7 +124,7 @@ def _problem(found: Problems, state: TaskState) -> Problem:
 
 
 def _length(state: TaskState) -> int:
-    """Of two replies the longer is handed in first: tokens where they are counted, else characters."""
+    """Return a reply's length, in tokens if counted, else characters: longer ones are handed in first."""
     if state.output.usage is not None:
         return int(state.output.usage.output_tokens)
     return len(reasoning_of(state.output) or state.output.completion)

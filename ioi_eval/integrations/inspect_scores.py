@@ -58,7 +58,7 @@ def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict
 
 
 def of_problem(problem: Problem) -> dict[str, Any]:
-    """What tells a problem apart, in a sample and in its score."""
+    """The labels of a problem, in a sample and in its score."""
     return {"problem_id": problem.id, "year": problem.year}
 
 
@@ -71,7 +71,7 @@ def _attempt(metadata: Mapping[str, Any]) -> Attempt:
 
 
 def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
-    """What reports say of the submissions behind these metadata; `choice` are fields of ReportOptions."""
+    """Report on the submissions behind these metadata; `choice` are fields of ReportOptions."""
     from ioi_eval.runs import ReportOptions  # a scorer alone needs no reports
     from ioi_eval.scoring import summarise
 

@@ -84,7 +84,7 @@ def _estimate(found: Sequence[Result], k: int) -> float:
 
 
 def _problem(timeout: float) -> Problem:
-    """One test, whose input is a word that comes back from who reaches the end."""
+    """Make a test whose input is a word that a program which reaches its end prints."""
     word = Blob.of(secrets.token_hex(16))
     return Problem(
         id="code_eval",

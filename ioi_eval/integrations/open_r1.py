@@ -86,7 +86,7 @@ _MORE_TIME = 3  # seconds that the contract adds for the job
 
 @dataclass
 class TestResult:
-    """What became of one test."""
+    """A test's outcome."""
 
     __test__ = False
 
@@ -98,7 +98,7 @@ class TestResult:
 
 @dataclass
 class SubtaskResult:
-    """What became of the tests of one subtask, and what that is worth."""
+    """The outcomes of a subtask's tests, and their worth."""
 
     problem: str | None = None
     subtask: str | None = None
@@ -220,7 +220,7 @@ async def _cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
 async def score_subtasks(
     client: ClassicClient, subtasks: Sequence[Row], submission: str, skip_mode: bool = True
 ) -> list[SubtaskResult]:
-    """Each subtask; tests that several have run once. Without `skip_mode` all tests of one run at once."""
+    """Score each subtask; shared tests run once. Without `skip_mode` all tests of one run at once."""
     cache: dict[str, TestResult] = {}
     size = 1 if skip_mode else -1
     return [await score_subtask(client, subtask, submission, cache, size) for subtask in subtasks]
@@ -250,7 +250,7 @@ def add_includes(code: str, problem_id: str) -> str:
 
 
 def patch_code(text: str, lang: str) -> str:
-    """What `text` lacks to run with today's compilers and interpreters; as it is in other languages."""
+    """Add what `text` lacks for today's compilers and interpreters; other languages stay as they are."""
     try:
         language = find_language(lang) if text and lang else None
     except InputError:

@@ -58,7 +58,7 @@ def get_code_format_reward(language: str = "python") -> FormatReward:
 
 
 def _has_format(text: str, language: str) -> bool:
-    """Each mark behind the one before. Searches, as a pattern with as many gaps takes hours on long texts."""
+    """Return True if each mark stands behind the one before. As a pattern, this takes hours on long texts."""
     if not text.startswith("<think>\n"):
         return False
     at = 0

@@ -1,4 +1,4 @@
-"""What a completion is worth as a reward: judged like any submission, then turned into one number."""
+"""Rewards: a completion is judged like any submission, then turned into one number."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Rewards(Value):
     async def of_all(
         self, completions: Sequence[str], rows: Sequence[Columns], own: Runtime
     ) -> list[Outcome]:
-        """One each, also where the tests of a row are broken.
+        """Return one reward for each row, also where its tests are broken.
 
         Equal programs for one problem are judged once: samples of one prompt repeat.
         """
@@ -192,7 +192,7 @@ def all_or_nothing(problem: Problem) -> Problem:
 
 
 def _share(problem: Problem, result: SubmissionResult, target: str | None) -> float:
-    """Of the target subtask, else of all points, else of all tests."""
+    """Return the share of the target subtask, else of all points, else of all tests."""
     for subtask in result.subtasks:
         if subtask.subtask == target:
             return subtask.exact_score
@@ -228,7 +228,7 @@ class Finder(Protocol):
 
 
 class Columns(Value):
-    """One row, as far as judging needs it."""
+    """A row, as far as judging needs it."""
 
     values: Mapping[str, Any]
     number: int  # of the row, for messages
@@ -336,7 +336,7 @@ def _is_functional(test: Mapping[str, Any]) -> bool:
 
 
 def _function(test: Mapping[str, Any]) -> str:
-    """What the test calls; empty: it is read from standard input."""
+    """Return the function that the test calls; empty for standard input."""
     if not _is_functional(test):
         return "" if test.get("type") == "stdin_stdout" else str(test.get("fn_name") or "")
     metadata = test.get("metadata")

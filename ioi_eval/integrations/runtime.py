@@ -1,4 +1,4 @@
-"""One judge and one event loop for a whole process, for callers that have neither.
+"""A judge and an event loop for a whole process, for callers that have neither.
 
 Trainers call from threads, and fork. So there is one runtime for each process id: a child that was forked
 makes its own when it first needs one, and lets go of what belongs to its parent.
@@ -65,7 +65,7 @@ class Runtime:
 
     @property
     def slots(self) -> int:
-        """How many builds and batches run at the same time."""
+        """The number of builds and batches that run at the same time."""
         return self._open_scorer().slots
 
     def score(
@@ -146,7 +146,7 @@ async def _cancel_others() -> None:
 
 
 class _Own:
-    """This process's runtimes, and those that it must not touch."""
+    """The runtimes of this process, and those that it must not touch."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -167,7 +167,7 @@ os.register_at_fork(after_in_child=_own.start_anew)
 
 
 def runtime(setup: Setup | None = None) -> Runtime:
-    """This process's runtime of that setup, made when it is first asked for."""
+    """Return the process's runtime of a setup, made at the first call."""
     setup = setup or Setup()
     with _own.lock:
         found = _own.runtimes.get(setup)

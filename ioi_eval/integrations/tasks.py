@@ -1,4 +1,4 @@
-"""What an evaluator asks for by words: problems, their prompts, and what judges replies to them.
+"""Tasks for evaluators: problems by words, their prompts, and judges of replies.
 
 What reads problems and what judges is loaded when the first is asked for: importing this is cheap.
 """
@@ -28,7 +28,7 @@ NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, nev
 
 
 class Judging(Value):
-    """What decides how a reply is judged."""
+    """The options that decide how a reply is judged."""
 
     language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
     unscored: Literal["keep", "error"] = "keep"  # what cannot be judged; an error is tried again on a retry
@@ -78,7 +78,7 @@ class Asked(Value):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many problems no model is asked to solve, by reason."""
+        """The number of problems that no model is asked to solve, by reason."""
         unusable = (problem.unusable for problem in self.problems.values())
         return {**self.problems.left_out, **Counter(filter(None, unusable))}
 

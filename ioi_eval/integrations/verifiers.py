@@ -50,7 +50,7 @@ class ProblemData(vf.TaskData):
 
 
 class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
-    """One problem; the program is the last one in the model's last reply."""
+    """A problem; the program is the last one in the model's last reply."""
 
     @vf.reward
     async def points(self, trace: vf.Trace) -> float:

@@ -47,7 +47,7 @@ def compute_score(
     on_failure: float | None = 0.0,
     **options: Any,
 ) -> float:
-    """What one solution is worth. `options` are those of RewardOptions, and `engine`."""
+    """Return the reward of one solution. `options` are those of RewardOptions, and `engine`."""
     rewards = rewards_of(options)
     own = rewards.runtime()
     return _number(
@@ -120,7 +120,7 @@ async def outcome(
     on_failure: float | None,
     sharing: Sharing | None = None,
 ) -> Outcome:
-    """What became of a solution; where nobody can say, `on_failure`, or None to hear of it."""
+    """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it."""
     try:
         return await rewards.of_one(solution, row, own, sharing)
     except IoiEvalError as error:

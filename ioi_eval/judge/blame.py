@@ -1,4 +1,4 @@
-"""Whether a submission is to blame for a failure, or the judge: two cases in which that must be asked.
+"""Blame for a failure: two cases in which the judge, or the submission, may be at fault.
 
 A manager breaks on what a submission says: an honest program in its place tells. Otherwise a submission could
 choose not to be scored, by saying what no manager was ever tried on.

@@ -83,7 +83,7 @@ def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
 
 
 def look_for_faults(test: Test, result: JobResult, *, ours: bool) -> None:
-    """Our scripts, also as a package, say with an exit code what pipelines in use take for a score of 0."""
+    """Raise for the exit codes by which our scripts say that the judge failed: pipelines score these 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
         raise JudgeFailure(_last_line(compiled.stderr), phase="compiling", test=test.name)
@@ -184,7 +184,7 @@ _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
 def is_classic(options: JudgeOptions, profile: Profile) -> bool:
-    """Whether classic jobs are what judges: where that is asked for, or nothing else is possible."""
+    """Return True if classic jobs are to judge: they were asked for, or nothing else is possible."""
     if options.job != "auto":
         return options.job == "classic"
     packages = not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
@@ -200,7 +200,7 @@ def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:
 async def judge_one_by_one(
     engine: Engine, problem: Problem, submission: Submission, options: JudgeOptions
 ) -> SubmissionResult:
-    """What a submission with code is worth. JudgeFailure where that cannot be said by classic jobs."""
+    """Judge a submission with code. JudgeFailure where classic jobs cannot."""
     if submission.files:
         raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
     if problem.included or problem.grader or any(test.arguments for test in problem.tests):
@@ -238,7 +238,7 @@ class _Run:
         self.results: dict[str, TestResult] = {}
 
     def _contract(self) -> str:
-        """Which package judges this problem: one that can, of those that are there."""
+        """Return a package that can judge this problem, of those that are there."""
         profile, objection = self._profile, codeforces.objection(self._problem, self._submission)
         cms = next((name for name in (OWN, *CLASSIC) if name in profile.runtimes), None)
         there = codeforces.is_there(profile)
@@ -329,7 +329,7 @@ def _too_short(variable: str, needed: int, most: int) -> JudgeFailure:
 
 
 def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
-    """What a server's own limits end says nothing about the submission."""
+    """Raise for stages that a server's own limits ended: they say nothing about the submission."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status in _OVERFLOW:
             raise JudgeFailure(

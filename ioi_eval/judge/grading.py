@@ -31,7 +31,7 @@ async def grades(
     ours: ProblemPrograms,
     options: JudgeOptions,
 ) -> dict[Ask, Grade]:
-    """What the grader says of every group that needs it, inner groups first. JudgeFailure if it fails."""
+    """Return the grader's word on each group that needs it, inner groups first. JudgeFailure if it fails."""
     graded: dict[Ask, Grade] = {}
     if ours.grader is None:
         return graded

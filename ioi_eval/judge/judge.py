@@ -1,4 +1,4 @@
-"""One submission at a time: built, run on the tests that matter, scored."""
+"""The judge: a submission is built, run on the tests that matter, scored."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Judge:
 
     @property
     def slots(self) -> int:
-        """How many builds and batches run at the same time."""
+        """The number of builds and batches that run at the same time."""
         return self._engine.slots
 
     def but(self, options: JudgeOptions) -> Judge:
@@ -231,7 +231,7 @@ class Judge:
     async def _measured_again(
         self, batch: Batch, problem: Problem, found: Mapping[str, TestResult], partner: Partner | None
     ) -> dict[str, TestResult]:
-        """What was over the limit by a little runs again, alone."""
+        """Run tests again, alone, that were over the limit by a little."""
         results: dict[str, TestResult] = {}
         for planned in (planned for planned in batch.tests if planned.test.name in found):
             name, runs = planned.test.name, [found[planned.test.name]]

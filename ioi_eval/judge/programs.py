@@ -90,7 +90,7 @@ class Trusted(Value):
 
 
 class ProblemPrograms(Value):
-    """What judges all submissions to a problem; None where it has no such program."""
+    """The programs that judge all submissions to a problem; None for those that it lacks."""
 
     proctor: Blob
     checker: Trusted | None
@@ -111,7 +111,7 @@ class Artifacts:
         self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
 
     async def of_problem(self, problem: Problem) -> ProblemPrograms:
-        """Everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
+        """Build everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
         proctor, checker, manager, grader = await asyncio.gather(
             self.proctor(),
             self.trusted(problem, CHECKER),
@@ -221,7 +221,7 @@ def program(
     *,
     options: JudgeOptions,
 ) -> Program:
-    """Everything that judging the submission takes. `problem` has the language's limits."""
+    """Return everything that judging the submission takes. `problem` has the language's limits."""
     return Program(
         proctor=ours.proctor,
         submission=_submission(problem, compiled),
@@ -233,12 +233,12 @@ def program(
 
 
 def runs_code(problem: Problem, submission: Submission) -> bool:
-    """Whether there is anything to build and to start."""
+    """Return True if there is anything to build and to start."""
     return problem.task_type is not TaskType.OUTPUT_ONLY and submission.code is not None
 
 
 def is_empty(problem: Problem, submission: Submission) -> bool:
-    """Whether there is nothing to judge at all. Where files are asked for, a missing one is worth 0."""
+    """Return True if there is nothing to judge. Where files are asked for, a missing one is worth 0."""
     if submission.code is not None or problem.task_type is TaskType.OUTPUT_ONLY:
         return False
     return not any(True for _ in _outputs(problem, submission))
@@ -266,7 +266,7 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
 
 
 def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Blob]]:
-    """Where a program would do as well, a file that was handed in counts before it."""
+    """Yield the files that were handed in. They count before a program where either would do."""
     names = {test.name for test in problem.tests if problem.task_type in _BY_FILES}
     for file in submission.outputs:
         if file.name in names:

@@ -1,4 +1,4 @@
-"""Which sources and which command make a proctor, a checker, a manager, a submission, a header. No I/O."""
+"""Recipes: sources and commands of proctor, checker, manager, submission and header. No I/O."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _standard(problem: Problem, language: Language) -> str:
 
 
 def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:
-    """Where the submission's main source lies. What the problem brings takes the place of its namesakes."""
+    """Return the name of the submission's main source. The problem's files replace their namesakes."""
     if submission.files and problem.task_type is TaskType.FUNCTION:
         what = "a function is called in one source, and this submission has several"
         raise JudgeFailure(what, final=True)
@@ -148,7 +148,7 @@ def _further_sources(problem: Problem, submission: Submission) -> Iterable[Named
 
 
 def _included(problem: Problem, language: Language) -> Iterable[NamedBlob]:
-    """What the problem puts beside the submissions in a language; of namesakes the language's own."""
+    """Return the problem's files beside submissions in a language; of namesakes the language's own."""
     found = dict[str, NamedBlob]()
     for wanted in ("default", language.name):
         for file in problem.included:

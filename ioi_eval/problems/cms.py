@@ -1,4 +1,4 @@
-"""One package in the layout that the IOI's contest system exports, read from a folder.
+"""Packages in the layout that the IOI's contest system exports.
 
 Beside the exported fields, problem.json may hold keys of our own: `year`, `cpp_standard`; `checker`, one of
 the kinds or an object with `kind` and any of `arguments`, `case_sensitive`, `space_sensitive`, `absolute`,

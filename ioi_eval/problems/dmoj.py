@@ -1,4 +1,4 @@
-"""One package of DMOJ's judge (`init.yml`), read from its folder, with an archive of tests if it has one.
+"""Packages of DMOJ's judge (`init.yml`), with an archive of tests if they have one.
 
 Limits are not in the format: DMOJ's site keeps them. They are taken from the tests of the judge's own test
 suite (`tests/NAME/test.yml`), which also bring solutions.

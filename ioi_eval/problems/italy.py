@@ -1,4 +1,4 @@
-"""One package in CMS's `italy_yaml` format: task.yaml, tests in input/ and output/, subtasks in gen/GEN.
+"""Packages in CMS's `italy_yaml` format: task.yaml, tests in input/ and output/, subtasks in gen/GEN.
 
 It is read as CMS's own loader imports it, but programs are built from their sources: a checker or a manager
 that is there as a binary alone is refused.

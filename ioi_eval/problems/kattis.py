@@ -1,4 +1,4 @@
-"""One package in the ICPC's format (Kattis), read from its folder: `legacy`, and younger ones.
+"""Packages in the ICPC's format (Kattis): `legacy`, and younger ones.
 
 Groups are graded as the format's default grader does it. What cannot be judged as the package says is a
 fault, never a guess.

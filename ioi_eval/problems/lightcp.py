@@ -1,4 +1,4 @@
-"""One package of LightCPVerifier, LiveCodeBench Pro's judge: config.yaml, testdata/, a checker or interactor.
+"""Packages of LightCPVerifier, LiveCodeBench Pro's judge: config.yaml, testdata/, a checker or interactor.
 
 Its judge passes a program that is right on all tests; points of subtasks are not in it.
 """

@@ -1,4 +1,4 @@
-"""One package of Polygon (`problem.xml`), read from its folder after its tests were generated.
+"""Packages of Polygon (`problem.xml`), read after their tests were generated.
 
 Checkers and interactors are written with testlib, whose header the package brings. A package as exported
 without its tests is refused with the commands of its own scripts that make them.
@@ -470,7 +470,7 @@ class Executable(NamedTuple):
 
 
 class Made(NamedTuple):
-    """One test: files by their places in the package. Without a command the input lies there already."""
+    """A test: files by their places in the package. Without a command the input lies there already."""
 
     input: str
     answer: str

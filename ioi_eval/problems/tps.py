@@ -1,4 +1,4 @@
-"""One package of the IOI's task preparation system, read from its folder after its tests were generated.
+"""Packages of the IOI's task preparation system, read after their tests were generated.
 
 Its graders are known to the judge under the names that they have in an export for the contest system:
 grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/manager.cpp is the manager.

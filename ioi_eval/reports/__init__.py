@@ -1,4 +1,4 @@
-"""What a run's folder says, for programs (summary.json, frames) and for people (report.md, report.html).
+"""Reports of a run's folder, for programs (summary.json, frames) and for people (report.md, report.html).
 
 Here: numbers made of rows, tables and sentences made of numbers, pages made of these. Not here: what a
 submission is worth (`rules`), the writing of rows (`runs`), what a terminal shows of a table (`cli`).

@@ -1,4 +1,4 @@
-"""What the pages beside report.html are called.
+"""Names of the pages beside report.html.
 
 Names are hashes, because keys and problems are text of others.
 """

@@ -79,7 +79,7 @@ def _of_two(runs: Sequence[Run], differ: Differences) -> Iterator[Section]:
 
 
 def warnings(runs: Sequence[Run]) -> list[str]:
-    """What is to be read before any number of the runs."""
+    """Return the notes to read before any number of the runs."""
     return [f"{run.name}: {warning}" for run in runs for warning in run.summary.warnings]
 
 

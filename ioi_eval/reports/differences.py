@@ -27,7 +27,7 @@ _PRECISE = 1e-9
 
 
 class Outcome(Value):
-    """What a row says of a submission."""
+    """A submission as its row has it."""
 
     verdict: Verdict
     points: float

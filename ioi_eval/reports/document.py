@@ -31,7 +31,7 @@ class Markdown(str):
 
 
 def visible(text: str) -> str:
-    """One line without anything that a terminal or a page could act on."""
+    """Return one line without anything that a terminal or a page could act on."""
     return " ".join(harmless(text, "").split())
 
 
@@ -160,7 +160,7 @@ class Code(Value):
 
 
 class Outputs(Value):
-    """What a program wrote, beside what was expected."""
+    """A program's output beside the expected one."""
 
     output: str
     expected: str
@@ -217,7 +217,7 @@ class Document(Value):
 
 
 def markdown(document: Document) -> str:
-    """Everything that is put into the page is escaped unless it was made by our own tables."""
+    """Return the document as Markdown. Everything is escaped but the output of our own tables."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -264,7 +264,7 @@ def asset(name: str) -> str:
 
 
 def html(document: Document) -> str:
-    """One file that needs no other."""
+    """Return the page as one file that needs no other."""
     return HtmlPages()(document)
 
 

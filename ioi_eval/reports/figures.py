@@ -86,7 +86,7 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
 
 
 def uses(of: Sequence[Entry], what: str) -> list[Figure]:
-    """How many submissions stay within which share of a limit."""
+    """Draw the number of submissions that stay within each share of a limit."""
     there = [(one.name, use) for one in of for use in one.model.uses if use.what == what]
     if not there:
         return []

@@ -1,4 +1,4 @@
-"""What a report was made of, so that the next call makes only what is new: pages of known rows stay."""
+"""The record of what a report was made of, so that the next call makes only new pages."""
 
 from __future__ import annotations
 

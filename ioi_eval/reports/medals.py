@@ -37,7 +37,7 @@ Contests = Mapping[int, Contest]
 
 
 class Award(Value):
-    """What a total is worth at a contest, or why nobody can say."""
+    """A total's worth at a contest, or the reason why nobody can say."""
 
     year: int
     points: float
@@ -78,13 +78,13 @@ def _not_the_contest(contest: Contest, problems: Mapping[str, float | None]) -> 
 
 
 def known_contests() -> dict[int, Contest]:
-    """Those that come with the package."""
+    """Return the cut-offs that come with the package."""
     text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
     return _contests(tomllib.loads(text), "medals.toml")
 
 
 def read_contests(path: Path) -> dict[int, Contest]:
-    """Those of the package and of a user's file, TOML or JSON; the file's where both have a year."""
+    """Return the cut-offs of the package and of a user's file, TOML or JSON; the file's win."""
     return {**known_contests(), **_contests(_parsed(path), str(path))}
 
 

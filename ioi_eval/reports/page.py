@@ -244,7 +244,7 @@ def _about(settings: Settings) -> Iterator[Section]:
 
 
 def _missing(settings: Settings) -> list[str]:
-    """What a kernel refused. Said outside the table: it bears on trust."""
+    """Return the layers that a kernel refused. They stand outside the table: they bear on trust."""
     reports = [each for one in settings.confinements for each in (one, one.get("build") or {})]
     found = [str(reason) for report in reports for reason in report.get("missing") or ()]
     return list(dict.fromkeys(found))

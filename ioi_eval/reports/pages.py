@@ -60,7 +60,7 @@ _LEXERS = {
 
 
 class Lists:
-    """What all pages but those of submissions are made of, gathered row by row."""
+    """The material of all pages but those of submissions, gathered row by row."""
 
     def __init__(self) -> None:
         self._every = list[Judged]()
@@ -229,7 +229,7 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
 
 
 def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
-    """Where the run kept it."""
+    """Yield a wrong output beside the expected one, where the run kept it."""
     kept = row.get("wrong_output")
     if not (kept and kept["output"]):
         return

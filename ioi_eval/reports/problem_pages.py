@@ -32,7 +32,7 @@ _PASSED = (Verdict.AC, Verdict.SKIPPED)
 
 
 class Judged(NamedTuple):
-    """What lists say of a submission."""
+    """A submission's line in lists."""
 
     key: str
     model: str
@@ -58,7 +58,7 @@ def _feedback(result: SubmissionResult) -> str:
 
 
 class Tests:
-    """How submissions of a problem ended on each of its tests."""
+    """Endings of a problem's submissions on each of its tests."""
 
     def __init__(self) -> None:
         self.ends: dict[str, Counter[Verdict]] = {}

@@ -1,4 +1,4 @@
-"""What summary.json and validation.json hold, as values, and how a report counts."""
+"""The values of summary.json and validation.json, and the options of a report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERSION = 1
 
 
 class ProblemSummary(Value):
-    """One model's submissions for one problem. Points are those of all of them, by the summary's mode."""
+    """A model's submissions for one problem. Points are those of all of them, by the summary's mode."""
 
     problem_id: str
     points: float | None  # None: no subtasks, so `solved` and `best_pass_rate` say what there is to say
@@ -61,7 +61,7 @@ class ProblemSummary(Value):
 
 
 class Group(Value):
-    """One model's problems of a difficulty, a tag or a year."""
+    """A model's problems of a difficulty, a tag or a year."""
 
     kind: str  # difficulty, tag, year
     name: str  # empty: the problems of which nobody says it
@@ -82,14 +82,14 @@ class BudgetAward(Value):
 
 
 class Step(Value):
-    """What the first so many submissions for each problem are worth, handed in as `limited` ones are."""
+    """The worth of the first so many submissions for each problem, handed in as `limited` ones are."""
 
     submissions: int
     points: float
 
 
 class Use(Value):
-    """What share of a limit submissions took on their most demanding test."""
+    """The shares of a limit that submissions took on their most demanding test."""
 
     STEP: ClassVar[float] = 0.05
 
@@ -102,7 +102,7 @@ class Use(Value):
 
 
 class ModelSummary(Value):
-    """One model over all problems of the run, also those that it has no submission for."""
+    """A model over all problems of the run, also those that it has no submission for."""
 
     model: str  # empty where the dump names none
     points: float
@@ -145,7 +145,7 @@ class Failures(Value):
 
 
 class Settings(Value):
-    """What the run was made with: as the run says (`given`), and as the rows say."""
+    """The settings of a run: as the run says (`given`), and as the rows say."""
 
     dump: str = ""
     problems: Mapping[str, str] = {}  # a hash of each
@@ -180,7 +180,7 @@ _VERSION = 1
 
 
 class Check(Value, kw_only=True):
-    """One expectation beside what was got."""
+    """An expectation beside the result."""
 
     subtask: str  # empty: all that counts
     expected: str  # a word, or a score as it was given

@@ -32,7 +32,7 @@ class Results:
 
     @classmethod
     def open(cls, folder: str | Path) -> Results:
-        """Of a run that is at its end or not. Raises InputError where there is none."""
+        """Load a run, ended or not. Raises InputError where there is none."""
         check_run(Path(folder))
         return cls(Path(folder))
 

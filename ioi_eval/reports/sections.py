@@ -30,7 +30,7 @@ _KINDS = {"difficulty": "Difficulty", "tag": "Tag", "year": "Year"}
 
 
 class Entry(Value):
-    """What a line of a comparison is about: a model, under the name that it has there."""
+    """A model in a comparison, under its name there."""
 
     name: str
     model: ModelSummary
@@ -90,7 +90,7 @@ def models(of: Sequence[Entry], *, apart: bool = False) -> Table:
 
 
 def _share(model: ModelSummary) -> Cell:
-    """Of the points; without subtasks, of the tests."""
+    """Return the share of the points; without subtasks, of the tests."""
     if (part := model.share) is None:
         return NOTHING
     return Meter(part=part, whole=1.0, low=model.share_low, high=model.share_high)
@@ -174,7 +174,7 @@ def _missing(k: int, columns: Iterable[Iterable[PassAtK]]) -> str:
 
 
 def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
-    """Those k of which anybody has an estimate."""
+    """Return each k of which some model has an estimate."""
     return sorted({found.k for column in columns for found in column if found.value is not None})
 
 

@@ -47,7 +47,7 @@ Each = Callable[[Mapping[str, Any], SubmissionResult], object]  # is told of a r
 
 
 class Account:
-    """One model's tallies, by problem."""
+    """A model's tallies, by problem."""
 
     def __init__(self, model: str, tallies: Mapping[str, Tally], options: ReportOptions) -> None:
         self._model, self._tallies, self._options = model, tallies, options
@@ -263,7 +263,7 @@ def _warnings(folder: Path) -> Iterator[str]:
 
 
 def check_run(folder: Path) -> RunInfo:
-    """What the run was made of, if there is one that can be reported."""
+    """Return the run's facts, if it can be reported."""
     info = read_info(folder)
     if info is None:
         raise InputError("there is no run in this folder", where=str(folder), remedy="Name a run's folder")

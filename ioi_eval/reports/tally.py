@@ -56,14 +56,14 @@ def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 class Traits(Value):
-    """What reports group problems by."""
+    """The labels by which reports group problems."""
 
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
 
     def joined(self, other: Traits) -> Traits:
-        """What rows of one problem say together, in whatever order they come."""
+        """Merge the labels of a problem's rows, in whatever order they come."""
         years = {year for year in (self.year, other.year) if year is not None}
         return Traits(
             difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
@@ -88,7 +88,7 @@ _MAX_DISTINCT = 20  # machines and repairs that a report names
 
 
 class Tally:
-    """What became of the submissions of one model for one problem."""
+    """The outcomes of one model's submissions for one problem."""
 
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self.scored = self.unscored = self.compiled = self.solved = 0
@@ -121,7 +121,7 @@ class Tally:
         return float(self._points / self.scored) if self.scored else None
 
     def trials(self, problem: str) -> list[Trials]:
-        """One for each thing that was asked for: the whole problem, or one of its subtasks."""
+        """Return each thing that was asked for: the whole problem, or one of its subtasks."""
         asked = sorted(self._asked, key=lambda target: target or "")
         return [Trials(problem=problem, scored=self._asked[one], passed=self._passed[one]) for one in asked]
 
@@ -130,7 +130,7 @@ _MOST = 31  # steps of a use that are counted apart
 
 
 def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
-    """Of time and memory, how many steps of its limit a submission took. Nothing where that is not known."""
+    """Return the steps of its limits of time and memory that a submission took, where they are known."""
     times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     sizes = [test.memory for test in result.tests if test.memory is not None]
     if times and task.cpu_time:
@@ -150,7 +150,7 @@ def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
 
 
 class Facts:
-    """What the rows say about how they were made."""
+    """The settings that the rows name."""
 
     def __init__(self) -> None:
         self._compilers: Counter[str] = Counter()

@@ -88,7 +88,7 @@ def _hold(row: Mapping[str, Any], held: Mapping[str, list[Any]]) -> None:
 
 
 def tests_of(row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], list[str]]]:
-    """Its tests, each once, and the subtasks that each is in."""
+    """Return a row's tests, each once, with the subtasks that each is in."""
     if "test_results" in row:
         return [(test, []) for test in row["test_results"]]
     found = dict[str, tuple[Mapping[str, Any], list[str]]]()

@@ -72,7 +72,7 @@ def validation(
 
 
 def _by_word(case: Case, problem: Problem, solution: SolutionCheck) -> Iterator[tuple[str, Check]]:
-    """Each check beside the word that the confusion matrix counts it under."""
+    """Yield each check with the word under which the confusion matrix counts it."""
     yield from ((check.expected, check) for check in solution.checks[: len(case.words)])
     if case.score is not None:
         yield score_class(case, problem), solution.checks[-1]
@@ -85,7 +85,7 @@ def _unjudged(case: Case, reason: str) -> Unjudged:
 
 
 def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
-    """How often each status was got where each word was expected. Words in order of the alphabet."""
+    """Count the statuses that were got for each expected word, in order of the alphabet."""
     found: dict[str, dict[Verdict, int]] = {}
     for word, check in checks:
         row = found.setdefault(word, {})
@@ -197,7 +197,7 @@ _SUBTASK = "  subtask "
 
 
 def conclusion(found: Validation) -> str:
-    """One sentence: what there is to know first."""
+    """Return the sentence that says the most important thing."""
     solutions = counted(len(found.solutions), "solution")
     if found.differences:
         text = f"{counted(found.differences, 'difference')}, in {len(found.differing):,} of {solutions}"
@@ -210,7 +210,7 @@ def conclusion(found: Validation) -> str:
 
 
 def numbers(found: Validation) -> Iterator[str]:
-    """What was compared and what was not, and the words that are not understood."""
+    """Yield the numbers of compared and other expectations, and the unknown words."""
     yield ", ".join(f"{name} {count:,}" for name, count in found.numbers.items())
     if found.unknown:
         words = ", ".join(f"{visible(word)!r} ({count:,})" for word, count in found.unknown.items())

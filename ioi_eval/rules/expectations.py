@@ -218,7 +218,7 @@ class ExpectedScore(Value, kw_only=True):
 
 
 class Case(Value, kw_only=True):
-    """Return the expectation for the submission of this key."""
+    """An expectation for the submission of this key."""
 
     key: str
     problem: str  # label

@@ -64,7 +64,7 @@ class Asking(Value):
 
 
 class GeneratedRun(Value):
-    """What an author wrote, and what it is worth."""
+    """An author's text, and its worth."""
 
     out: str  # the run's folder
     call: RunSummary
@@ -129,7 +129,7 @@ def prompts_of(
 
 
 class _Call(NamedTuple):
-    """One call of `run`."""
+    """A call of `run`."""
 
     source: Source
     author: ModelOptions | AgentOptions
@@ -260,7 +260,7 @@ def author_name(author: ModelOptions | AgentOptions) -> str:
 
 
 def _settings(author: ModelOptions | AgentOptions) -> dict[str, Any]:
-    """What decides what is written, but for the prompts. No key is among it."""
+    """Return the settings that decide what is written, but for the prompts. No key is among them."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}
     own = {"system": author.system, **msgspec.structs.asdict(author.sampling)}

@@ -1,4 +1,4 @@
-"""Which problems each built-in comparison decides differently than the benchmark's own."""
+"""A comparison of comparisons: problems that each built-in one decides differently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.v
 
 
 class Decision(Value):
-    """What one comparison makes of the solutions of one problem."""
+    """The verdicts of one comparison on one problem's solutions."""
 
     problem: str
     checker: str

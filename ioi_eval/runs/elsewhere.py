@@ -107,7 +107,7 @@ def _part(value: Any) -> Any:
 
 
 def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:
-    """What a row says that it earned, and of how much; a word for right and wrong is one point or none."""
+    """Return a row's points and their maximum; a word for right and wrong is one point or none."""
     earned = next(_numbers(columns, _EARNED), None)
     if earned is not None:
         return earned, next(_numbers(columns, _WORTH), 1.0)

@@ -1,4 +1,4 @@
-"""What a use case reports while it works: small frozen values for bars, logs and metrics to subscribe to."""
+"""Events of use cases: small frozen values for bars, logs and metrics to subscribe to."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SubmissionFailed(Value):
 
 
 class RunSummary(Value):
-    """What one call did. Earlier calls on the same journal are in `skipped` only."""
+    """The numbers of one call. Earlier calls on the same journal are in `skipped` only."""
 
     skipped: int = 0
     judged: int = 0  # all that got a result, repeated ones among them
@@ -103,7 +103,7 @@ class EngineStarting(Value):
 
 
 class ServersFound(Value):
-    """What the engine's servers said when it was opened."""
+    """The engine's servers when it was opened."""
 
     servers: int
     used: int
@@ -114,7 +114,7 @@ class ServersFound(Value):
 
 
 class ServersNow(Value):
-    """How the engine's servers do, some seconds after something about them has changed."""
+    """The state of the engine's servers, some seconds after a change."""
 
     servers: tuple[ServerState, ...]
 
@@ -126,7 +126,7 @@ class LimitMeasured(Value):
 
 
 class DistanceMeasured(Value):
-    """How far a solution is from its limit, for a calibration."""
+    """A solution's distance from its limit, for a calibration."""
 
     distance: Distance
 

@@ -58,7 +58,7 @@ report_sync = synchronous(report)
 
 
 def _places(every: Sequence[str | Path]) -> list[Path]:
-    """Each once, whatever it is called."""
+    """Return each folder once, whatever its names."""
     return list({Path(place).resolve(): Path(place) for place in every}.values())
 
 

@@ -23,7 +23,7 @@ _HOUR = 3600.0
 
 
 class Forecast(Value):
-    """What one call of `score_dump` with the same arguments would do."""
+    """A forecast of one call of `score_dump` with the same arguments."""
 
     out: str
     rows: int  # that were asked for

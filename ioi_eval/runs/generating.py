@@ -91,7 +91,7 @@ class _Producer:
     async def _run(
         self, program: Executable, arguments: tuple[str, ...], given: Blob | None, what: str
     ) -> Blob:
-        """What the program writes. `what`: the message where it fails."""
+        """Return the program's output. `what`: the message where it fails."""
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
         started = await self._program(program)
         files = [] if given is None else [NamedBlob(name=_GIVEN, content=given)]

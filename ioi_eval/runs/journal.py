@@ -47,7 +47,7 @@ _DERIVED = (
 
 
 class _Row(NamedTuple):
-    """Where a row of results starts, and what it is a result of."""
+    """The offset of a row of results, and the identity of its submission."""
 
     offset: int
     identity: str
@@ -127,13 +127,13 @@ class Journal:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the run was made of the same dump and problems, read in the same way."""
+        """Return True if the run was made of the same dump and problems, read in the same way."""
         if self._old is None or self._restart:
             return False
         return self._old.fingerprint == self._info.fingerprint
 
     def identity(self, key: str) -> str:
-        """What the result of a key is of, as `rows.identity` names it."""
+        """Return the identity, as of `rows.identity`, that a key's result is of."""
         return self._done[key].identity
 
     def problem(self, key: str) -> str:

@@ -15,7 +15,7 @@ from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, cha
 
 
 class KnownResults:
-    """Where the row of a submission and a problem stands, and that of a program."""
+    """The places of rows, by submission and problem, and by program."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, int]] = {}
@@ -53,7 +53,7 @@ class KnownResults:
             self._places.setdefault(row.program_sha256, place)
 
     def forget(self, folder: Path) -> None:
-        """What stood in a folder stands elsewhere now, or nowhere."""
+        """Drop the places in a folder whose rows were moved or removed."""
         gone = {folder / RESULTS, folder / EARLIER}
         self._places = {what: place for what, place in self._places.items() if place[0] not in gone}
 
@@ -69,7 +69,7 @@ class KnownResults:
 
 
 class Compilers:
-    """Those that made a run's results. Times of two are not comparable, so a run goes on with its own."""
+    """The compilers of a run's results. It goes on with these: times of two are not comparable."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._versions: dict[str, set[str]] = {}

@@ -43,14 +43,14 @@ _MAX_REASON = 300  # characters
 
 
 class ReferenceOptions(Value):
-    """What a benchmark's own solutions are judged for, ahead of all others."""
+    """The options for judging a benchmark's own solutions, ahead of all others."""
 
     most: int = MOST  # solutions of a problem
     skip: bool = False  # leave out problems that are not reliable
 
     @property
     def matter(self) -> Mapping[str, Any]:
-        """What of it can change results."""
+        """Return the settings that can change results."""
         return {"skip_unreliable": self.most} if self.skip else {}
 
 
@@ -61,7 +61,7 @@ class Reliability(StrEnum):
 
 
 class Reference(Value, kw_only=True):
-    """What became of one solution."""
+    """The outcome of one solution."""
 
     solution: str
     language: str
@@ -275,7 +275,7 @@ def reliability(references: Iterable[Reference]) -> Reliability:
 def _keys(
     submissions: Iterable[Submission], fingerprints: Mapping[str, str], timing: Timing
 ) -> dict[str, str]:
-    """Where in the store it is remembered what became of each submission."""
+    """Return the key in the store of each submission's outcome."""
     return {one.key: _place(one, fingerprints[one.problem_id], timing) for one in submissions}
 
 

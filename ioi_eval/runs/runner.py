@@ -37,13 +37,13 @@ _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
 
 
 class Judging(Protocol):
-    """What the runner needs of a judge. It raises JudgeFailure where it cannot say."""
+    """The judge as the runner needs it. It raises JudgeFailure where it cannot say."""
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult: ...
 
 
 class Recording(Protocol):
-    """What the runner needs of a journal."""
+    """The journal as the runner needs it."""
 
     @property
     def done(self) -> Set[str]: ...
@@ -206,7 +206,7 @@ class _Run:
                 await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
 
     async def work(self, source: _Source) -> None:
-        """One worker. All take from one source: no more submissions are in memory than are worked on."""
+        """Run a worker. All take from one source: no more submissions are in memory than are worked on."""
         while (submission := await source.next()) is not None:
             if (claim := await self._claimed(submission)) is None:
                 continue

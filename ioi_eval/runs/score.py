@@ -200,12 +200,12 @@ class Rows(NamedTuple):
 
 
 def called(dump: str | Path | Place) -> str:
-    """What messages and reports call a dump."""
+    """Return a dump's name in messages and reports."""
     return dump.label if isinstance(dump, Place) else str(dump)
 
 
 def run_name(dump: str) -> str:
-    """Of a folder for the results of a dump; a dataset's name becomes one that a folder can have."""
+    """Return the name of a folder for a dump's results, made of a dataset's name where it is one."""
     if Path(dump).exists() or is_dump(Path(dump)):
         return bare_name(Path(dump).resolve())
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"

@@ -96,7 +96,7 @@ class Scorer:
 
     @property
     def slots(self) -> int:
-        """How many builds and batches run at the same time."""
+        """The number of builds and batches that run at the same time."""
         return self.judge.slots
 
     def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:

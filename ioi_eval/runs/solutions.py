@@ -35,7 +35,7 @@ _PACKAGES = frozenset({".zip", ".kpp"})
 
 
 class ValidatedSolutions(Value):
-    """What solutions of known worth got, beside what was expected."""
+    """The results of solutions of known worth, beside the expected ones."""
 
     out: str  # the run's folder
     call: RunSummary
@@ -57,7 +57,7 @@ class ValidatedSolutions(Value):
 
     @property
     def conclusion(self) -> str:
-        """One sentence: what there is to know first."""
+        """Return the sentence that says the most important thing."""
         return conclusion(self.validation)
 
     def differences(self) -> list[tuple[str, list[str]]]:
@@ -66,7 +66,7 @@ class ValidatedSolutions(Value):
 
 
 class _Plan(Value):
-    """What to judge, what is expected, and what cannot be judged from the start, with reasons."""
+    """The solutions to judge, their expectations, and those that cannot be judged, with reasons."""
 
     work: Work
     cases: tuple[Case, ...]
@@ -118,7 +118,7 @@ validate_sync = synchronous(validate)
 
 
 def _every_test(options: RunOptions | None) -> RunOptions:
-    """One that was left out could be taken for one that went wrong."""
+    """Return the options for all tests: one that was left out could be taken for one that went wrong."""
     return msgspec.structs.replace(options or RunOptions(), all_tests=True)
 
 

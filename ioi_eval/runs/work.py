@@ -1,4 +1,4 @@
-"""What use cases share: how a run is to go, where it writes, the engine and the judge at it."""
+"""Shared parts of use cases: options of a run, its folder, the engine and the judge."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ class Timing(Value):
 
     @property
     def matter(self) -> Mapping[str, Any]:
-        """What of it differs from the usual, and so can change results."""
+        """Return the settings that differ from the defaults, and so can change results."""
         band = {} if self.borderline == Borderline() else {"borderline": str(self.borderline or "1:1")}
         return {**band, **({} if self.factor == 1 else {"time_factor": self.factor})}
 
 
 class RunOptions(Value):
-    """How a run is to go, whatever it judges."""
+    """Options of a run, whatever it judges."""
 
     timing: Timing = Timing()
     all_tests: bool = False  # run tests that can no longer change a score, too
@@ -103,7 +103,7 @@ class RunOptions(Value):
 
 
 class Setup(NamedTuple):
-    """Where one call writes, how it judges, and who is told."""
+    """The setting of one call: where it writes, how it judges, and who is told."""
 
     folder: Path
     engine: AnyEngine
@@ -128,7 +128,7 @@ class Setup(NamedTuple):
 
     @property
     def matter(self) -> Mapping[str, Any]:
-        """What of it can change results. Classic jobs limit programs as the seed's scripts do."""
+        """Return the settings that can change results. Classic jobs limit programs as their scripts do."""
         classic = isinstance(self.engine, EngineChoice) and self.engine.job == "classic"
         shape = {"job": "classic"} if classic else {}
         return {"all_tests": self.options.all_tests, **shape, **self.options.timing.matter}

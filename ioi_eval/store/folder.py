@@ -53,7 +53,7 @@ class ResultHead(msgspec.Struct):
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its result may be that of another program, which only the first rule took for equal."""
+        """Return True if its result may be another program's, equal only by the first rule."""
         program = self.program_sha256
         if not program or program.startswith(PROGRAM_RULE) or not self.repeats:
             return False

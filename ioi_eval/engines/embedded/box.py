@@ -1,4 +1,4 @@
-"""One stage in the box that `proctor box` makes: its spec, its report, and the report in Piston's words.
+"""A stage in the box that `proctor box` makes: its spec, its report, and the report in Piston's words.
 
 docs/protocol.md, "Box spec", is the reference.
 """
@@ -194,7 +194,7 @@ _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """How many bytes of a stage's output are taken."""
+    """The bytes of a stage's output that are taken."""
 
     stdout: int
     stderr: int
@@ -295,7 +295,7 @@ def _sealed(held: ExitStack, content: bytes) -> int:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Nothing of ours outlives a stage, whatever went wrong in between."""
+    """End the box with all that is in it, whatever went wrong in between."""
     if process.poll() is None:
         process.kill()
         process.wait()

@@ -1,4 +1,4 @@
-"""Where boxes lie, and under which uids they run: a folder and uids per engine, that no crash keeps taken.
+"""The folder of an engine's boxes, and their uids; no crash keeps either taken.
 
 The engine holds a lock on the file `owner` in its folder for as long as it lives. A folder whose lock is free
 belongs to an engine that was killed: the next engine that starts removes it.
@@ -43,7 +43,7 @@ def why_not_in_memory(folder: Path = IN_MEMORY) -> str | None:
 
 
 def is_in_memory(folder: Path) -> bool:
-    """Whether a folder lies in a file system of memory, wherever that is mounted."""
+    """Return True if a folder lies in a file system of memory, wherever that is mounted."""
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     kinds = {Path(words[1]): words[2] for words in map(str.split, mounts)}
     place = folder.resolve()

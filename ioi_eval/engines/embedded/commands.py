@@ -17,7 +17,7 @@ _ASK_SECONDS = 20.0
 
 
 def seen_in_a_box(path: Path) -> bool:
-    """Whether it really lies where a box has the system's folders."""
+    """Return True if a path really lies where a box has the system's folders."""
     real = path.resolve()
     return any(real.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
 
@@ -38,12 +38,12 @@ def everybody_may_start(path: Path) -> bool:
 
 
 def everybody_may_enter(folder: Path) -> bool:
-    """Whether a user without any rights of their own can get to what lies in the folder."""
+    """Return True if a user without rights of their own can read the folder's files."""
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 
 def ask(command: list[str]) -> str:
-    """What a command says on either stream; empty where it cannot be started. `g++ -v` speaks on stderr."""
+    """Return a command's output on both streams; empty if it cannot be started. `g++ -v` speaks on stderr."""
     try:
         done = subprocess.run(
             command,

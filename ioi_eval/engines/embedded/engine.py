@@ -43,7 +43,7 @@ from ioi_eval.store.resources import graders
 
 
 class _Running(msgspec.Struct, frozen=True):
-    """What there is between entering the engine and leaving it."""
+    """The parts of an engine between entering and leaving it."""
 
     ground: Ground
     profile: Profile
@@ -155,7 +155,7 @@ class EmbeddedEngine:
         await self._held.aclose()
 
     async def _open(self) -> _Running:
-        """Whatever is taken here is given back, in reverse, by `_held`, also when this is cut short."""
+        """Open the engine. `_held` gives everything back in reverse, also when this is cut short."""
         boxes, uids = Boxes(self._boxes), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)

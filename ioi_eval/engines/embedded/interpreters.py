@@ -119,7 +119,7 @@ def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
 
 
 def _asked(paths: Iterable[Path]) -> list[Interpreter]:
-    """Each once, whatever names it has. A virtual environment is another one than what it was made of."""
+    """Return each interpreter once. A virtual environment is another one than the one it was made of."""
     places = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
     with ThreadPoolExecutor(8) as threads:
         answers = [found for found in threads.map(examine, reversed(places.values())) if found is not None]
@@ -152,7 +152,7 @@ def examine(path: Path) -> Interpreter | None:
 
 
 def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Of its prefixes what programs need, and the links that lead to it; of the system's folders nothing."""
+    """Return the folders of its prefixes that programs need, without the system's, and links to them."""
     hops = [path]
     while hops[-1].is_symlink() and len(hops) < 40:
         hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))

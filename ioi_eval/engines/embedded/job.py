@@ -1,4 +1,4 @@
-"""One job: what it asks for, as stages, and its way from its files to its result in one thread."""
+"""A job: its stages, and its way from files to result in one thread."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ ENDPOINT = "embedded"
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What may lie in one box."""
+    """The room in a box."""
 
     disk: int  # bytes
     names: int  # of files, folders and links
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """What all jobs of an engine stand on."""
+    """The ground on which all jobs of an engine stand."""
 
     boxes: Boxes
     proctor: Path
@@ -228,7 +228,7 @@ def _result(
 
 
 def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
-    """What the stages of a job have in common; what they do not is filled in for each."""
+    """Return the common part of a job's stages; the rest is filled in for each."""
     return BoxSpec(
         argv=(),
         env={**_ENVIRONMENT, **plan.environment},

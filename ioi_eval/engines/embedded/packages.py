@@ -96,7 +96,7 @@ def _load(place: Path, seen: Path) -> Iterator[Package]:
 
 
 def _in_sight(folder: Path, spare: Path | None) -> Path:
-    """Where boxes see the packages: the folder itself, or a copy that is made for them."""
+    """Return the folder that boxes see: the packages' own, or a copy that is made for them."""
     reason = _why_out_of_sight(folder)
     if reason is None:
         return folder
@@ -150,7 +150,7 @@ def _info(place: Path) -> _Info:
 
 
 def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
-    """What `.env` says, which is of the place where it was installed: often another server's."""
+    """Return the variables of `.env`, which was written where it was installed: often on another server."""
     path = place / ".env"
     text = path.read_text() if path.is_file() else ""
     for other in (f"{_USUAL_PLACE}/{info.language}/{info.version}", os.fspath(place)):
@@ -175,7 +175,7 @@ def parse_version(text: str) -> Version | None:
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Whether a version is in a range; a range that cannot be read takes none."""
+    """Return True if a version is in a range; an unreadable range has none."""
     number = parse_version(version)
     return number is not None and any(_takes(choice.strip(), number) for choice in wanted.split("||"))
 

@@ -35,7 +35,7 @@ INSTALL_COMPILER = "apt-get install g++"
 
 
 class Binary(NamedTuple):
-    """One that is in use. `origin`: it came with the package, or was built here, and why."""
+    """A binary in use. `origin`: it came with the package, or was built here, and why."""
 
     content: bytes
     origin: str
@@ -61,7 +61,7 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
 async def waiting_library(
     compiler: Toolchain | None, python: Toolchain, sources: Path, store: Store, folder: Path
 ) -> Binary:
-    """What an interpreter waits with that forks a process for each test. `sources`: the folder `graders`."""
+    """Return the library of interpreters that wait. `sources`: the folder `graders`."""
     brought = await _brought(WAITING, sources, partial(_loads, python))
     if isinstance(brought, Binary):
         return brought
@@ -106,7 +106,7 @@ async def _runs(folder: Path, proctor: Path) -> bool:
 
 
 async def _loads(python: Toolchain, library: Path) -> bool:
-    """One that came with the package may ask for a younger C library than this machine's."""
+    """Return True if the library loads: it may ask for a younger C library than this machine's."""
     command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library))
     try:
         return (await run_command(command, seconds=_TRIED, env={})).returncode == 0

@@ -34,7 +34,7 @@ _LAST = b',"done":true}\n'  # no other line ends so: within a text of a program'
 
 
 class Ward(msgspec.Struct, frozen=True):
-    """What the proctor of a slot is started with."""
+    """The values with which a slot's proctor is started."""
 
     boxes: Boxes
     proctor: Path

@@ -30,7 +30,7 @@ _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.
 
 
 class _Shelf:
-    """What one server keeps, as far as we know."""
+    """The contents that a server keeps, as far as we know."""
 
     def __init__(self) -> None:
         self.there = set[str]()

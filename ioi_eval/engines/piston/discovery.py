@@ -1,4 +1,4 @@
-"""Where the servers are: a fixed list, Slurm's queue, a Kubernetes service, a file that somebody keeps.
+"""Discovery of servers: a fixed list, Slurm's queue, a Kubernetes service, a file that somebody keeps.
 
 Each is a `Discovery`. A look that fails raises InputError or EngineUnavailable.
 """
@@ -83,7 +83,7 @@ def _refuse_secrets(parts: SplitResult) -> None:
 
 
 def _not_an_address(text: str) -> InputError:
-    """What stands in front of an @ may be a password."""
+    """Hide the words before an @, which may be a password."""
     *hidden, shown = text.strip().rsplit("@", maxsplit=1)
     return InputError(f"{'***@' * bool(hidden) + shown!r} is not the address of a server", remedy=_URLS)
 

@@ -88,7 +88,7 @@ class PistonEngine:
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
-        """Of every endpoint that was looked at, by its address."""
+        """The reports of all endpoints that were probed, by address."""
         found = self._entered().members.reports
         return tuple(found[url] for url in sorted(found))
 
@@ -172,7 +172,7 @@ class PistonEngine:
 
 
 class _Running:
-    """What there is between entering the engine and leaving it."""
+    """The parts of an engine between entering and leaving it."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ class _Running:
         task.add_done_callback(self._over)
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        """One that ended with an error is a bug and stays, so that leaving the engine raises it."""
+        """Forget a task that ended well. An error is a bug, which leaving the engine raises."""
         if task.cancelled() or task.exception() is None:
             self._tasks.discard(task)
 

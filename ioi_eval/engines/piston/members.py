@@ -36,7 +36,7 @@ class Merged(Value):
 
 
 def merged(reports: Iterable[EndpointReport]) -> Merged:
-    """What those that are reachable can all do. At least one must be."""
+    """Merge the reports of reachable endpoints, at least one, into a profile that all of them have."""
     kept, left_out = [report for report in reports if report.reachable], dict[str, str]()
 
     def keep(fits: Callable[[EndpointReport], bool], reason: str) -> None:
@@ -88,7 +88,7 @@ def _limit(report: EndpointReport, name: str) -> int | None:
 
 
 def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
-    """Where they differ, the identity stands for all of them, and the path is looked up where a job runs."""
+    """Merge toolchains. Where they differ, the identity stands for all, and jobs look the path up."""
     identities = sorted({tool.identity for tool in tools})
     if len(identities) == 1:
         return tools[0]
@@ -103,7 +103,7 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
 
 
 def _most_common(words: Iterable[str]) -> str:
-    """Of equally common ones the first in the alphabet: the order of answers is no reason."""
+    """Return the most common value; of equally common ones the first in the alphabet."""
     counted = Counter(words)
     return min(counted, key=lambda word: (-counted[word], word)) if counted else ""
 
@@ -275,7 +275,7 @@ class Members:
                 self._spawn(self._until_there(url))
 
     async def _until_there(self, url: str) -> None:
-        """One that is found and cannot be reached may still be starting."""
+        """Try an unreachable endpoint again: it may still be starting."""
         rests = 0
         while url in self._found and url not in self._endpoints:
             report = await self._look_at(url)

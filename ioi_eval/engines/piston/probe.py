@@ -1,4 +1,4 @@
-"""What a server is and can do: found out by small jobs, and by requests that it refuses with a number."""
+"""Probes of a server: small jobs, and requests that it refuses with a number."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _with_address(url: str, error: EngineError) -> str:
 
 
 class _Hello(msgspec.Struct):
-    """What a server says of itself."""
+    """A server's words about itself."""
 
     message: str = ""  # at `/`: its name
     slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz`: only a worker of ours says
@@ -255,7 +255,7 @@ class Prober:
         return None
 
     async def _ended(self, url: str, job: Job, most: int | None) -> Stage:
-        """How a script ended that was given enough time: what it did not come to say is no finding.
+        """Run a script with enough time. Lines that it did not reach are no finding.
 
         `most`: what the server allows, in ms.
         """
@@ -274,7 +274,7 @@ class Prober:
 
 
 def _was_stopped(run: Stage, given: int, took: float) -> bool:
-    """Whether a limit of time may have ended it. A server from before isolate does not say what did."""
+    """Return True if a time limit may have ended the job. Servers from before isolate do not say."""
     if run.status is not None:
         return run.status is StageStatus.TO
     return run.code != 0 and took * 1000 >= given

@@ -20,7 +20,7 @@ _FOREIGN = "this worker does not answer to"  # as server/options.py says it, wit
 
 
 class EndpointReport(Value):
-    """What a probe found. Times in ms, sizes in bytes; None: no limit, or none as far as was tried."""
+    """A probe's findings. Times in ms, sizes in bytes; None: no limit, or none as far as was tried."""
 
     url: str
     reachable: bool = True
@@ -56,7 +56,7 @@ class EndpointReport(Value):
 
     @property
     def is_strict(self) -> bool:
-        """Whether its limits are known and are of time that passes: those of all servers but ours."""
+        """Return True if its limits are known and count passing time, as all servers' but ours do."""
         return self.max_run_time is not None and not self.is_ours
 
 
@@ -118,7 +118,7 @@ _WANTS = (
 
 
 def findings(report: EndpointReport) -> tuple[Condition, ...]:
-    """What others depend on first."""
+    """Return the findings, those first on which others depend."""
     if not report.reachable:
         return (_unreachable(report.reason),)
     kind = {True: "a box per job", False: "from before isolate: jobs see each other", None: "kind unknown"}
@@ -146,7 +146,7 @@ def _unreachable(reason: str) -> Condition:
 
 
 def _boxes(report: EndpointReport) -> Iterator[Condition]:
-    """What a server's own boxes let through. Ours are made inside of them, but classic jobs have no other."""
+    """Report the holes in a server's own boxes. Ours are made inside; classic jobs have no others."""
     if report.is_ours or report.isolates is None:
         return
     yield Condition(

@@ -1,4 +1,4 @@
-"""One request to one server: the time that it may take, and its answer or the typed error instead of one."""
+"""A request to a server: the time that it may take, and its answer or a typed error."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Patience(Value):
 
 
 class ServerTimes(Value):
-    """What a server allows a stage where the job does not say; ms."""
+    """A server's limits for stages of jobs that set none; ms."""
 
     compile: int = 60_000
     run: int = 60_000
@@ -95,7 +95,7 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
 
 
 def wait_before(attempt: int, patience: Patience) -> float:
-    """Anything up to a bound that doubles, so that jobs that failed together do not come back together."""
+    """Return a random wait up to a bound that doubles: jobs that failed together come back apart."""
     return random.uniform(0, min(patience.longest_wait, patience.first_wait * 2 ** min(attempt, 16)))
 
 
@@ -122,7 +122,7 @@ _PIECE = 1 << 18
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """One that finds out in a minute that the machine at the other end is gone, whatever a job may take."""
+    """Make a socket that notices within a minute that the other machine is gone."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -136,11 +136,11 @@ LATE = "gave no answer"
 
 
 class NoAnswer(EngineUnavailable):
-    """Nobody there, or nobody who answers in time."""
+    """No server is there, or it does not answer in time."""
 
 
 class LateAnswer(NoAnswer):
-    """None within the time that it had; nobody is known to be gone."""
+    """No answer came in time; the server may be alive."""
 
 
 class Answer(Value):
@@ -255,7 +255,7 @@ def _server(address: str) -> str:
 
 
 async def request_of(job: Job, url: str, named: Collection[str] = ()) -> Request:
-    """What to send for a job. In a thread where it takes long or reads from disk: the loop has other jobs.
+    """Return the body of a job's request, made in a thread where that takes long or reads from disk.
 
     `named`: hashes of contents that are there already.
     """

@@ -1,4 +1,4 @@
-"""What the engine asks of Ray itself. Only this file and the actor know Ray's interface."""
+"""Ray's interface. Only this file and the actor know it."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class NodeLost(EngineUnavailable):
 
 
 class Call:
-    """One call to an actor. `answer` raises NodeLost; EngineUnavailable where the call alone broke."""
+    """A call to an actor. `answer` raises NodeLost; EngineUnavailable where the call alone broke."""
 
     def __init__(self, actor: Any, method: str, *arguments: Any, returns: int = 1) -> None:
         called = getattr(actor, method).options(num_returns=returns).remote(*arguments)

@@ -122,7 +122,7 @@ class RayEngine:
         )
 
     async def conditions(self) -> Mapping[str, list[Condition]]:
-        """What the doctor says of each node."""
+        """Return the doctor's findings by node."""
         nodes = list(self._entered()[1].nodes.values())
         calls = [Call(node.actor, "conditions").answer() for node in nodes]
         return dict(zip((node.url for node in nodes), await asyncio.gather(*calls), strict=True))
@@ -226,7 +226,7 @@ class RayEngine:
     async def _slot(
         self, pool: Pool[RayNode], avoid: list[RayNode], tools: Iterable[str], needed: Mapping[str, Blob]
     ) -> AsyncIterator[RayNode]:
-        """One of a node that has the tools; if it is free, of one that has the artifacts."""
+        """Take a slot of a node that has the tools, if possible a free one that has the artifacts."""
         unfit = [node for node in pool.usable if not all(tool in node.profile.toolchains for tool in tools)]
         if unfit and len(unfit) == len(pool.usable):
             raise JudgeFailure(f"no node has {' and '.join(tools)} now", phase="on Ray")

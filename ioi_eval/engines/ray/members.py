@@ -32,7 +32,7 @@ class Patience(Value):
 
 
 class Wanted(Value):
-    """How nodes are to be used."""
+    """The use of nodes that the user wants."""
 
     slots: int | None = None  # on all nodes together
     cpus_per_slot: float = 1.0
@@ -102,7 +102,7 @@ class Members:
         self._nodes.clear()
 
     def lose(self, node: RayNode, why: EngineError) -> None:
-        """Its jobs go elsewhere. Where only the actor is gone, it is started again."""
+        """Drop a node: its jobs go elsewhere. If only the actor is gone, it is started again."""
         if self._nodes.get(node.id) is not node:
             return
         del self._nodes[node.id]
@@ -199,6 +199,6 @@ async def _closed(node: RayNode) -> None:
 
 
 def merged(nodes: Mapping[str, RayNode], first: Profile) -> Profile:
-    """What a job can be given to some node for."""
+    """Return the first node's profile with the tools of all nodes: a job goes to a node that has them."""
     tools = {command: tool for node in nodes.values() for command, tool in node.profile.toolchains.items()}
     return msgspec.structs.replace(first, name="ray", toolchains={**tools, **first.toolchains})

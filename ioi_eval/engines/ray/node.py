@@ -55,7 +55,7 @@ class Node:
         )
 
     async def conditions(self) -> list[Condition]:
-        """What `ioi-eval doctor` says of this node."""
+        """Return the findings of `ioi-eval doctor` on this node."""
         return await conditions(self._store())
 
     async def build(self, order: Order) -> tuple[Answer, bytes]:
@@ -172,7 +172,7 @@ def _failed(error: IoiEvalError | OSError) -> Failed:
 
 
 class _Meters:
-    """What Ray's dashboard and its Prometheus endpoint show of a node."""
+    """The metrics of a node in Ray's dashboard and its Prometheus endpoint."""
 
     def __init__(self) -> None:
         from ray.util.metrics import Counter, Gauge

@@ -1,4 +1,4 @@
-"""What travels between the engine and its nodes: values without the contents in them, and the contents.
+"""Parcels between the engine and its nodes: values without their contents, and the contents.
 
 A value is pickled with each blob as its hash; its contents go to a node once. Small ones travel in the call,
 others through Ray's object store.
@@ -55,7 +55,7 @@ def unpack(packed: bytes, found: Callable[[str, int], Blob]) -> Any:
 
 
 class Order(Value):
-    """One call to a node."""
+    """A call to a node."""
 
     rest: (
         bytes  # packed: a recipe; or what of a batch tells apart whose contents are needed and whose are not
@@ -82,7 +82,7 @@ Answer = Answers | Built | Rejected | Lacking | Failed
 
 
 class About(Value):
-    """What a node is."""
+    """The description of a node."""
 
     made_by: str  # the engine that started the actor
     version: str  # of this package

@@ -1,4 +1,4 @@
-"""What many builds share is compiled once, ahead of them: big headers and graders. Pure."""
+"""Parts that many builds share, compiled once ahead of them: big headers and graders. Pure."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
 
 
 def starts_with(header: str, source: str) -> bool:
-    """Whether the first thing in a source, after comments, is the header's include."""
+    """Return True if the first thing in a source, after comments, is the header's include."""
     include = rf"{_COMMENTS}#[ \t]*include[ \t]*<{re.escape(header)}>"
     return re.match(include, source, re.DOTALL) is not None
 
 
 def serves(recipe: Recipe) -> bool:
-    """Whether a precompiled header makes this build faster and surely leaves its outcome alone."""
+    """Return True if a precompiled header makes this build faster and cannot change its outcome."""
     if not recipe.header or not recipe.precompile:
         return False
     beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
@@ -65,7 +65,7 @@ def object_recipe(recipe: Recipe) -> Recipe:
 
 
 def one_compiler(profile: Profile, command: str) -> bool:
-    """Whether all endpoints compile alike."""
+    """Return True if all endpoints compile alike."""
     return len({tools[command].identity for tools in profile.by_endpoint.values() if command in tools}) <= 1
 
 

@@ -125,7 +125,7 @@ _CODES = {MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
 
 
 def log_of(stage: Stage, limit: int) -> str:
-    """What the compiler printed, at most `limit` characters, printable; and which limit stopped it."""
+    """Return the compiler's output, printable, at most `limit` characters; and the limit that stopped it."""
     text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
     text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
     return "\n".join(part for part in (text, _stopped(stage)) if part)
@@ -282,7 +282,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 
 
 def _spec(recipe: Recipe) -> BoxSpec:
-    """What stands between @ only the place knows where the job runs."""
+    """Return the box's spec. Words between @ are filled in where the job runs."""
     limits = recipe.limits
     wall = milliseconds(limits.wall_time)
     return BoxSpec(

@@ -58,7 +58,7 @@ _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at th
 
 
 class _Record(Value):
-    """One of the two; the artifact lies beside it."""
+    """An outcome in the store: built or rejected. The artifact lies beside it."""
 
     built: Built | None = None
     rejected: Rejected | None = None
@@ -149,7 +149,7 @@ _BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
 
 
 class Made(Value):
-    """How a build ended and what came of it. `kept`: files that the caller removes."""
+    """A build's ending and artifact. `kept`: files that the caller removes."""
 
     stage: Stage
     compiler: str
@@ -274,7 +274,7 @@ class Builds:
 
     @property
     def busy(self) -> bool:
-        """Whether something is being made in the background."""
+        """True while something is being made in the background."""
         return any(not task.done() for task in self._background.values())
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
@@ -341,7 +341,7 @@ class Builds:
     async def _make(
         self, recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], *, alone: bool = False
     ) -> Made:
-        """One build job. JudgeFailure where the engine, or a limit of it, and not the source is at fault."""
+        """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source."""
         profile = await self._transport.profile()
         job = msgspec.structs.replace(build_job(recipe, tool, ahead, profile), alone=alone)
         if not profile.takes_paths:
@@ -369,7 +369,7 @@ class Builds:
     # --- what is compiled ahead ---
 
     async def _ahead(self, recipe: Recipe) -> tuple[JobFile, ...]:
-        """What builds like this one share, where it pays.
+        """Return the files that builds like this one share, where it pays.
 
         A grader's object is waited for: it takes no longer than the build itself, and many come at once.
         """
@@ -407,6 +407,6 @@ def _under_limits(key: str, recipe: Recipe) -> str:
 
 
 def _look_at(task: asyncio.Task[Built | Rejected]) -> None:
-    """What cannot be made ahead is done without, and not tried again."""
+    """Swallow the failure of a part made ahead: builds do without it, and do not try again."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Whether a source is Python, said by an interpreter that waits.
+"""A check by a waiting interpreter whether a source is Python.
 
 A program of one source is its own artifact, so that a build has nothing to make: it compiles the source and
 throws away what comes of it. A process that waits does so under the same confinement as a test. Of a source

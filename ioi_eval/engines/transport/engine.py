@@ -125,7 +125,7 @@ class JobEngine:
         raise JudgeFailure(without_lines(stage), phase=f"judging problem {batch.problem.id}", test=first)
 
     async def _job(self, batch: Batch) -> tuple[Chosen, Stage]:
-        """One that the transport takes: what it refuses as too large is made smaller."""
+        """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
         profile = await self.transport.profile()
         fitting = Fitting(batch, profile, self.packing, self._learned)
         while True:

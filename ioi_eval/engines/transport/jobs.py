@@ -22,7 +22,7 @@ from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 
 
 def brings_scripts(profile: Profile, runtime: str) -> bool:
-    """Whether a job in this runtime has to bring its own `compile` and `run`."""
+    """Return True if a job in this runtime has to bring its own `compile` and `run`."""
     return profile.takes_paths and (runtime == "cms_ioi" or runtime not in profile.runtimes)
 
 
@@ -67,7 +67,7 @@ async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> 
 async def read(
     engine: Transport, job: Job, reader: Callable[[JobResult], Awaitable[T]], *, attempts: int, phase: str
 ) -> T:
-    """What `reader` makes of such a result. Where it finds the reply broken, the job is executed again."""
+    """Execute a job and return what `reader` makes of it. A broken reply is asked for again."""
     try:
         retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
         async for attempt in retries:

@@ -28,7 +28,7 @@ _ABOVE = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
 
 
 class Refused(JobRejected):
-    """What a server answers to a request that it does not take. `body` is what goes over the wire."""
+    """A server's refusal of a request. `body` goes over the wire."""
 
     def __init__(self, message: str, *, status: int = 400, body: Mapping[str, Any] | None = None) -> None:
         self.status = status
@@ -72,7 +72,7 @@ def refused_above(name: str, limit: int) -> Refused:
 
 
 def check_content_type(header: str | None) -> None:
-    """Of requests that have a body."""
+    """Check the content type of a request with a body."""
     if not (header or "").startswith("application/json"):
         raise Refused("requests must be of type application/json", status=415)
 
@@ -81,7 +81,7 @@ def check_content_type(header: str | None) -> None:
 
 
 def words_of(body: bytes) -> str:
-    """What a server says as it refuses: `message`, the first line of `stack`, or the body itself, cut."""
+    """Return the words of a refusal: `message`, the first line of `stack`, or the body itself, cut."""
     try:
         said: Any = msgspec.json.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -172,7 +172,7 @@ def _whole(number: float | None) -> int | None:
 
 
 def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
-    """What a status other than 200 means. Whose fault it is decides the type."""
+    """Return the error for a status other than 200. Its type says whose fault it is."""
     words = words_of(body)
     text = (
         f"{endpoint}: " * bool(endpoint)
@@ -264,7 +264,7 @@ def bounded(stage: Stage, most: int) -> Stage:
 
 
 def _fitting(text: str, most: int) -> int:
-    """How many characters of a text take at most `most` bytes."""
+    """Return the number of a text's characters that take at most `most` bytes."""
     if len(text) * _LONGEST_ESCAPE <= most:
         return len(text)
     fitting = 0

@@ -246,7 +246,7 @@ def encode_runtimes(runtimes: Iterable[Runtime]) -> bytes:
 
 
 def encode_packages(installed: Iterable[tuple[str, str]]) -> bytes:
-    """Each by its language and version."""
+    """Encode the runtimes, each by its language and version."""
     return _ENCODER.encode(
         [
             {"language": language, "language_version": version, "installed": True}

@@ -110,7 +110,7 @@ def _located(program: Program, profile: Profile) -> Program:
 
 
 def _to_read(program: Program, profile: Profile) -> tuple[str, ...]:
-    """What the interpreters of those who take part need."""
+    """Return the folders that the programs' interpreters read."""
     parts = (part for part in (program.submission, program.checker, program.manager) if part is not None)
     tools = (profile.toolchains.get(part.argv[0]) for part in parts if part.argv)
     return tuple(dict.fromkeys(place for tool in tools if tool is not None for place in tool.read))
@@ -265,7 +265,7 @@ _MEMORY = "run_memory_limit"
 
 
 class Learned:
-    """What servers have refused, so that nobody asks them for it again."""
+    """Refusals of servers, so that nobody asks for the same again."""
 
     def __init__(self) -> None:
         self.memory: int | None = None  # the most that a job may ask for
@@ -273,7 +273,7 @@ class Learned:
 
 
 class Fitting:
-    """How much of a batch the next job takes. Where paths are taken, only the number of tests counts."""
+    """The part of a batch that the next job takes. Where paths are taken, only the number of tests counts."""
 
     def __init__(self, batch: Batch, profile: Profile, shipping: Shipping, learned: Learned) -> None:
         self._batch, self._profile, self._shipping, self._learned = batch, profile, shipping, learned
@@ -293,7 +293,7 @@ class Fitting:
         return msgspec.structs.replace(job, run_memory_limit=known)
 
     def adapt(self, failure: JudgeFailure, job: Job, tests: int) -> bool:
-        """Whether a job of that many tests that was refused as too large can be made to fit."""
+        """Return True if a job of that many tests, refused as too large, can be made to fit."""
         refusal = failure.__cause__
         if not isinstance(refusal, JobTooLarge):
             return False

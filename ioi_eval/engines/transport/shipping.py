@@ -168,7 +168,7 @@ _STOPPED = 124  # what `timeout` exits with
 
 
 class TooLarge(JudgeFailure):
-    """What was built is more than a server that is set up as we say lets through."""
+    """The artifact is larger than a server that is set up as documented lets through."""
 
 
 class Delivery(Value):
@@ -241,7 +241,7 @@ def _part(kind: str, name: str, most: int | None) -> str:
 
 
 def read_delivery(run: Stage) -> Delivery:
-    """What a stage that ran one of the scripts told.
+    """A delivery: the output of a stage that ran one of the scripts.
 
     BrokenReply for what is damaged, which may go well the next time; JudgeFailure where it cannot.
     """
@@ -279,7 +279,7 @@ def read_delivery(run: Stage) -> Delivery:
 
 
 def killed_while_compiling(run: Stage) -> bool:
-    """Whether a stage that runs `whole_build`, or a box, was ended before the compiler had."""
+    """Return True if a stage with `whole_build`, or a box, was ended before the compiler had."""
     return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
 
 
@@ -317,7 +317,7 @@ def _part_of(kind: str, size: int, digest: str, length: int, text: str, run: Sta
 
 
 def _unpacked(text: str, size: int) -> _Part:
-    """Nothing where it is not what it should be: one file of that size, packed, and no byte more."""
+    """Unpack one file of that size, and no byte more; nothing for anything else."""
     if size > _LARGEST:
         raise JudgeFailure(f"what was built has {size} bytes: too many to travel", phase="compiling")
     unpacker = zlib.decompressobj(_GZIP)
