@@ -109,7 +109,7 @@ def _submission(problem: Problem, solution: Solution) -> Submission:
 
 
 def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
-    """What a solution took on the tests that it got right. A wrong one differs, and is no hindrance here."""
+    """Yield the times of a solution on the tests that it got right; a wrong one is no hindrance."""
     for test in result.tests:
         if test.status is Verdict.TLE:
             reason = f"the accepted solution {solution.name} takes longer than {_LONGEST:g} s"
