@@ -265,6 +265,12 @@ def test_of(name: str, input_file: Path, answer: Path | None) -> Test:
     return Test(name=name, input=Blob.of_file(input_file), answer=Blob.of_file(answer) if answer else None)
 
 
+def as_on_linux(path: Path) -> Blob:
+    """Return a file of text with plain line ends: what was written by hand on Windows has CR LF."""
+    content = path.read_bytes()
+    return Blob.of(content.replace(b"\r\n", b"\n")) if b"\r\n" in content else Blob.of_file(path)
+
+
 # --- files that are handed in ------------------------------------------------------------------------
 
 

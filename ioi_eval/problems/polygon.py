@@ -33,7 +33,7 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.package import PackageFormat, is_plain, language_of, named, solution, test_of
+from ioi_eval.problems.package import PackageFormat, as_on_linux, is_plain, language_of, named, solution
 from ioi_eval.rules.grading import each_behind
 
 _HEADER = "problem.xml"
@@ -279,7 +279,8 @@ class Reader:
             )
         else:
             for path, answer in zip(inputs, answers, strict=True):
-                yield test_of(PurePosixPath(path).name, self._folder / path, self._folder / answer)
+                blobs = [as_on_linux(self._folder / place) for place in (path, answer)]
+                yield Test(name=PurePosixPath(path).name, input=blobs[0], answer=blobs[1])
 
     def places(self, testset: Element) -> list[tuple[str, str]]:
         """Return the places of each test's input and answer; none where the patterns are missing."""

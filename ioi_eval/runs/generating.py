@@ -21,6 +21,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
 from ioi_eval.problems.collection import format_of, package_folders
+from ioi_eval.problems.package import as_on_linux
 from ioi_eval.problems.polygon import Executable, Made, Making, Polygon, read_making
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
@@ -72,7 +73,7 @@ class _Producer:
         files = dict[str, Blob]()
         for test in making.tests:
             given = await self._input(test, making)
-            if test.command:
+            if test.command or given.data is not None:  # made here, or with other line ends than its file
                 files[test.input] = given
             for validator in making.validators:
                 await self._run(validator, (), given, f"the validator rejects {test.input}")
@@ -83,7 +84,7 @@ class _Producer:
 
     async def _input(self, test: Made, making: Making) -> Blob:
         if not test.command:
-            return Blob.of_file(self._folder / test.input)
+            return as_on_linux(self._folder / test.input)
         name, *arguments = test.command
         what = f"{' '.join(test.command)} fails, which is to make {test.input}"
         return await self._run(making.generators[name], tuple(arguments), None, what)

@@ -78,6 +78,14 @@ async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: P
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
 
 
+async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "stairs"
+    shutil.copytree(FOLDER / "stairs", package)
+    (package / "tests/01").write_bytes(b"3\r\n1 2 3\r\n")
+    (made,) = await generate(package, tmp_path / "made", store=Store(shared_cache))
+    assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
+
+
 @pytest.mark.sample("same")
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),

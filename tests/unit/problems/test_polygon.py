@@ -164,3 +164,14 @@ def test_what_is_refused(tmp_path: Path, old: str, new: str, field: str, words: 
 def test_a_header_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "problem.xml").write_text("<html/>")
     assert "<html> is no problem" in str(only_error(tmp_path))
+
+
+def test_tests_that_were_written_on_windows(tmp_path: Path) -> None:
+    package = tmp_path / "halves"
+    shutil.copytree(HALVES, package)
+    first, second = sorted(path for path in (package / "tests").iterdir() if path.suffix != ".a")[:2]
+    text = first.read_bytes()
+    first.write_bytes(text.replace(b"\n", b"\r\n"))
+    problem = sound(package, "halves")
+    assert problem.tests[0].input.read() == text and text.endswith(b"\n")
+    assert problem.tests[1].input.path == str(second)
