@@ -24,7 +24,7 @@ from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_c
 from ioi_eval.rules.languages import choose_language
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.repairs import repair
-from ioi_eval.rules.scoring import PassRate, pass_rate, submission_status
+from ioi_eval.rules.scoring import PassRate, is_solved, pass_rate, submission_status
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
 from ioi_eval.rules.selection import Candidate as Attempt
 from ioi_eval.rules.verdicts import STATUS_ORDER, worst
@@ -60,6 +60,7 @@ __all__ = [
     "extract",
     "find_language",
     "imports_in",
+    "is_solved",
     "json_value",
     "pass_at_k",
     "pass_rate",

@@ -34,7 +34,7 @@ from ioi_eval.model.values import (
 from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
-from ioi_eval.rules.scoring import submission_status
+from ioi_eval.rules.scoring import is_solved, submission_status
 from ioi_eval.runs.engine import servers_found
 from ioi_eval.runs.events import EngineStarting, EngineStopped, OnEvent
 from ioi_eval.runs.sources import opened
@@ -114,7 +114,7 @@ def judge(
             console.complain(console.as_called(f"not judged: {failure}"))
             raise typer.Exit(console.UNSCORED) from None
         _show(problem, result, spoken)
-    if not _is_full(result):
+    if not is_solved(result):
         raise typer.Exit(_NOT_FULL)
 
 
@@ -191,14 +191,6 @@ async def _judged(
                 raise JudgeFailure(str(error), phase="judging") from error
     finally:
         tell(EngineStopped())
-
-
-def _is_full(result: SubmissionResult) -> bool:
-    """Return True if everything that is worth points has all of them."""
-    if not result.subtasks:
-        return result.compiles and all(test.score >= 1 for test in result.tests)
-    counting = [subtask for subtask in result.subtasks if subtask.points] or result.subtasks
-    return result.compiles and all(subtask.exact_score >= 1 for subtask in counting)
 
 
 # --- what is shown -----------------------------------------------------------------------------------

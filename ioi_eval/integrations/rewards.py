@@ -33,6 +33,7 @@ from ioi_eval.scoring import (
     choose_language,
     extract,
     find_language,
+    is_solved,
     pass_rate,
     read_call,
     read_cases,
@@ -196,6 +197,8 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
     for subtask in result.subtasks:
         if subtask.subtask == target:
             return subtask.exact_score
+    if is_solved(result):
+        return 1.0
     if problem.subtasks:
         most = sum(subtask.points for subtask in problem.subtasks)
         return min(1.0, result.points / most) if most else 0.0

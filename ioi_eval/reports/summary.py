@@ -229,7 +229,8 @@ def _is_solved(problem: ProblemSummary, mode: Mode) -> bool:
     if problem.max_points is None:
         return problem.solved > 0
     if mode is Mode.MAX_SUBTASK:
-        return bool(problem.subtasks) and all(best.exact_score >= 1 for best in problem.subtasks)
+        counting = scoring.worth_points(problem.subtasks)
+        return bool(counting) and all(best.exact_score >= 1 for best in counting)
     return problem.points is not None and problem.points >= problem.max_points - 1e-9
 
 

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.reports.document import NOTHING, Lines, Section, Table, counted, number, visible
@@ -20,7 +22,7 @@ from ioi_eval.rules.expectations import (
     met,
     score_class,
 )
-from ioi_eval.rules.scoring import submission_status
+from ioi_eval.rules.scoring import is_solved, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
@@ -103,7 +105,7 @@ def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, in
 def compared(case: Case, problem: Problem, result: SubmissionResult) -> SolutionCheck:
     """A solution's result beside all that was expected of it."""
     tests = {test.test_name: test for test in result.tests}
-    checks = [_word_check(word, tests) for word in case.words]
+    checks = [_word_check(word, tests, is_solved(result)) for word in case.words]
     if case.score is not None:
         checks.append(_score_check(case, case.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
@@ -134,10 +136,11 @@ def _subtask(part: SubtaskResult, check: Check | None) -> SubtaskCheck:
     )
 
 
-def _word_check(word: Expectation, tests: Mapping[str, TestResult]) -> Check:
+def _word_check(word: Expectation, tests: Mapping[str, TestResult], solved: bool) -> Check:
     inside = _ran(word.tests, tests)
     score = min((test.score for test in inside), default=0.0)
-    return _check(word.subtask, word.word, inside, score=score, agrees=met(word, tests))
+    check = _check(word.subtask, word.word, inside, score=score, agrees=met(word, tests, solved=solved))
+    return msgspec.structs.replace(check, status=Verdict.AC) if solved and not word.subtask else check
 
 
 def _score_check(

@@ -3,10 +3,10 @@
 An expectation is one word about one scope: a subtask, or all that counts together. Its score is the minimum
 over the scope's tests. The words are the packages' own:
 
-    correct, model_solution           everything is right: 1
+    correct, model_solution           every test is right: 1
     partially_correct                 between 0 and 1
     incorrect, time_limit, failed, ... 0; how it fails depends on the machine and is evidence only
-    accepted, wrong_answer, ...       folders of the ICPC's format: 1, or less and that status somewhere
+    accepted, wrong_answer, ...       folders of the ICPC's format: full points; or that status somewhere
     AC, WA, TLE, RTE, ...             its tags for single groups
     CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
     permitted AC TLE, required TLE    its rules: the statuses of all tests, of one at least
@@ -144,8 +144,11 @@ def counting_tests(problem: Problem) -> tuple[str, ...]:
     return tuple(test.name for test in problem.tests if test.name in counting)
 
 
-def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
-    """Return True if the results of a run over all tests agree with an expectation."""
+def met(expectation: Expectation, results: Mapping[str, TestResult], *, solved: bool) -> bool:
+    """Return True if the results of a run over all tests agree with an expectation.
+
+    `solved`: whether the whole has full points, which the ICPC's words for a whole are about.
+    """
     inside = [results[name] for name in expectation.tests]
     score = min((result.score for result in inside), default=0.0)
     statuses = {result.status for result in inside}
@@ -159,13 +162,17 @@ def met(expectation: Expectation, results: Mapping[str, TestResult]) -> bool:
     in_part = bool(_IN_PART.intersection(_alternatives(expectation.word)))
     if in_part and any(result.points is not None for result in inside):
         score = min(score, 0.5)  # how much the points are is the grader's to say
-    return agrees(expectation.word, score, statuses)
+    full = score >= 1 if expectation.subtask else solved
+    return agrees(expectation.word, score, statuses, full=full)
 
 
-def agrees(word: str, score: float, statuses: Collection[Verdict]) -> bool:
-    """Return True if a scope's minimum score and the statuses of its tests agree with an author's word."""
+def agrees(word: str, score: float, statuses: Collection[Verdict], *, full: bool) -> bool:
+    """Return True if a scope's minimum score and the statuses of its tests agree with an author's word.
+
+    `full`: whether it has full points, which a scope may have without full scores of all its tests.
+    """
     either = _alternatives(word)
-    return not either or any(_agrees(one, score, frozenset(statuses)) for one in either)
+    return not either or any(_agrees(one, score, frozenset(statuses), full) for one in either)
 
 
 def _alternatives(word: str) -> list[str]:
@@ -173,31 +180,35 @@ def _alternatives(word: str) -> list[str]:
     return [one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip()]
 
 
-def _agrees(word: str, score: float, seen: frozenset[Verdict]) -> bool:
+def _agrees(word: str, score: float, seen: frozenset[Verdict], full: bool) -> bool:
     if word in _NOT_COMPILED or Verdict.CE in seen:
         return word in _NOT_COMPILED and seen == {Verdict.CE}
     if _is_rule(word):
         rule, *verdicts = word.split()
         named = frozenset[Verdict]().union(*(_CLASSES[one] for one in verdicts))
         return seen <= named if rule == _PERMITTED else not seen.isdisjoint(named)
-    if word in _RIGHT:
-        return score >= 1
-    if word == _ACCEPTED_GROUP:  # a group that its validator accepted, with however many points
-        return score > 0 and seen <= _PASSED
-    if word == "partially_correct":
-        return 0 < score < 1
-    if word == "partially_accepted":  # some of it, not all of it
-        return score < 1 and bool(seen & _PASSED)
-    if word == "rejected":  # not full marks, whatever the reason
-        return score < 1
+    match word:
+        case "accepted":
+            return full
+        case "correct" | "model_solution":
+            return score >= 1
+        case "ac":  # a group that its validator accepted, with however many points
+            return score > 0 and seen <= _PASSED
+        case "partially_correct":
+            return 0 < score < 1
+        case "partially_accepted":  # some of it, not all of it
+            return not full and bool(seen & _PASSED)
+        case "rejected":  # not full marks, whatever the reason
+            return not full
     if word in _NO_POINTS:
         return score <= 0
-    return score < 1 and not seen.isdisjoint(_SHOWN.get(word, ()))
+    return not full and not seen.isdisjoint(_SHOWN.get(word, ()))
 
 
 def must_be_right(word: str) -> bool:
     """Return True if only full marks agree with a word."""
-    return agrees(word, 1.0, {Verdict.AC}) and not agrees(word, 0.0, {Verdict.WA, Verdict.TLE, Verdict.RE})
+    failed = {Verdict.WA, Verdict.TLE, Verdict.RE}
+    return agrees(word, 1.0, {Verdict.AC}, full=True) and not agrees(word, 0.0, failed, full=False)
 
 
 def measured_limit(slowest: float, multiplier: float) -> float:

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -176,11 +176,24 @@ def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[
     return math.fsum(result.score for result in tests.values()) / len(tests)
 
 
+def is_solved(result: SubmissionResult) -> bool:
+    """Return True if a submission has full points; without subtasks, if it passes every test.
+
+    The format's own scoring decides: not a sample that is worth nothing, or whose validator gives raw scores.
+    """
+    if result.subtasks:
+        return result.compiles and all(part.exact_score >= 1 for part in worth_points(result.subtasks))
+    return result.compiles and pass_rate(result).resolved
+
+
 def submission_status(result: SubmissionResult) -> Verdict:
-    """Return a submission's verdict: CE, or the worst status of its subtasks, or else of its tests."""
+    """Return a submission's verdict: CE, AC if it is solved, else the worst of its subtasks or tests."""
     if not result.compiles:
         return Verdict.CE
-    return verdicts.worst(part.status for part in result.subtasks or result.tests)
+    if is_solved(result):
+        return Verdict.AC
+    worst = verdicts.worst(part.status for part in result.subtasks or result.tests)
+    return Verdict.PA if worst is Verdict.AC else worst
 
 
 def reason(result: SubmissionResult) -> Reason | None:
@@ -236,6 +249,14 @@ class BestSubtask(Value):
     score_precision: int
     status: Verdict
     key: str  # the submission that earned it; of equals, the one whose key sorts first
+
+
+_Part = TypeVar("_Part", SubtaskResult, BestSubtask)
+
+
+def worth_points(parts: Sequence[_Part]) -> Sequence[_Part]:
+    """Return the subtasks that full points depend on: those that are worth any, or all where none is."""
+    return [part for part in parts if part.points] or parts
 
 
 class BestOfSubtasks(Value):

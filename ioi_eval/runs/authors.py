@@ -40,7 +40,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
-from ioi_eval.rules.scoring import pass_rate
+from ioi_eval.rules.scoring import is_solved, pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.score import run_name
@@ -367,5 +367,6 @@ def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    points = {} if "resolved" in row else {"points": row["all_subtasks_points"]}
-    return {**pass_rate(result_of(row)).columns, **points}
+    result = result_of(row)
+    points = {"points": result.points} if result.subtasks else {}
+    return {**pass_rate(result).columns, "resolved": is_solved(result), **points}

@@ -7,8 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from support.runs import read_rows, result_of
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
+from ioi_eval.reports import write_reports
+from ioi_eval.reports.validation import validation
+from ioi_eval.rules.expectations import of_packages
 from ioi_eval.runs import ValidatedSolutions
 from ioi_eval.runs.generating import generate
 
@@ -33,6 +38,31 @@ async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cac
     assert [one.reason for one in found.unjudged] == []
     assert [(one.solution, one.differences) for one in found.solutions if one.differences] == []
     assert found.expectations >= len(found.solutions) > 1
+
+
+@pytest.mark.parametrize(
+    ("package", "sample"),
+    [pytest.param("berries", "PA", id="raw-scores"), pytest.param("hollow", "WA", id="sample-of-0")],
+)
+async def test_full_points_are_solved_whatever_a_sample_earns(
+    package: str, sample: str, tmp_path: Path, shared_cache: Path
+) -> None:
+    """The validator's score of the sample is no share of anything, and the sample is worth nothing."""
+    await validated(FOLDER / package, tmp_path / "run", shared_cache)
+    rows = {row["solution"]: row for row in read_rows(tmp_path / "run")}
+    told = {name: (row["points"], row["verdict"], row["solved"]) for name, row in rows.items()}
+    assert told == {"all.py": (100, "AC", True), "half.py": (50, sample, False), "more.py": (0, "WA", False)}
+    tests = [test for part in rows["all.py"]["all_subtasks_results"] for test in part["test_results"]]
+    assert [test["status"] for test in tests] == [sample, "AC", "AC"]
+    (model,) = write_reports(tmp_path / "run").models
+    assert (model.solved, model.problems_solved, model.pass_at[0].value) == (1, 1, pytest.approx(1 / 3))
+    (problem,) = load_problems(FOLDER / package).values()
+    swapped = {"accepted": "partially_accepted", "partially_accepted": "accepted", "wrong_answer": "rejected"}
+    wrong = [replace(one, expected=swapped[one.expected]) for one in problem.solutions]
+    submissions, cases = of_packages({package: replace(problem, solutions=tuple(wrong))})
+    results = {sent.key: result_of(rows[sent.row["solution"]]) for sent in submissions}
+    found = validation(cases, {package: problem}, results, {})
+    assert {one.solution for one in found.differing} == {"all.py", "half.py"}
 
 
 NEARLY = """def ways(steps):

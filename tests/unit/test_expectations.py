@@ -91,7 +91,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
     ],
 )
 def test_a_word_and_what_happened(word: str, score: float, statuses: set[Verdict], expected: bool) -> None:
-    assert agrees(word, score, statuses) is expected
+    assert agrees(word, score, statuses, full=score >= 1) is expected
 
 
 def test_words_that_are_not_known_are_no_expectations() -> None:
@@ -105,8 +105,10 @@ def test_words_that_are_not_known_are_no_expectations() -> None:
 @given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))
 def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses: frozenset[Verdict]) -> None:
     words = ("correct", "partially_correct", "incorrect")
-    assert sum(agrees(word, score, statuses) for word in words) == 1
-    assert agrees("accepted", score, statuses) is not agrees("rejected", score, statuses)
+    assert sum(agrees(word, score, statuses, full=score >= 1) for word in words) == 1
+    for full in (False, True):
+        said = [agrees(word, score, statuses, full=full) for word in ("accepted", "rejected")]
+        assert said == [full, not full]
 
 
 def problem(*subtasks: Subtask) -> Problem:
@@ -154,9 +156,11 @@ def test_the_worst_test_of_a_scope_decides() -> None:
         "c": TestResult(test_name="c", score=1, status=AC),
     }
     solution = Solution(name="x", expected="time_limit", exceptions={"one": "correct"}, each_subtask=True)
-    assert all(met(expected, results) for expected in expectations(problem(ONE, TWO), solution))
+    assert all(met(expected, results, solved=False) for expected in expectations(problem(ONE, TWO), solution))
     right = Solution(name="x", expected="correct")
-    assert [met(expected, results) for expected in expectations(problem(ONE, TWO), right)] == [False]
+    assert [met(expected, results, solved=False) for expected in expectations(problem(ONE, TWO), right)] == [
+        False
+    ]
 
 
 @pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])
