@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -141,11 +142,18 @@ bool same_word(const std::string& ours, const std::string& theirs, const Tokens&
 constexpr size_t largest_value = 16 << 20;
 constexpr int deepest_value = 500;
 
-// A whole number without leading zeros and the like; empty where it is written as something else.
-std::string whole(const std::string& digits) {
-  const size_t sign = digits[0] == '-' ? 1 : 0;
-  if (digits.find_first_not_of("0123456789", sign) != std::string::npos) return "";
-  const size_t first = digits.find_first_not_of('0', sign);
+bool written_whole(const ::json::Value& value) { return value.text.find_first_not_of("0123456789", value.text[0] == '-' ? 1 : 0) == std::string::npos; }
+
+// The digits of a whole number, however many these are; empty where a number has a fraction.
+std::string whole(const ::json::Value& value) {
+  std::string digits = value.text;
+  if (!written_whole(value)) {
+    if (value.number != std::floor(value.number)) return "";
+    char exact[400];
+    std::snprintf(exact, sizeof exact, "%.0f", value.number);
+    digits = exact;
+  }
+  const size_t sign = digits[0] == '-' ? 1 : 0, first = digits.find_first_not_of('0', sign);
   return first == std::string::npos ? "0" : (sign ? "-" : "") + digits.substr(first);
 }
 
@@ -167,11 +175,13 @@ class Values {
   }
 
  private:
-  // Whole numbers are equal or not, whatever the tolerance.
+  // Exactly, as Python compares: what is written as a whole number is never rounded to a float. Two of these are equal or
+  // not, whatever the tolerance.
   bool same_number(const ::json::Value& a, const ::json::Value& b) const {
-    const std::string ours = whole(a.text), theirs = whole(b.text);
-    if (!ours.empty() && !theirs.empty()) return ours == theirs;
-    return a.number == b.number || (rules_.tolerant() && rules_.close(a.number, b.number));
+    const bool ours = written_whole(a), theirs = written_whole(b);
+    if (ours || theirs ? whole(a) == whole(b) : a.number == b.number) return true;
+    const bool floats = std::isfinite(a.number) && std::isfinite(b.number) && !(ours && theirs);
+    return floats && rules_.tolerant() && rules_.close(a.number, b.number);
   }
 
   bool same_list(const ::json::Value& a, const ::json::Value& b) const {

@@ -171,14 +171,16 @@ class Parser {
     return code;
   }
 
+  // Half a surrogate pair stands for itself, as in Python.
   unsigned read_code_point() {
     const unsigned high = read_hex();
-    if (high < 0xD800 || high > 0xDFFF) return high;
-    if (high > 0xDBFF || source_.compare(position_, 2, "\\u") != 0) wrong("a surrogate pair");
+    if (high < 0xD800 || high > 0xDBFF || source_.compare(position_, 2, "\\u") != 0) return high;
+    const size_t behind = position_;
     position_ += 2;
     const unsigned low = read_hex();
-    if (low < 0xDC00 || low > 0xDFFF) wrong("a surrogate pair");
-    return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+    if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+    position_ = behind;
+    return high;
   }
 
   static void append_utf8(std::string& text, unsigned code) {

@@ -92,22 +92,34 @@ def tagged(value, encode):
     def each(items):
         return [tagged(item, encode) for item in items]
 
+    def in_order(items):
+        return sorted(items, key=lambda item: encode(spelled_alike(item)))
+
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, complex):
-        return {"complex": each([value.real, value.imag])}
+        return {"complex": each([value.real, value.imag])} if value.imag else tagged(value.real, encode)
     if isinstance(value, list):
         return each(value)
     if isinstance(value, tuple):
         return {"tuple": each(value)}
     if isinstance(value, (set, frozenset)):
-        return {"set": sorted(each(value), key=encode)}
+        return {"set": in_order(each(value))}
     if isinstance(value, dict):
-        return {"dict": sorted(map(each, value.items()), key=encode)}
+        return {"dict": in_order(map(each, value.items()))}
     if hasattr(value, "__index__"):  # also whole numbers of numpy
         return int(value)
     number = float(value)
     return number if number - number == 0 else {"float": repr(number)}
+
+
+def spelled_alike(value):
+    """Equal values have equal texts then: 1, 1.0 and True are one number."""
+    if isinstance(value, list):
+        return [spelled_alike(item) for item in value]
+    if isinstance(value, dict):
+        return {name: spelled_alike(item) for name, item in value.items()}
+    return int(value) if isinstance(value, (bool, int, float)) and value == int(value) else value
 
 
 def load(path):

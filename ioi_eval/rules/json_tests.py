@@ -224,16 +224,29 @@ def _tagged(value: object) -> object:
         case float():
             return value if math.isfinite(value) else {"float": repr(value)}
         case complex():
-            return {"complex": _each((value.real, value.imag))}
+            return {"complex": _each((value.real, value.imag))} if value.imag else _tagged(value.real)
         case list():
             return _each(value)
         case tuple():
             return {"tuple": _each(value)}
         case set():
-            return {"set": sorted(_each(value), key=_encoded)}
+            return {"set": sorted(_each(value), key=_spelled_alike)}
         case dict():
-            return {"dict": sorted(map(_each, value.items()), key=_encoded)}
+            return {"dict": sorted(map(_each, value.items()), key=_spelled_alike)}
     raise broken(f"a {type(value).__name__} among them")
+
+
+def _spelled_alike(value: object) -> str:
+    """The same text for values that are equal: 1, 1.0 and True are one number."""
+
+    def alike(value: Any) -> Any:
+        if isinstance(value, list):
+            return [alike(item) for item in value]
+        if isinstance(value, dict):
+            return {name: alike(item) for name, item in value.items()}
+        return int(value) if isinstance(value, bool | int | float) and value == int(value) else value
+
+    return _encoded(alike(value))
 
 
 def _each(items: Iterable[object]) -> list[object]:

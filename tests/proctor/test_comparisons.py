@@ -8,11 +8,14 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import EVERYTHING, Bench
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.datasets import as_json
+from support.harnesses import harness_of_functions
 from support.plans import PlanChecker, PlanSubmission
 
 pytestmark = pytest.mark.alike
@@ -97,23 +100,98 @@ def test_exact_and_tokens(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) ->
     ]
 
 
+# Numbers that are equal in other spellings, or hardly differ.
+_whole = st.integers() | st.sampled_from(
+    [n + d for n in (0, 1, 2**53, 2**63, 10**18, 10**22, 10**23, 10**30) for d in (-7, -1, 0, 1, 7)]
+)
+_numbers = st.booleans() | _whole | _whole.map(float) | st.floats(allow_nan=False, allow_infinity=False)
+_texts = st.text(st.characters() | st.sampled_from("01\ud800\udfff"), max_size=3)  # halves of pairs, too
 _values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    st.none() | _numbers | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def respelled(draw: st.DrawFn, value: Any, *, hashed: bool = False) -> Any:
+    """A value that is likely to be equal, or nearly."""
+    if isinstance(value, bool | int | float):
+        near = [value, -value, float(value), bool(value), value + 1]
+        return draw(st.sampled_from([*near, int(value), int(value) + 1] if math.isfinite(value) else near))
+    if isinstance(value, complex):
+        return draw(st.sampled_from([value, value.real, value.conjugate()]))
+    if isinstance(value, dict):
+        pairs = [(respelled(draw, key, hashed=True), respelled(draw, item)) for key, item in value.items()]
+        return dict(draw(st.permutations(pairs)))
+    if isinstance(value, list | tuple | set):
+        items = [respelled(draw, item, hashed=hashed or isinstance(value, set)) for item in value]
+        others = [] if hashed else [list, tuple]
+        return draw(st.sampled_from([type(value)] * 5 + others))(items)
+    return value
+
+
+def pairs_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any, Any]]]:
+    @st.composite
+    def alike(draw: st.DrawFn) -> tuple[Any, Any]:
+        value = draw(values)
+        return value, respelled(draw, value)
+
+    return st.lists(alike() | st.tuples(values, values), min_size=20, max_size=40)
+
+
+@FEW
+@given(pairs=pairs_of(_values))
+def test_json(one_bench: Bench, pairs: list[tuple[Any, Any]]) -> None:
+    """As Python compares, of what a way through JSON leaves."""
+    encoded = [(json.dumps(a).encode(), json.dumps(b, indent=1).encode()) for a, b in pairs]
+    expected = [json.loads(a) == json.loads(b) for a, b in encoded]
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == expected
+
+
+def test_json_of_numbers_that_are_nearly_equal(one_bench: Bench) -> None:
+    told = {
+        ("1e18", "1000000000000000007"): False,
+        ("1e+18", "1000000000000000000"): True,
+        ("9007199254740993", "9007199254740992.0"): False,
+        ("9007199254740992.0", "9007199254740992"): True,
+        ("1e23", "100000000000000000000000"): False,  # its float is a little less
+        ("1e23", "99999999999999991611392"): True,
+        ("-0.0", "0"): True,
+        ("true", "1.0"): True,
+        ("[true, [0.0]]", "[1, [false]]"): True,
+        ("0.5", "0"): False,
+        ('["\\ud800", 1]', '["\\ud800", 1.0]'): True,
+        ('["\\ud800"]', '["\\udfff"]'): False,
+        ('["\\ud83d\\ude00"]', '["\U0001f600"]'): True,
+    }
+    pairs = [(output.encode(), answer.encode()) for output, answer in told]
+    assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == list(told.values())
+    assert [json.loads(a) == json.loads(b) for a, b in told] == list(told.values())
+
+
+_hashable = st.recursive(
+    st.none() | _numbers | _texts | st.complex_numbers(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=2).map(tuple),
+    max_leaves=3,
+)
+_of_python = st.recursive(
+    _hashable | st.floats(allow_nan=False) | st.sets(_hashable, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(_hashable, inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
 @FEW
-@given(pairs=st.lists(st.tuples(_values, _values) | _values.map(lambda x: (x, x)), min_size=20, max_size=40))
-def test_json(one_bench: Bench, pairs: list[tuple[object, object]]) -> None:
-    encoded = [
-        (json.dumps(a).encode(), json.dumps(b, indent=1, ensure_ascii=False).encode()) for a, b in pairs
-    ]
+@given(pairs=pairs_of(_of_python))
+def test_json_that_tells_tuples_and_sets_from_lists(one_bench: Bench, pairs: list[tuple[Any, Any]]) -> None:
+    """As Python compares, exactly: the harness writes the one and the benchmark the other."""
+    tagged = harness_of_functions()["tagged"]
+    encode = json.JSONEncoder(allow_nan=False).encode
+    encoded = [(encode(tagged(a, encode)).encode(), as_json(b).encode()) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == [a == b for a, b in pairs]
 
 

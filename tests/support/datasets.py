@@ -7,7 +7,7 @@ from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
 from ioi_eval.benchmarks.loaded import LeftOut, Loaded, load, of_columns
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.json_tests import CasesError
+from ioi_eval.rules.json_tests import CasesError, as_json
 from ioi_eval.rules.repairs import Repairs
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Problems",
     "Repairs",
     "Selection",
+    "as_json",
     "check_problems",
     "extract",
     "find_benchmark",
