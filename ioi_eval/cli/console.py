@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from ioi_eval.model.errors import BadRows, InputError
@@ -88,11 +88,22 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def tell_what_is_logged() -> None:
-    """Show log messages of the layers below, such as a download from the hub."""
-    handler = logging.StreamHandler()
+class _Passing(logging.Handler):
+    """Passes the messages of a log on."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(self.format(record))
+
+
+def tell_what_is_logged(tell: Callable[[str], None] = tell) -> None:
+    """Show log messages of the layers below, such as a download from the hub. The last call holds."""
     logger = logging.getLogger(_PACKAGE)
-    logger.addHandler(handler)
+    logger.handlers = [one for one in logger.handlers if not isinstance(one, _Passing)]
+    logger.addHandler(_Passing(tell))
     logger.setLevel(logging.INFO)
 
 

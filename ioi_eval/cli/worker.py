@@ -20,7 +20,7 @@ from ioi_eval.cli.environment import open_store, read_token
 from ioi_eval.cli.groups import command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.reports.document import counted
 from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
 from ioi_eval.store import Store
@@ -160,7 +160,10 @@ def worker(
     """
     options = msgspec.structs.replace(access.added_to(limits.options()), log_jobs=verbose)
     store = open_store()
-    tell = _telling(json=log_format == "json", verbose=verbose)
+    as_json = log_format == "json"
+    tell = _telling(json=as_json, verbose=verbose)
+    if as_json:
+        console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)))
     _take_descriptors()
     serving = serve(
         store=store,
@@ -170,7 +173,15 @@ def worker(
         allow_unconfined=allow_unconfined,
         tell=tell,
     )
-    if not asyncio.run(_serve(serving, store, tell)):
+    try:
+        done = asyncio.run(_serve(serving, store, tell, as_json=as_json))
+    except IoiEvalError as error:
+        if not as_json:
+            raise
+        words = console.as_typed(error) if isinstance(error, InputError) else console.as_called(str(error))
+        tell(Event(name="error", words=words))
+        raise typer.Exit(console.BAD_INPUT) from None
+    if not done:
         raise typer.Exit(console.INTERRUPTED)
 
 
@@ -192,22 +203,23 @@ def _telling(*, json: bool, verbose: bool) -> Tell:
     return tell
 
 
-async def _serve(serving: AbstractAsyncContextManager[Server], store: Store, tell: Tell) -> bool:
-    """Until a signal; False when a second one came before all jobs were done."""
+async def _serve(
+    serving: AbstractAsyncContextManager[Server], store: Store, tell: Tell, *, as_json: bool
+) -> bool:
+    """Serve until a signal; return False if a second one came before all jobs were done.
+
+    The address is on standard output for people, but not beside JSON, which has it.
+    """
     signals = _Signals()
     async with serving as server:
-        console.show(await _lines(server, store))
-        facts = {"url": server.url, **server.facts}
+        found = await confinement(await asyncio.to_thread(find_compiler), store)
+        if not as_json:
+            console.show(f"ioi-eval worker at {server.url}, {counted(server.slots, 'slot')}")
+            console.show(f"confinement: {found[0].detail}")
+        facts = {"url": server.url, "confinement": found[0].detail, **server.facts}
         tell(Event(name="started", words=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
         return await _drained(server, signals, tell)
-
-
-async def _lines(server: Server, store: Store) -> str:
-    """The application that is served, and its limits for clients."""
-    found = await confinement(await asyncio.to_thread(find_compiler), store)
-    slots = counted(server.slots, "slot")
-    return f"ioi-eval worker at {server.url}, {slots}\nconfinement: {found[0].detail}"
 
 
 async def _drained(server: Server, signals: _Signals, tell: Tell) -> bool:

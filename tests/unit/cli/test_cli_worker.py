@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import json
 import resource
@@ -172,12 +173,32 @@ def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
 
 
 def test_a_log_of_objects(cli: CommandLine) -> None:
-    with working(cli, "--log-format", "json") as (process, port):
-        assert run(port, "true")[0] == 200
+    """Nothing else, on either stream: neither the address nor that something is built for the first time."""
+    anew = dataclasses.replace(cli, cache=cli.folder / "cache of its own")
+    process = anew.start("worker", "--port", "0", "--slots", "1", "--log-format", "json")
+    try:
+        assert process.stderr is not None and process.stdout is not None
+        events: list[dict[str, Any]] = []
+        while not events or events[-1]["event"] != "started":
+            events.append(json.loads(process.stderr.readline()))
+        assert run(int(events[-1]["url"].rpartition(":")[2]), "true")[0] == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
-        assert process.stderr is not None
-        events = [json.loads(line) for line in process.stderr]
-    assert [event["event"] for event in events] == ["started", "drained"]
-    assert events[0]["url"] == f"http://127.0.0.1:{port}"
+        events += [json.loads(line) for line in process.stderr]
+        assert process.stdout.read() == ""
+    finally:
+        process.kill()
+        process.communicate()
+    names = [event["event"] for event in events]
+    assert names[-2:] == ["started", "drained"] and set(names[:-2]) == {"note"}
+    assert "building the proctor, once per machine" in events[0]["message"]
+    assert events[-2]["confinement"] and events[-2]["slots"] == 1
     assert all(event["time"] for event in events)
+
+
+def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
+    with working(cli) as (_, port):
+        refused = cli("worker", "--port", port, "--log-format", "json")
+    assert refused.returncode == 2
+    [event] = map(json.loads, refused.stderr.splitlines())
+    assert event["event"] == "error" and str(port) in event["message"]
