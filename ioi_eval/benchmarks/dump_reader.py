@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.loaded import LeftOut
@@ -162,7 +165,7 @@ _ID_COLUMNS = ("uuid", "id")
 _LISTS = {"code": ("code_list",), "generation": ("generations", "completions", "output_list")}
 _IN_LISTS = frozenset(column for columns in _LISTS.values() for column in columns)
 _GENERATIONS = ("generation", "messages", "completion", "solution", "response", "output")
-_NO_COLUMN = ""  # as id_column: rows are known by the file's content and their place
+_NO_COLUMN = ""  # as id_column: rows are known by what is in them
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
@@ -188,6 +191,7 @@ class DumpOptions(Value):
     extract: Extraction = Extraction.LAST
     repairs: Repairs = Repairs()
     skip_bad_rows: bool = False
+    keys_of_content: bool = True  # of rows without an id; False, as in older runs: of their file and place
     # Columns, or paths into them. None, as in runs that do not know of them: the usual ones.
     code_column: str | None = None
     problem_column: str | None = None
@@ -243,6 +247,7 @@ class Reader:
         self.taken: dict[str, None] = {}
         self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
+        self._equal = Counter[str]()  # rows without an id so far, by their content
 
     @property
     def code_column(self) -> str:
@@ -265,24 +270,35 @@ class Reader:
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
                 continue
-            usual = f"{content[:16]}-{index}"
+            place_key = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
             try:
                 shape, usual_row = shaped(row, place.label)
                 if shape:
                     self.noted[f"read as {shape}"] += 1
                 for part, each in unrolled(usual_row, place.label):
-                    yield self._entry_of(each, place, id_column, usual, part, shape)
+                    yield self._entry_of(each, place, id_column, place_key, part, shape)
             except InputError as error:
                 yield error
 
-    def _entry_of(self, row: Row, place: Place, id_column: str, usual: str, part: str, shape: str) -> Entry:
+    def _entry_of(
+        self, row: Row, place: Place, id_column: str, place_key: str, part: str, shape: str
+    ) -> Entry:
         columns = Columns(row, place.label, self._options.named)
         if self._options.model_column is not None:
             row.columns[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
         if place.model and not model_of(row.columns):
             row.columns[MODEL_COLUMNS[0]] = place.model
-        key = columns.name(id_column) if id_column else usual
+        if not id_column and self._options.keys_of_content:
+            return self._entry(columns, self._key_of_content(row.columns), shape)
+        key = columns.name(id_column) if id_column else place_key
         return self._entry(columns, f"{key}{part}", shape)
+
+    def _key_of_content(self, columns: Mapping[str, Any]) -> str:
+        """The row's content and its place among its equals: rows that are added elsewhere change neither."""
+        content = msgspec.json.encode(plain(columns), order="sorted")
+        name = hashlib.sha256(content).hexdigest()[:16]
+        self._equal[name] += 1
+        return f"{name}-{self._equal[name]}"
 
     def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
         """Yield the selected entries of a dump that was looked through, when bad rows were reported."""

@@ -52,7 +52,7 @@ def forecast_dump(
     """Look through a dump and its run's folder. Raise InputError for what `score_dump` would refuse."""
     named = [dumps] if isinstance(dumps, str | Path) else dumps
     setup = Setup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
-    rows = Rows.of(named, reading, selection, problems)
+    rows = Rows.of(named, reading, selection, problems, setup)
     with opened(problems, choice, setup.store, rows.mentioned) as every:
         dump = rows.open(every)
         work = rows.work(dump, every, setup.matter, {})

@@ -71,7 +71,7 @@ class Journal:
         self._made = False  # the folder is ours
         self._restart = False  # rows of an earlier run are to be given up
         self._done: dict[str, _Row] = {}
-        self._superseded: set[str] = set()
+        self._superseded: dict[str, _Row] = {}
         self.edited = Counter[str]()  # problems that have changed, and how many results that cost
         self.wrongly_shared = (
             0  # results of other programs, which the rule of an older version took for equal
@@ -126,6 +126,15 @@ class Journal:
         return self._failed.keys()
 
     @property
+    def folder(self) -> Path:
+        return self._folder
+
+    @property
+    def superseded(self) -> Set[str]:
+        """Keys of the results that were given up since the folder was opened."""
+        return self._superseded.keys()
+
+    @property
     def unchanged(self) -> bool:
         """Return True if the run was made of the same dump and problems, read in the same way."""
         if self._old is None or self._restart:
@@ -134,7 +143,7 @@ class Journal:
 
     def identity(self, key: str) -> str:
         """Return the identity, as of `rows.identity`, that a key's result is of."""
-        return self._done[key].identity
+        return (self._done.get(key) or self._superseded[key]).identity
 
     def problem(self, key: str) -> str:
         return self._done[key].problem if key in self._done else self._failed[key][1]
@@ -234,8 +243,7 @@ class Journal:
         if self._failed.pop(key, None) is not None:
             self._stale += 1
         else:
-            del self._done[key]
-            self._superseded.add(key)
+            self._superseded[key] = self._done.pop(key)
 
     # --- what is new ---
 

@@ -39,7 +39,7 @@ from ioi_eval.runs.references import (
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
 from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, synchronous
 from ioi_eval.store import Store
-from ioi_eval.store.folder import write_rejected
+from ioi_eval.store.folder import read_info, write_rejected
 
 
 class ScoredDump(Value):
@@ -87,7 +87,7 @@ async def score_dump(
     named = [dumps] if isinstance(dumps, str | Path) else dumps
     paths = tuple(map(called, named))
     setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
-    rows = Rows.of(named, reading, selection, problems)
+    rows = Rows.of(named, reading, selection, problems, setup)
     with opened(problems, choice, setup.store, rows.mentioned) as every:
         dump = looked_through(rows, every, setup.folder)
         usable, found = await check_references(every, references, setup)
@@ -161,8 +161,12 @@ class Rows(NamedTuple):
         reading: DumpOptions | None,
         selection: Selection | None,
         problems: Source,
+        setup: Setup,
     ) -> Self:
-        reading = reading or DumpOptions()
+        """A run goes on with the rule of keys that it was begun with."""
+        reading, before = reading or DumpOptions(), None if setup.options.fresh else read_info(setup.folder)
+        if before is not None and not before.fingerprint.options.get("keys_of_content"):
+            reading = msgspec.structs.replace(reading, keys_of_content=False)
         if not reading.default_language:
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
         return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection())

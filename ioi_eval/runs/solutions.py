@@ -105,7 +105,7 @@ async def validate(
     if problems is None:
         planning = _of_packages(solutions, choice, most, selection, setup)
     else:
-        rows = Rows.of([str(solutions)], reading, selection, problems)
+        rows = Rows.of([str(solutions)], reading, selection, problems, setup)
         planning = _of_file(rows, problems, choice, column, scale, setup)
     with planning as plan:
         call = await judge_work(plan.work, setup)

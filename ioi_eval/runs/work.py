@@ -27,7 +27,7 @@ import msgspec
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
-from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.options import Borderline, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
@@ -264,7 +264,8 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     if not (journal.done or journal.failed or journal.edited or journal.wrongly_shared):
         return None
     if isinstance(work.submissions, AsyncGenerator):
-        return superseded(journal, work.problems, (), journal.done | journal.failed)
+        known = journal.done | journal.failed | journal.superseded
+        return superseded(journal, work.problems, (), known)
     return superseded(journal, work.problems, work.submissions, work.others)
 
 
@@ -334,15 +335,28 @@ def superseded(
 ) -> JudgedAgain | None:
     """Give up the results of submissions that are no longer the same, or that nobody asks for any more.
 
-    `others`: keys that belong to the run and are not asked for now.
+    `others`: keys that belong to the run and are not asked for now. Raises InputError, and gives up nothing,
+    where the folder would lose most of its results: that is another dump.
     """
     reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
-    seen = set(others)
+    before = {key for key in journal.done if journal.problem(key) in problems} | journal.superseded
+    seen, programs = set(others), set[str]()
     for submission in submissions:
         seen.add(submission.key)
+        problem = problems.get(submission.problem_id)
+        if problem is not None and submission.key not in before:
+            programs.add(rows.identity(problem, submission))
         if (reason := _changed(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
+    lost = sum(key not in seen and journal.identity(key) not in programs for key in before)
+    if 2 * lost > len(before):
+        raise InputError(
+            f"another dump: of the {len(before):,} rows that the folder has results of, it has "
+            f"{len(before) - lost:,}",
+            where=str(journal.folder),
+            remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
+        )
     for key in [key for key in (*journal.done, *journal.failed) if key not in seen]:
         if journal.problem(key) in problems:
             reasons[Changed.GONE] += key in journal.done

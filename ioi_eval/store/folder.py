@@ -194,6 +194,7 @@ _READING = frozenset(
         "default_language",
         "extract",
         "id_column",
+        "keys_of_content",
         "language",
         "language_column",
         "model_column",

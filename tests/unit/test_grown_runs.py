@@ -12,6 +12,7 @@ import pytest
 from support.command_line import contents, results, row, write_dump, write_package
 
 from ioi_eval import InputError, score_dump
+from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.runs import (
     Event,
     Forecast,
@@ -39,7 +40,13 @@ class Session:
         for name in PROBLEMS:
             write_package(folder / "problems" / name)
 
-    async def score(self, out: str = "run", selection: Selection | None = None, **options: Any) -> RunSummary:
+    async def score(
+        self,
+        out: str = "run",
+        selection: Selection | None = None,
+        reading: DumpOptions | None = None,
+        **options: Any,
+    ) -> RunSummary:
         """One call, on a new engine: what an earlier one judged is known from the run alone."""
         events = list[Event]()
         called = await score_dump(
@@ -47,6 +54,7 @@ class Session:
             self.folder / "problems",
             out=self.folder / out,
             selection=selection,
+            reading=reading,
             engine=FakeEngine(),
             options=RunOptions(**options),
             on_event=events.append,
@@ -128,17 +136,78 @@ async def test_other_columns_are_written_anew_and_nothing_is_judged(session: Ses
     assert found["r2"]["note"] == [1, {"a": None}]
 
 
-async def test_rows_without_ids_are_known_by_their_programs(session: Session) -> None:
-    session.rows = [
-        {name: value for name, value in one.items() if name != "uuid"} for one in programs(range(4))
-    ]
+def without_ids(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in one.items() if name != "uuid"} for one in rows]
+
+
+async def test_rows_without_ids_keep_their_keys(session: Session) -> None:
+    session.rows = without_ids([*programs(range(4)), *programs(range(1))])
     await session.score()
-    before = {one["submission_sha256"] for one in session.results().values()}
+    before = session.results()
+    assert len(before) == 5
     session.rows.insert(0, {**session.rows[0], "code": "int main() {}"})
     call = await session.score()
+    assert (call.judged, call.skipped, session.told) == (1, 5, {})
+    assert session.results().items() > before.items()
+
+
+async def test_a_run_of_an_earlier_version_keeps_its_rule_of_keys(session: Session) -> None:
+    """Any row that is added renames all of its rows, which are known by their programs then."""
+    session.rows = without_ids(programs(range(4)))
+    await session.score(reading=DumpOptions(keys_of_content=False))
+    place = session.folder / "run" / "run.json"
+    info = json.loads(place.read_text())
+    del info["fingerprint"]["options"]["keys_of_content"]
+    place.write_text(json.dumps(info))
+    before = session.results()
+    assert (await session.score()).skipped == 4
+    session.rows.append({**session.rows[0], "code": "int main() {}"})
+    call = await session.score()
     assert (call.judged, call.repeated, session.told) == (5, 4, {"gone": 4})
-    found = {one["submission_sha256"] for one in session.results().values()}
-    assert len(found) == 5 and before < found
+    found = session.results().values()
+    assert {one["submission_sha256"] for one in found} > {one["submission_sha256"] for one in before.values()}
+    assert {key.rpartition("-")[2] for key in session.results()} == set("01234")
+
+
+# --- another dump ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [True, False], ids=["ids", "contents"])
+async def test_another_dump_is_refused_and_nothing_is_changed(session: Session, ids: bool) -> None:
+    def rows(numbers: Iterable[int]) -> list[dict[str, Any]]:
+        return programs(numbers) if ids else without_ids(programs(numbers))
+
+    session.rows = rows(range(8))
+    await session.score()
+    folder = session.folder / "run"
+    before = contents(folder)
+    session.rows = rows(range(5, 12))
+    with pytest.raises(InputError) as caught:
+        await session.score()
+    assert caught.value.problem == "another dump: of the 8 rows that the folder has results of, it has 3"
+    assert caught.value.where == str(folder)
+    assert "out=FOLDER" in caught.value.remedy and "fresh=True" in caught.value.remedy
+    with pytest.raises(InputError, match="another dump"):
+        forecast(session)
+    assert contents(folder) == before
+
+    session.rows = rows(range(4, 12))
+    await session.score()
+    assert session.told == {"gone": 4} and len(session.results()) == 8
+    session.rows = rows(range(20, 24))
+    await session.score(fresh=True)
+    assert len(session.results()) == 4
+
+
+async def test_a_part_of_the_dump_is_no_other_dump(session: Session) -> None:
+    session.rows = programs(range(20))
+    await session.score()
+    call = await session.score(selection=Selection(limit=2))
+    assert (call.skipped, session.told, len(session.results())) == (2, {}, 20)
+    session.edit("add")
+    session.edit("sum")
+    await session.score()
+    assert session.told == {"problem": 20} and len(session.results()) == 20
 
 
 async def test_a_row_that_comes_back_has_its_result_still(session: Session) -> None:

@@ -235,7 +235,8 @@ def test_lists_in_a_table(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
     found = read(path)
     assert [one.code for one in found] == [CODE, CODE]
-    assert [one.key[-4:] for one in found] == ["-0/0", "-0/1"]
+    assert [one.key[-2:] for one in found] == ["-1", "-2"]
+    assert [one.key[-4:] for one in read(path, keys_of_content=False)] == ["-0/0", "-0/1"]
 
 
 @pytest.mark.parametrize(
