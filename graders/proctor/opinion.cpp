@@ -85,11 +85,14 @@ Opinion by_cms(const Statement& statement) {
   return {score(statement, text::first_line(statement.said)), translated(first_line(statement.told))};
 }
 
-// The number behind the word `points`, with which testlib begins its message, as part of what the test is worth; or `partial A/B`.
+// The number behind the word `points`, with which testlib begins its message, as part of what the test is worth; or `partial A/B` on any line.
 double points(const Statement& statement) {
   const std::string& told = statement.told;
-  long part = 0, whole = 0;
-  if (std::sscanf(told.c_str(), "partial %ld/%ld", &part, &whole) == 2 && part >= 0 && part <= whole && whole > 0) return static_cast<double>(part) / static_cast<double>(whole);
+  for (size_t at = 0; at < told.size(); at = told.find('\n', at), at += at < told.size()) {
+    long part = 0, whole = 0;
+    const bool says = std::sscanf(told.c_str() + at, "partial %ld/%ld", &part, &whole) == 2;
+    if (says && part >= 0 && part <= whole && whole > 0) return static_cast<double>(part) / static_cast<double>(whole);
+  }
   const std::string rest = trimmed(told.compare(0, 6, "points") == 0 ? told.substr(6) : told);
   return score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")), statement.full);
 }

@@ -85,7 +85,7 @@ class Dmoj(DeclaredFormat):
             source=where,
             task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
             options=replace(_files(header), with_grader=bool(graders), prelude=prelude),
-            limits=_limits(suite, header, faults),
+            limits=_limits(suite, header, cases, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,
             manager=Manager(sources=interactor.sources, kind=judge, language=interactor.language, full=points)
@@ -123,8 +123,13 @@ def _tests(cases: Cases, checker: Checker, judge: CheckerKind, points: float) ->
 # --- limits and files of submissions ----------------------------------------------------------------
 
 
-def _limits(suite: list[Fields], header: Fields, faults: Faults) -> Limits:
-    time, memory = read_limits(suite, faults)
+def _limits(suite: list[Fields], header: Fields, cases: Cases, faults: Faults) -> Limits:
+    own_time, own_memory = next(iter(cases.limits), (None, None))
+    if own_time is not None and own_memory is not None:
+        time, memory = own_time, own_memory
+    else:
+        time, memory = read_limits(suite, faults)
+        time, memory = own_time or time, own_memory or memory
     factor = header.number("wall_time_factor", _USUAL_FACTOR, above=0)
     return Limits(
         cpu_time=time,
@@ -149,7 +154,10 @@ def _files(header: Fields) -> TaskOptions:
 _CASES, _PRETESTS = "test_cases", "pretest_test_cases"
 _EXPECTED = "Write `- {in: 1.in, out: 1.out, points: 10}`, or `- {points: 10, batched: [...]}`"
 # What holds for a case where it does not say it itself, nor its batch.
-_INHERITED = ("in", "out", "points", "checker", "binary_data", "generator", "generator_args")
+_INHERITED = (
+    *("in", "out", "points", "checker", "binary_data", "generator", "generator_args"),
+    *("time_limit", "memory_limit"),
+)
 _OF_ALL = ("output_limit_length", "wall_time_factor", "file_io", "symlinks", "io_redirects")
 # The format's own expressions, for archives whose cases are not listed.
 _NUMBERS = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
@@ -161,6 +169,9 @@ class Cases(NamedTuple):
     subtasks: tuple[Subtask, ...] = ()
     worths: Mapping[str, float] = {}  # the points of each test's case or batch
     checkers: Mapping[str, Chosen] = {}
+    limits: frozenset[tuple[float | None, int | None]] = (
+        frozenset()
+    )  # seconds and KiB that cases have of their own
 
 
 class _Part(NamedTuple):
@@ -182,6 +193,7 @@ class _Reader:
         self._tests: list[Test] = []
         self._worths: dict[str, float] = {}
         self._checkers: dict[str, Chosen] = {}
+        self._limits = set[tuple[float | None, int | None]]()
         self._batches = 0
 
     def cases(self) -> Cases:
@@ -192,7 +204,10 @@ class _Reader:
         elif not any(part.points for part in parts):
             self._header.fault("points", "nothing is worth points", "Give cases or batches points")
         batches = [part for part in parts if part.name]
-        return Cases(tuple(self._tests), tuple(_subtasks(parts, batches)), self._worths, self._checkers)
+        if len(self._limits) > 1:
+            self._header.fault(_CASES, "limits differ between cases", "Give all of them the same")
+        subtasks, limits = tuple(_subtasks(parts, batches)), frozenset(self._limits)
+        return Cases(tuple(self._tests), subtasks, self._worths, self._checkers, limits)
 
     # --- what is listed ----------------------------------------------------------------------------------
 
@@ -246,6 +261,8 @@ class _Reader:
         if fields.has("generator") and not (fields.has("in") and fields.has("out")):
             words = "tests that a program makes are not generated"
             fields.fault("generator", words, "Write them out, and name them with in and out")
+        memory = fields.whole("memory_limit", least=1) if fields.has("memory_limit") else None
+        self._limits.add((fields.optional_number("time_limit", above=0), memory))
         name = str(len(self._tests) + 1)
         binary = fields.flag("binary_data", False)
         blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
@@ -462,6 +479,7 @@ _SPEAKS: Mapping[str, CheckerKind] = MappingProxyType(
     {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
 )
 
+_USUAL_ARGUMENTS = "{input_file} {output_file} {answer_file}"
 _DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
 
 
@@ -476,9 +494,11 @@ class Written(NamedTuple):
 def read_program(folder: Path, said: Fields) -> Written | None:
     """Return an interactor or a checker in a language of its own: `files`, `lang`, `type`."""
     kind = said.choice("type", tuple(_SPEAKS), "default")
-    for key in ("flags", "args_format_string"):
-        if said.values.get(key):
-            said.fault(key, "programs are built and started as others are", "Take it out")
+    if said.values.get("flags"):
+        said.fault("flags", "programs are built as others are", "Take it out")
+    order = said.text("args_format_string", "") or _USUAL_ARGUMENTS
+    if not _USUAL_ARGUMENTS.startswith(" ".join(order.split())):
+        said.fault("args_format_string", f"{order!r} is not given", f"Expected {_USUAL_ARGUMENTS}")
     listed = said.values.get("files")
     names = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
     lying = [name for name in names if isinstance(name, str) and (folder / name).is_file() and _inside(name)]
@@ -668,9 +688,10 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
         faults.note("left out: it asks for a failure of the judge", one.file)
         return None
     else:
-        cases = dict(_cases(one, names))
+        cases = dict(_cases(one, names, faults))
         rest = tuple(name for name in names if name not in cases)
-        expected = "accepted" if whole == {"AC"} and not cases else ""
+        in_part = "score" in one.values or "score_cases" in one.values  # AC with however many points
+        expected = "accepted" if whole == {"AC"} and not cases and not in_part else ""
         rules = [] if expected else list(_rules("", whole, rest))
         for name, codes in cases.items():
             rules += _rules(f"case {name}", codes, (name,))
@@ -678,13 +699,15 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
     return Solution(name=read.name, language=language, code=read.code, expected=read.expected, said=read.said)
 
 
-def _cases(one: Fields, names: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+def _cases(one: Fields, names: Sequence[str], faults: Faults) -> Iterator[tuple[str, set[str]]]:
     """Yield the codes of single cases, given by number or as a list from the first one on."""
     listed = one.values.get("cases") or {}
     pairs = enumerate(listed, 1) if isinstance(listed, list) else dict(listed).items()
     for number, codes in pairs:
         if str(number) not in names:
-            one.fault("cases", f"there is no case {number}", f"They are 1 to {len(names)}")
+            faults.note(
+                f"cases: there is no case {number}, and what it says of that is passed over", one.file
+            )
             continue
         yield str(number), _codes(codes, one, "cases")
 

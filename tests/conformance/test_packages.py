@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from support.runs import read_rows, result_of
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
+from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import of_packages
@@ -139,6 +140,23 @@ async def test_tests_that_cannot_be_made(
     with pytest.raises(InputError, match=re.escape(words)):
         await generate(package, tmp_path / "made", store=Store(shared_cache))
     assert not (tmp_path / "made").exists()
+
+
+async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "pulleys"
+    shutil.copytree(FOLDER / "pulleys", package)
+    checker = package / "checker.cpp"
+    said = 'std::fprintf(stderr, "points %lld\\n", 20 / PARTS);'
+    assert said in checker.read_text()
+    part = 'std::fprintf(stderr, "a partial 1/3\\nmore\\npartial 1/4\\n");'
+    checker.write_text(checker.read_text().replace(said, part))
+    store = Store(shared_cache)
+    problem = load_problems(package)["pulleys"]
+    half = next(one for one in problem.solutions if one.name.endswith("half.cpp"))
+    submission = Submission(key="k", problem_id="pulleys", code=half.code, language="c++")
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        result = await scorer.score(problem, submission)
+    assert {test.score for test in result.tests if test.status is Verdict.PA} == {0.25}
 
 
 async def test_several_passes_in_the_older_version(tmp_path: Path, shared_cache: Path) -> None:

@@ -221,7 +221,6 @@ def test_checkers_that_differ_between_cases(tmp_path: Path) -> None:
             "source: ones.py\nexpect: RIGHT",
             "field 'expect': \"RIGHT\" is no status of DMOJ's. Expected *, AC",
         ),
-        ("source: ones.py\ncases: {9: AC}", "no case 9. They are 1 to 6"),
         ("source: ones.py\ntime: 0", "field 'time': 0 is not a number above 0"),
     ],
 )
@@ -245,6 +244,58 @@ def test_what_its_suite_expects(tmp_path: Path) -> None:
             expected,
             rules,
         )
+
+
+def test_codes_of_cases_that_are_not_there(tmp_path: Path) -> None:
+    folder = changed(tmp_path, "terraces", "points: 10", "points: 10")
+    yml = "language: PY3\ntime: 2\nmemory: 65536\nsource: ones.py\ncases: {6: WA, 9: AC}\n"
+    (folder / "tests/right/test.yml").write_text(yml)
+    package = read(folder, "terraces")
+    assert package.problem is not None
+    (right,) = (one for one in package.problem.solutions if one.name == "right/ones.py")
+    assert ("case 6", "permitted wa") in [(part.subtask, part.word) for part in right.said]
+    assert any("tests/right/test.yml: cases: there is no case 9" in note for note in package.notes)
+
+
+@pytest.mark.parametrize("key", ["score: 5", "score_cases: {1: 5}"])
+def test_a_code_beside_a_score_is_not_full_marks(tmp_path: Path, key: str) -> None:
+    folder = changed(tmp_path, "terraces", "points: 10", "points: 10")
+    yml = "language: PY3\ntime: 2\nmemory: 65536\nsource: ones.py\nexpect: AC\n"
+    for said, expected, rules in ((key, "", ["permitted ac"]), ("", "accepted", [])):
+        (folder / "tests/right/test.yml").write_text(yml + said)
+        (right,) = (one for one in sound(folder, "terraces").solutions if one.name == "right/ones.py")
+        assert (right.expected, [part.word for part in right.said]) == (expected, rules)
+
+
+@pytest.mark.parametrize(
+    ("config", "limits"),
+    [
+        ("[{in: 1.in, out: 1.out, time_limit: 3}, {in: 2.in, out: 2.out, time_limit: 3}]", (3, 64 << 20)),
+        (
+            "[{points: 5, time_limit: 1.5, memory_limit: 2048, batched: [{in: 1.in, out: 1.out}]}]",
+            (1.5, 2 << 20),
+        ),
+        ("[{in: 1.in, out: 1.out}]\nmemory_limit: 4096", (2, 4 << 20)),
+    ],
+)
+def test_limits_of_cases(tmp_path: Path, config: str, limits: tuple[float, int]) -> None:
+    problem = sound(package(tmp_path, f"test_cases: {config}\n"))
+    assert (problem.limits.cpu_time, problem.limits.memory) == limits
+
+
+def test_limits_that_differ_between_cases(tmp_path: Path) -> None:
+    cases = "[{in: 1.in, out: 1.out, time_limit: 3}, {in: 2.in, out: 2.out}]"
+    error = only_error(package(tmp_path, f"test_cases: {cases}\n"), "pond")
+    assert "limits differ between cases. Give all of them the same" in str(error)
+
+
+def test_the_order_of_a_programs_arguments(tmp_path: Path) -> None:
+    old, usual = "lang: CPP17", "'{input_file}  {output_file} {answer_file}'"
+    folder = changed(tmp_path, "pulleys", old, f"{old}, args_format_string: {usual}")
+    assert sound(folder, "pulleys").checker.kind is CheckerKind.TESTLIB
+    text = (folder / "init.yml").read_text().replace(usual, "'{answer_file} {output_file}'")
+    (folder / "init.yml").write_text(text)
+    assert "'{answer_file} {output_file}' is not given" in str(only_error(folder, "pulleys"))
 
 
 # --- what outputs are worth --------------------------------------------------------------------------
