@@ -123,7 +123,11 @@ def _built(row: Row, candidate: Candidate, tests: tuple[Test, ...]) -> Problem:
         name=row.text("title", candidate.id),
         year=candidate.year,
         source=row.table.where,
-        options=TaskOptions(input_file="input.txt", output_file="output.txt") if in_files else TaskOptions(),
+        options=TaskOptions(
+            input_file="input.txt" if in_files else "",
+            output_file="output.txt" if in_files else "",
+            online_judge=True,
+        ),
         limits=Limits.contest(row.number("time_limit", above=0), int(memory * _MB) or None),
         checker=_checker(row),
         tests=tests,

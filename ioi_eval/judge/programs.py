@@ -251,14 +251,17 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     if compiled is None:
         return PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
     language = compiled.language
-    argv = language.run(language.command, problem.limits.memory)
+    online = problem.options.online_judge
+    argv = language.run(language.command, problem.limits.memory, online=online)
     if problem.task_type is TaskType.FUNCTION:
         # The interpreter starts the harness, which loads the submission. The proctor appends a descriptor.
         argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
     return PlanSubmission(
         argv=argv,
         files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
-        env=_ENVIRONMENT | (_ONE_THREAD if language.syntax == "python" else {}),
+        env=_ENVIRONMENT
+        | (_ONE_THREAD if language.syntax == "python" else {})
+        | dict(language.online_environment if online else ()),
         threads=language.threads,
         proc=language.proc,
         address_space=language.address_space,

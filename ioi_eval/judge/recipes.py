@@ -65,7 +65,12 @@ def submission_recipe(
     return Recipe(
         kind=SUBMISSION,
         output=language.artifact_name,
-        command=language.build([*compiled, source.name, *units], language.artifact_name, standard),
+        command=language.build(
+            [*compiled, source.name, *units],
+            language.artifact_name,
+            standard,
+            extra=language.online_flags if problem.options.online_judge else (),
+        ),
         sources=(*helpers, *beside, *further, source),
         control=_control(language),
         limits=limits,

@@ -11,7 +11,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Limits, Value
 
 _LISTS = ("{flags}", "{extra}", "{sources}")  # words of a template that stand for any number of arguments
-_HEAP = "{heap}"  # and so does this one, where programs are run
+_HEAP, _ONLINE = "{heap}", "{online}"  # and so do these, where programs are run
 _MEBIBYTE = 1 << 20
 _LEAST_HEAP = 16  # MiB: a runtime with less does not even start, and cannot be found to use too much
 
@@ -34,6 +34,10 @@ class Language(Value, frozen=True, kw_only=True):
     finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
+    # How a program sees ONLINE_JUDGE, for problems of judges that define it.
+    online_flags: tuple[str, ...] = ()  # of the build
+    online_arguments: tuple[str, ...] = ()  # of the runtime
+    online_environment: tuple[tuple[str, str], ...] = ()
     standard: str = ""  # fixed by the alias that `find` was asked for; wins over the problem's
     default_standard: str = ""
     artifact_name: str = "submission"
@@ -82,18 +86,19 @@ class Language(Value, frozen=True, kw_only=True):
         """The command that precompiles a header for builds with the same flags."""
         return self._filled(self.precompile_template, (header,), output, standard, tool, ())
 
-    def run(self, tool: str = "", memory: int | None = None) -> tuple[str, ...]:
-        """The command that runs the artifact.
+    def run(self, tool: str = "", memory: int | None = None, *, online: bool = False) -> tuple[str, ...]:
+        """Return the command that runs the artifact.
 
         `tool` is the interpreter's path in the engine's toolchain, `memory` the problem's limit in bytes.
+        `online`: the problem is of a judge that defines ONLINE_JUDGE.
         """
         words = {"tool": tool or self.command, "artifact": self.artifact_name}
-        heap = () if memory is None else self.heap
+        lists = {_HEAP: () if memory is None else self.heap, _ONLINE: self.online_arguments if online else ()}
         megabytes = max((memory or 0) // _MEBIBYTE, _LEAST_HEAP)
         return tuple(
             text.format(**words, megabytes=megabytes)
             for word in self.run_template
-            for text in (heap if word == _HEAP else (word,))
+            for text in lists.get(word, (word,))
         )
 
     def limits(self, limits: Limits) -> Limits:
@@ -141,6 +146,8 @@ def _spelled(stems: Sequence[str], endings: Mapping[str, Sequence[str]]) -> tupl
 
 # --- the table ---------------------------------------------------------------------------------------
 
+_VARIABLE = (("ONLINE_JUDGE", "true"),)
+
 # As on the contest system.
 _C = Language(
     name="c",
@@ -159,6 +166,7 @@ _C = Language(
     command="gcc",
     remedy="apt-get install gcc libc6-dev",
     flags=("-DEVAL", "-std={standard}", "-O2", "-pipe", "-static", "-s"),
+    online_flags=("-DONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}", "-lm"),
     run_template=("{artifact}",),
     default_standard="gnu11",
@@ -188,6 +196,7 @@ _CPP = Language(
     command="g++",
     remedy="apt-get install g++",
     flags=("-DEVAL", "-std={standard}", "-O2", "-pipe", "-static", "-s"),
+    online_flags=("-DONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     precompile_template=("{tool}", "{flags}", "-x", "c++-header", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
@@ -213,6 +222,7 @@ _PYTHON = Language(
     build_template=("{tool}", "-I", "-S", "./{helper}", "{output}", "{sources}"),  # no packages: it is sooner
     run_template=("{tool}", "-I", "{artifact}"),
     links_grader=True,  # the grader is what starts, and imports the submission
+    online_environment=_VARIABLE,
     threads=4,
     syntax="python",
 )
@@ -239,9 +249,12 @@ _JAVA = Language(
     helper="java/Build.java",
     build_template=("{tool}", "{flags}", "{extra}", "./{helper}", "{output}", "{sources}"),
     heap=("-Xmx{megabytes}m",),
+    online_arguments=("-DONLINE_JUDGE=true",),
+    online_environment=_VARIABLE,
     run_template=(
         "{tool}",
         "-Deval=true",
+        _ONLINE,
         "-Xms8m",
         "{heap}",
         "-XX:NewRatio=5",

@@ -88,6 +88,9 @@ class TaskOptions(Value):
     output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
     function: str = ""  # Function: the name of what is called
     prelude: str = ""  # lines that submissions in C and C++ begin with
+    online_judge: bool = (
+        False  # ONLINE_JUDGE is defined for submissions, as at the judge that the problem is of
+    )
 
 
 class CheckerKind(StrEnum):

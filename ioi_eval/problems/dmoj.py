@@ -84,7 +84,7 @@ class Dmoj(DeclaredFormat):
             name=name,
             source=where,
             task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
-            options=replace(_files(header), with_grader=bool(graders), prelude=prelude),
+            options=replace(_files(header), with_grader=bool(graders), prelude=prelude, online_judge=True),
             limits=_limits(suite, header, cases, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,

@@ -135,7 +135,9 @@ class Reader:
             source=self._where,
             task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
             options=TaskOptions(
-                input_file=self._file(judging, "input-file"), output_file=self._file(judging, "output-file")
+                input_file=self._file(judging, "input-file"),
+                output_file=self._file(judging, "output-file"),
+                online_judge=True,
             ),
             limits=Limits.contest(
                 self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit")

@@ -1,0 +1,102 @@
+"""ONLINE_JUDGE: defined for the problems of judges that define it, and for no others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from missing import lacks
+
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.models import (
+    Blob,
+    BuildLimits,
+    Limits,
+    Problem,
+    Submission,
+    TaskOptions,
+    Test,
+)
+from ioi_eval.scoring import Sharing
+
+pytestmark = pytest.mark.once
+
+DEFINED = """
+#include <stdio.h>
+int main(void) {
+#ifndef ONLINE_JUDGE
+  freopen("in.txt", "r", stdin);
+#endif
+  int n;
+  if (scanf("%d", &n) == 1) printf("%d\\n", n);
+}
+"""
+IN_PYTHON = "import os\nprint(input() if os.environ.get('ONLINE_JUDGE') else 'at home')\n"
+IN_JAVA = """
+public class Main {
+    public static void main(String[] arguments) {
+        boolean online = System.getProperty("ONLINE_JUDGE") != null && System.getenv("ONLINE_JUDGE") != null;
+        System.out.println(online ? new java.util.Scanner(System.in).next() : "at home");
+    }
+}
+"""
+
+
+def problem(online: bool) -> Problem:
+    return Problem(
+        id="echo",
+        limits=Limits.contest(5.0, 256 << 20),
+        options=TaskOptions(online_judge=online),
+        tests=(Test(name="t", input=Blob.of("7\n"), answer=Blob.of("7\n")),),
+    )
+
+
+@pytest.fixture
+async def engine(request: pytest.FixtureRequest, shared_cache: Path) -> AsyncIterator[Scorer]:
+    store = Store(shared_cache)
+    waits = getattr(request, "param", True)
+    async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=waits), store=store) as scorer:
+        yield scorer
+
+
+async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
+    """With and without, as one batch has them: neither takes the result of the other."""
+    sharing, found = Sharing(), list[str]()
+    for online in (True, False):
+        submission = Submission(key=str(online), problem_id="echo", code=code, language=language)
+        result = await scorer.score(problem(online), submission, sharing=sharing)
+        assert result.compiles, result.compile_output
+        found.append(result.tests[0].status.value)
+    return found
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+async def test_in_c(engine: Scorer, language: str) -> None:
+    assert await verdicts(engine, DEFINED, language) == ["AC", "WA"]
+
+
+@pytest.mark.parametrize("engine", [True, False], indirect=True, ids=["forked", "started"])
+async def test_in_python(engine: Scorer) -> None:
+    assert await verdicts(engine, IN_PYTHON, "python") == ["AC", "WA"]
+
+
+async def test_in_java(engine: Scorer) -> None:
+    if "java" not in (await engine.judge._engine.profile()).toolchains:
+        lacks("without java")
+    assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]
+
+
+@pytest.mark.parametrize("language", ["rust", "go", "python", "java"])
+def test_other_builds_are_the_same(language: str) -> None:
+    submission = Submission(key="1", problem_id="echo", code="", language=language)
+    one, other = (submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False))
+    assert one == other
+
+
+def test_the_flag_is_in_what_identifies_a_build() -> None:
+    submission = Submission(key="1", problem_id="echo", code="", language="c++")
+    one, other = (submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False))
+    assert [word for word in one.command if word not in other.command] == ["-DONLINE_JUDGE"]
+    assert one.precompile == other.precompile, "the header is the same"
