@@ -18,6 +18,8 @@ from ioi_eval.model.errors import (
     ManagerBroken,
     ModuleMissing,
     ProgramBroken,
+    ServerReplaced,
+    ToolchainGone,
 )
 from ioi_eval.rules.json_tests import CasesError
 
@@ -38,4 +40,6 @@ __all__ = [
     "ManagerBroken",
     "ModuleMissing",
     "ProgramBroken",
+    "ServerReplaced",
+    "ToolchainGone",
 ]

@@ -17,6 +17,11 @@ _WORDS = {
     Change.LOST: ("is lost", "are lost"),
     Change.SLOW: ("does not answer in time", "do not answer in time"),
     Change.FULL: ("is full: it turns jobs away", "are full: they turn jobs away"),
+    Change.REPLACED: (
+        "is another server now: it is probed again",
+        "are other servers now: they are probed again",
+    ),
+    Change.LEFT_OUT: ("is left out", "are left out"),
     Change.BACK: ("takes jobs again", "take jobs again"),
     Change.JOINED: ("has joined", "have joined"),
     Change.GONE: ("is not found any more", "are not found any more"),

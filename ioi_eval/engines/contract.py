@@ -87,6 +87,12 @@ class Profile(Value):
             )
         return tool
 
+    def offered(self, command: str) -> tuple[Toolchain, ...]:
+        """Return the toolchains of that command, each once: servers may have different ones."""
+        there = [tools[command] for tools in self.by_endpoint.values() if command in tools]
+        alone = [self.toolchains[command]] if command in self.toolchains else []
+        return tuple({tool.identity: tool for tool in there or alone}.values())
+
 
 class Condition(Value):
     """A line of the doctor's. `ok`: as it should be, not so (False), or worse than it could be (None)."""
@@ -153,6 +159,7 @@ class Built(Value):
     artifact: Blob
     log: str = ""
     compiler: str = ""
+    toolchain: str = ""  # the identity of what built it
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
 
 
@@ -180,6 +187,7 @@ class Program(Value):
     checker: PlanChecker
     files: tuple[JobFile, ...]  # the artifacts that these name
     manager: PlanManager | None = None
+    interpreter: str = ""  # the identity of the one that has to run the submission; empty: any, or none does
     outputs: Mapping[str, Blob] = {}  # what was handed in, by the test's name
 
 
@@ -283,13 +291,15 @@ class Change(StrEnum):
     LOST = "lost"  # it cannot be reached, or answers nothing that can be used
     SLOW = "slow"  # it is there, and does not answer
     FULL = "full"  # it turns jobs away
+    REPLACED = "replaced"  # it is another server than the one that was probed
+    LEFT_OUT = "left out"  # it gets no jobs, for what it is
     BACK = "back"  # it takes jobs again, after any of these
     JOINED = "joined"
     GONE = "gone"  # not found any more
 
 
 class ServerChanged(Value, kw_only=True):
-    """A server's change. A lost, slow or full one gets no jobs until it is back."""
+    """A server's change. A lost, slow, full or replaced one gets no jobs until it is back."""
 
     url: str
     change: Change

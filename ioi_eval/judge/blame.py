@@ -87,7 +87,7 @@ class Partner:
         built = await self._artifacts.submission(problem, own)
         if not isinstance(built, Built):
             return None
-        compiled = Compiled(language=language, artifact=built.artifact)
+        compiled = Compiled(language=language, built=built)
         limited = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
         honest = program(limited, own, compiled, self._ours, options=self._options)
         return msgspec.structs.replace(batch, problem=limited, program=honest)

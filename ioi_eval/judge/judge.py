@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import PurePosixPath
@@ -26,7 +27,7 @@ from ioi_eval.judge.programs import (
     runs_code,
 )
 from ioi_eval.judge.sharing import Sharing, Turn, program_identity
-from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
@@ -57,6 +58,7 @@ from ioi_eval.rules.verdicts import (
 )
 
 _BUILD = "build"
+_TRIES = 8  # of a submission whose interpreter no server has any more
 
 
 class Judge:
@@ -120,6 +122,12 @@ class Judge:
             refuse_language(problem, find(submission.language, where=problem.source or problem.id))
         if is_classic(self._options, await self._engine.profile()):
             return await judge_one_by_one(self._engine, problem, submission, self._options)
+        for _ in range(_TRIES):
+            with contextlib.suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
+                return await self._built_and_judged(problem, submission)
+        raise JudgeFailure("servers changed their interpreter again and again", phase="judging")
+
+    async def _built_and_judged(self, problem: Problem, submission: Submission) -> SubmissionResult:
         if not runs_code(problem, submission):
             ours = await self._artifacts.of_problem(problem)
             taking_part = program(problem, submission, None, ours, options=self._options)
@@ -139,7 +147,7 @@ class Judge:
         if isinstance(built, Rejected):
             result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
             return _with_build(result, submission, built)
-        compiled = Compiled(language=find(submission.language), artifact=built.artifact)
+        compiled = Compiled(language=find(submission.language), built=built)
         limited = msgspec.structs.replace(problem, limits=compiled.language.limits(problem.limits))
         taking_part = program(limited, submission, compiled, ours, options=self._options)
         partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None

@@ -210,7 +210,12 @@ class Compiled(Value):
     """A submission's program: what its build made, and the language that says how to start that."""
 
     language: Language
-    artifact: Blob
+    built: Built
+
+    @property
+    def interpreter(self) -> str:
+        """The identity of the one that took the source and has to run it; empty for machine code."""
+        return "" if self.language.run() == (self.language.artifact_name,) else self.built.toolchain
 
 
 def program(
@@ -225,6 +230,7 @@ def program(
     return Program(
         proctor=ours.proctor,
         submission=_submission(problem, compiled),
+        interpreter="" if compiled is None else compiled.interpreter,
         checker=_checker(problem, ours.checker, options.checker),
         manager=_manager(problem, ours.manager, options.manager),
         files=tuple(_files(problem, compiled, ours)),
@@ -320,7 +326,7 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
 
 def _files(problem: Problem, compiled: Compiled | None, ours: ProblemPrograms) -> Iterator[JobFile]:
     if compiled is not None:
-        yield JobFile(name=compiled.language.artifact_name, content=compiled.artifact, executable=True)
+        yield JobFile(name=compiled.language.artifact_name, content=compiled.built.artifact, executable=True)
         if problem.task_type is TaskType.FUNCTION:
             yield JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS))
     for trusted in (ours.checker, ours.manager):

@@ -113,6 +113,17 @@ class AttemptsUsedUp(EngineError):
     """The engine tried again itself, elsewhere, as often as it is worth. No reason to ask it once more."""
 
 
+class ServerReplaced(EngineError):
+    """A server is not the one that was probed at its address. Its reply counts for nothing."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__(f"{endpoint} is another server than before: its compilers or limits have changed")
+
+
+class ToolchainGone(EngineError):
+    """No server has the compiler or interpreter any more that a job was made for. Make another job."""
+
+
 class BrokenReply(EngineError):
     """An answer came that is not an answer: cut off, not JSON, not of the agreed shape."""
 

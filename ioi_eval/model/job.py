@@ -44,6 +44,7 @@ class Job(Value):
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where the profile takes paths
     alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
+    made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
 
 
@@ -82,6 +83,7 @@ class JobResult(Value):
     version: str = ""
     endpoint: str = ""
     kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+    toolchains: Mapping[str, Toolchain] = {}  # by command: those of the server, where servers may differ
 
 
 class Toolchain(Value):

@@ -16,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines import transport as piston
 from ioi_eval.engines.embedded.packages import satisfies
+from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.engines.transport import Refused, too_large
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents
@@ -68,8 +69,14 @@ class Routes:
         self._admission, self._jobs, self._metrics = admission, jobs, metrics
         self._contents, self._fullness = contents, Fullness(tell)
 
-    def application(self) -> web.Application:
+    def application(self, identity: str) -> web.Application:
+        """Return the application. `identity`: what every reply tells of this worker."""
+
+        async def sign(request: web.Request, response: web.StreamResponse) -> None:
+            response.headers[HEADER] = identity
+
         application = web.Application(middlewares=[self._answer])
+        application.on_response_prepare.append(sign)
         application.add_routes(
             [
                 web.get("/", self._hello),

@@ -9,6 +9,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from aiohttp import web
 
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
@@ -56,6 +58,7 @@ class Server:
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)
+        self._engine = engine
         self._routes = Routes(engine, self._options, self._admission, jobs, metrics, contents, tell)
         self._open = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
@@ -77,7 +80,8 @@ class Server:
         return self._admission.running
 
     async def __aenter__(self) -> Self:
-        self.url = await self._open.enter_async_context(listening(self._routes.application(), self._options))
+        application = self._routes.application(await self._identity())
+        self.url = await self._open.enter_async_context(listening(application, self._options))
         self.port = int(self.url.rpartition(":")[2])
         return self
 
@@ -86,6 +90,21 @@ class Server:
     ) -> None:
         self._admission.drain()
         await self._open.aclose()
+
+    async def _identity(self) -> str:
+        """Return a digest that changes with everything by which a job could end otherwise."""
+        profile = await self._engine.profile()
+        about = (
+            version("ioi-eval"),
+            profile.architecture,
+            tuple(sorted((tool.path, tool.identity) for tool in profile.toolchains.values())),
+            tuple(sorted((package.language, package.version) for package in self._engine.packages)),
+            profile.proctor.sha256 if profile.proctor is not None else "",
+            self._options.limits(),
+            self._options.max_body,
+            self._options.max_output,
+        )
+        return digest(about)[:16]
 
     async def drain(self) -> None:
         """Takes no more jobs and waits for those that run. Meanwhile it answers, so that clients know."""

@@ -78,11 +78,14 @@ class Spare:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, room: str = "") -> None:
-        """`room`: of a disk that it has alone, for its boxes."""
+    def start(self, room: str = "", tools: str = "") -> None:
+        """`room`: of a disk that it has alone, for its boxes. `tools`: a folder that its jobs see first."""
         command = [self.program, "start", str(self.folder), "raised", str(self.port)]
         if room:
             mount = f'mount -t tmpfs -o mode=755,size={room} boxes {_BOXES} && exec "$@"'
+            command = ["unshare", "--mount", "sh", "-c", mount, "sh", *command]
+        if tools:
+            mount = f'mount --bind {tools} /usr/local/sbin && exec "$@"'
             command = ["unshare", "--mount", "sh", "-c", mount, "sh", *command]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=_SECONDS)
 

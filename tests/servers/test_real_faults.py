@@ -103,6 +103,35 @@ def test_a_full_disk_is_nobodys_score(desk: Any, programs: Mapping[str, str], sp
     check_points(desk.folder / "there", programs)
 
 
+_OTHER = """#!/bin/sh
+case "$*" in *-dumpfullversion*) echo 99.1.0; exit ;; esac
+exec /usr/bin/g++ "$@"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server other programs")
+@pytest.mark.parametrize("dies", [True, False], ids=["killed", "goes on"])
+def test_a_server_with_another_compiler_is_named_with_it(
+    desk: Any, programs: Mapping[str, str], spare: Any, tmp_path: Path, dies: bool
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir(mode=0o755)
+    spare.start(tools=str(tools))
+    run = desk.cli.start(*desk.words(programs, spare.url))
+    until(lambda: has_rows(desk.folder, 2), run)
+    if dies:
+        spare.kill()
+    (tools / "new").write_text(_OTHER)
+    (tools / "new").chmod(0o755)
+    (tools / "new").rename(tools / "g++")
+    if dies:
+        spare.start(tools=str(tools))
+    assert finish(run)[0] == 0
+    check_points(desk.folder / "there", programs)
+    compilers = [row["compiler"] for row in results(desk.folder / "there").values()]
+    assert set(compilers) == {compilers[0], "g++ 99.1.0"} and compilers[0] != "g++ 99.1.0"
+
+
 _LONG = """#include <cstdio>
 int main() {
     long long a, b;

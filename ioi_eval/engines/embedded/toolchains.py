@@ -51,8 +51,8 @@ def find_compiler(name: str = "g++") -> Toolchain | None:
     if version is None:
         return None  # something else under that name, or it does not start
     named = (ask([str(path), f"-print-file-name={name}"]).strip() for name in _LIBRARIES)
-    digest = _digest(words, [Path(name) for name in named if Path(name).is_absolute()])
     real = path.resolve()
+    digest = _digest(words, [real, *(Path(name) for name in named if Path(name).is_absolute())])
     target = _first(r"^Target: (\S+)", words)
     identity = f"{name} {version[1].strip()} {target} {real} {digest}"
     return Toolchain(

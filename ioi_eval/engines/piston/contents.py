@@ -11,6 +11,7 @@ from http import HTTPStatus
 from time import monotonic
 from weakref import WeakKeyDictionary
 
+from ioi_eval.engines.piston.identity import Identity
 from ioi_eval.engines.piston.sending import Patience, Request, Server, Wire, request_of, time_for
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import LACKS_CONTENT, LacksContents
@@ -21,6 +22,7 @@ from ioi_eval.store.single_flight import Shared
 
 # Bytes in the form in which a content travels. A smaller one is not worth two more requests.
 _WORTH_NAMING = 1 << 15
+_UNKNOWN = Identity()
 _SHARE = 2  # a job whose contents take more than this part of a server's room would push its own out
 _ROUNDS = 3  # of sending what the server says that it lacks
 _AT_ONCE = 4  # contents on their way to one server
@@ -49,8 +51,8 @@ class Sender:
         self._wire, self._patience = wire, patience
         self._shelves: WeakKeyDictionary[Server, _Shelf] = WeakKeyDictionary()
 
-    async def execute(self, server: Server, job: Job) -> JobResult:
-        """Once. Errors are those of the engine's contract."""
+    async def execute(self, server: Server, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
+        """Execute a job once, on a server of this identity. Errors are those of the engine's contract."""
         for _ in range(_ROUNDS if server.contents else 0):
             shelf = self._shelves.setdefault(server, _Shelf())
             named = _named(server, shelf, job)
@@ -59,7 +61,7 @@ class Sender:
             if not named:
                 break
             try:
-                return await self._executed(server, job, named)
+                return await self._executed(server, job, named, identity)
             except LacksContents as lacking:
                 shelf.there -= lacking.names
             except JobRejected as refused:
@@ -68,12 +70,15 @@ class Sender:
                 if LACKS_CONTENT not in str(refused):
                     raise
                 server.contents = 0  # another version was started in its place
-        return await self._executed(server, job, {})
+        return await self._executed(server, job, {}, identity)
 
-    async def _executed(self, server: Server, job: Job, named: Mapping[str, JobFile]) -> JobResult:
-        request = await request_of(job, server.url, named)
+    async def _executed(
+        self, server: Server, job: Job, named: Mapping[str, JobFile], identity: Identity
+    ) -> JobResult:
+        request = await request_of(identity.asking(job), server.url, named)
         time = time_for(job, len(request.body), server.times, self._patience)
-        return await self._wire.execute(server.url, request, time)
+        result = await self._wire.execute(server.url, request, time, worker=identity.worker)
+        return identity.checked(job, result)
 
     async def _bring(self, server: Server, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
         """Send what is missing, each once for all jobs that want it at the same time."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, Servers, ignore
 from ioi_eval.engines.piston.contents import Sender
@@ -35,13 +36,15 @@ from ioi_eval.model.errors import (
     EngineOverloaded,
     EngineUnavailable,
     JobRejected,
+    ServerReplaced,
+    ToolchainGone,
 )
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
 
 _ATTEMPTS = 8
 _FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
-_SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply)
+_SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply, ServerReplaced)
 
 
 class PistonEngine:
@@ -52,6 +55,9 @@ class PistonEngine:
 
     A server's fault is tried again on another one, the job's own is not. Nothing that a job
     prints has a say in it. A fault that stays is AttemptsUsedUp.
+
+    A server that was away, or that replies as another one than was probed, is probed again before it gets
+    more jobs. What it replied as another one counts for nothing.
     """
 
     def __init__(
@@ -67,6 +73,8 @@ class PistonEngine:
         profile: Profile | None = None,
     ) -> None:
         """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.
+
+        `same_compiler`: refuse servers whose compilers differ, and leave out what comes later with others.
 
         `profile`: what all endpoints can do, for who knows it; none of them is probed then.
         """
@@ -125,9 +133,10 @@ class PistonEngine:
         tries = _Tries(self._attempts, self._patience)
         while True:
             try:
-                endpoint = await running.pool.take(tries.to_avoid(running.pool))
+                endpoint = await running.take(job, tries)
             except EngineUnavailable as error:
-                raise AttemptsUsedUp(f"{error}{tries.last_words()}") from error
+                out = "".join(f"; {url} is left out: {why}" for url, why in running.members.left_out.items())
+                raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
             try:
                 return await running.send(endpoint, job)
             except _SERVERS_FAULT as error:
@@ -153,10 +162,11 @@ class PistonEngine:
             self._per_endpoint,
             self._given,
             lambda event: self.tell(event),
+            same_compiler=self._same_compiler,
         )
         await wire.__aenter__()
         try:
-            await running.members.begin(same_compiler=self._same_compiler)
+            await running.members.begin()
         except BaseException:
             await running.close()
             raise
@@ -183,31 +193,48 @@ class _Running:
         per_endpoint: int | None,
         given: Profile | None,
         tell: OnServer,
+        *,
+        same_compiler: bool,
     ) -> None:
         self.wire, self._patience, self._tell = wire, patience, tell
         self._sender = Sender(wire, patience)
         self._tasks = set[asyncio.Task[None]]()
         wait = JobsWait(seconds=patience.drought)
         self.pool = Pool[Server](total=total, patience=patience.drought, on_drought=lambda: tell(wait))
-        inspect = partial(glance, wire, time=patience.health) if given else Prober(wire).probe
+        inspect = _Glances(wire, patience.health) if given else Prober(wire)
         self.members = Members(
             discovery,
             self.pool,
             patience,
-            inspect,
+            inspect.probe,
             self._spawn,
             per_endpoint=per_endpoint,
             given=given,
+            same_compiler=same_compiler,
             tell=self._changed,
         )
         self._spawn(self._watch())
 
+    async def take(self, job: Job, tries: _Tries) -> Server:
+        """Return a server that has what the job was made for. Raises ToolchainGone where none has."""
+        while True:
+            fitting = [each for each in self.pool.usable if each.fits(job)]
+            if self.pool.usable and not fitting:
+                raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
+            others = [each for each in self.pool.usable if each not in fitting]
+            endpoint = await self.pool.take([*others, *tries.to_avoid(fitting)])
+            if endpoint.fits(job):
+                return endpoint
+            self.pool.give_back(endpoint)  # the others went meanwhile
+
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         """Once. How it went is noted before the slot is anybody else's."""
+        report = endpoint.report  # the reply has to be of the server that this is about
         if endpoint.busy == 1:
             endpoint.heard = monotonic()
         try:
-            result = sound(await self._sender.execute(endpoint, at_its_pace(job, endpoint.times)))
+            asked = at_its_pace(job, endpoint.times)
+            result = sound(await self._sender.execute(endpoint, asked, report.identity))
         except JobRejected:
             self._succeeded(endpoint)  # it answered, and with reason
             raise
@@ -215,7 +242,7 @@ class _Running:
             self._failed(endpoint, error)
             raise
         self._succeeded(endpoint)
-        return result
+        return msgspec.structs.replace(result, toolchains=report.toolchains)
 
     # --- an endpoint that fails rests, is asked by itself, and then has one job to show for it -----------
 
@@ -231,13 +258,13 @@ class _Running:
         endpoint.faults += 1
         endpoint.errors += 1
         endpoint.why = str(error)
-        tried = endpoint.state is State.TRIAL
-        if endpoint.usable and (tried or isinstance(error, NoAnswer) or endpoint.faults >= _FAULTS):
+        certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
+        if endpoint.usable and (certain or endpoint.faults >= _FAULTS):
             self._let_rest(endpoint, _trouble(error), str(error))
 
     def _let_rest(self, endpoint: Server, trouble: Change, reason: str) -> None:
         self.pool.update(endpoint, State.DOWN)
-        self._spawn(self._recover(endpoint))
+        self._spawn(self._recover(endpoint, trouble))
         if endpoint.trouble is None:
             endpoint.trouble = trouble
             self._changed(endpoint.url, trouble, reason)
@@ -257,19 +284,29 @@ class _Running:
 
     async def _ask(self, endpoint: Server) -> None:
         report = await glance(self.wire, endpoint.url, self._patience.health)
-        if report.reachable:
-            endpoint.heard = monotonic()
-        elif endpoint.usable:
+        if not endpoint.usable:
+            return
+        if not report.reachable:
             trouble = Change.SLOW if LATE in report.reason else Change.LOST
             self._let_rest(endpoint, trouble, report.reason)
+        elif report.identity.worker != endpoint.report.identity.worker:
+            self._let_rest(endpoint, Change.REPLACED, str(ServerReplaced(endpoint.url)))
+        else:
+            endpoint.heard = monotonic()
 
-    async def _recover(self, endpoint: Server) -> None:
+    async def _recover(self, endpoint: Server, trouble: Change) -> None:
+        """Wait until a server may have jobs again. One that was away is probed again: it may be another."""
         while endpoint.state is State.DOWN:
             rest = rest_after(endpoint.rests, self._patience)
             endpoint.rests += 1
             await asyncio.sleep(rest)
-            report = await glance(self.wire, endpoint.url, self._patience.health)
-            if report.reachable and endpoint.state is State.DOWN:
+            if trouble is Change.FULL:
+                report = await glance(self.wire, endpoint.url, self._patience.health)
+                trouble = trouble if report.reachable else Change.LOST
+                is_well = report.reachable
+            else:
+                is_well = await self.members.is_back(endpoint)
+            if is_well and endpoint.state is State.DOWN:
                 self.pool.update(endpoint, State.TRIAL)
 
     # --- what goes on in the background ------------------------------------------------------------------
@@ -298,9 +335,21 @@ class _Running:
                 raise end
 
 
+class _Glances:
+    """A prober for servers whose caller knows what they can do: it looks whether they are there."""
+
+    def __init__(self, wire: Wire, time: float) -> None:
+        self._wire, self._time = wire, time
+
+    async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
+        return await glance(self._wire, url, self._time)
+
+
 def _trouble(error: EngineError) -> Change:
     if isinstance(error, EngineOverloaded):
         return Change.FULL
+    if isinstance(error, ServerReplaced):
+        return Change.REPLACED
     return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
 
 
@@ -314,9 +363,14 @@ class _Tries:
         self.tried: list[Server] = []
 
     def failed(self, endpoint: Server, error: EngineError) -> None:
-        """Raises AttemptsUsedUp. Being turned away is no failed attempt, it only may not go on for ever."""
-        self._last = error
+        """Note a failed attempt. Raise AttemptsUsedUp after too many. Being turned away is none, for a while.
+
+        Nor is it one that a server was replaced, once each.
+        """
+        self._last, again = error, endpoint in self.tried
         self.tried.append(endpoint)
+        if isinstance(error, ServerReplaced) and not again:
+            return
         if isinstance(error, EngineOverloaded):
             self._turned_away = self._turned_away or monotonic()
             enough = monotonic() - self._turned_away > self._patience.drought
@@ -326,11 +380,11 @@ class _Tries:
         if enough:
             raise AttemptsUsedUp(f"{len(self.tried)} attempts failed{self.last_words()}") from error
 
-    def to_avoid(self, pool: Pool[Server]) -> list[Server]:
-        """All that were tried, while there are others; then the last one."""
-        if not self.tried or any(endpoint not in self.tried for endpoint in pool.usable):
+    def to_avoid(self, fitting: Sequence[Server]) -> list[Server]:
+        """Return all that were tried, while there are others; then the last, unless it is the only one."""
+        if any(endpoint not in self.tried for endpoint in fitting):
             return self.tried
-        return self.tried[-1:]
+        return self.tried[-1:] if len(fitting) > 1 else []
 
     def last_words(self) -> str:
         return f", the last one: {self._last}" if self._last is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -111,8 +111,11 @@ def _most_common(words: Iterable[str]) -> str:
 # --- those that come later ---------------------------------------------------------------------------
 
 
-def why_not(profile: Profile, report: EndpointReport) -> str:
-    """Why an endpoint cannot join a run that counts on `profile`. Empty: it can."""
+def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None = None) -> str:
+    """Return why an endpoint cannot join a run that counts on `profile`. Empty: it can.
+
+    `begun_with`: whose compilers and interpreters it must have, where all are to be the same.
+    """
     if report.architecture != profile.architecture:
         return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
     if missing := [name for name in profile.runtimes if name in _KNOWN and name not in report.runtimes]:
@@ -121,15 +124,13 @@ def why_not(profile: Profile, report: EndpointReport) -> str:
         return "the run counts on the boxes of workers of ours, and it is none"
     if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:
         return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
-    known: dict[str, set[str]] = {command: set() for command in profile.toolchains}
-    for tools in profile.by_endpoint.values():
-        for command in known.keys() & tools.keys():
-            known[command].add(tools[command].identity)
-    for command, identities in known.items():
+    for command in profile.toolchains:
         if command not in report.toolchains:
-            return f"it has no {command}, which the run may use"
-        if identities and report.toolchains[command].identity not in identities:
-            return f"its {command} is none of those that the run began with"
+            return f"it has no {command} that works, which the run may use"
+        there = report.toolchains[command]
+        known = begun_with.offered(command) if begun_with is not None else ()
+        if known and there.identity not in {tool.identity for tool in known}:
+            return f"its {command} {there.version} is none of those that the run began with"
     return ""
 
 
@@ -137,9 +138,18 @@ def _is_tighter(own: int | None, counted_on: int | None) -> bool:
     return own is not None and (counted_on is None or own < counted_on)
 
 
-def joined(profile: Profile, report: EndpointReport) -> Profile:
-    tools = {**profile.by_endpoint, report.url: report.toolchains}
-    return msgspec.structs.replace(profile, by_endpoint=tools)
+def offering(profile: Profile, by_endpoint: Mapping[str, Mapping[str, Toolchain]]) -> Profile:
+    """Return the profile with the toolchains of these endpoints. Without any it keeps those it had."""
+    if not by_endpoint:
+        return profile
+    toolchains = {
+        command: _one_for([tools[command] for tools in by_endpoint.values() if command in tools])
+        for command in profile.toolchains
+        if any(command in tools for tools in by_endpoint.values())
+    }
+    return msgspec.structs.replace(
+        profile, toolchains={**profile.toolchains, **toolchains}, by_endpoint=by_endpoint
+    )
 
 
 def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
@@ -169,24 +179,29 @@ _TOLD = 3  # reasons in a message
 
 
 class Members:
-    """Keeps the pool as the discovery says. `inspect` reports on one endpoint and raises nothing."""
+    """The endpoints that the discovery finds. `inspect` reports on one of them and raises nothing.
+
+    It is also told of which runtimes jobs use the best, once that is known.
+    """
 
     def __init__(
         self,
         discovery: Discovery,
         pool: Pool[Server],
         patience: Patience,
-        inspect: Callable[[str], Awaitable[EndpointReport]],
+        inspect: Callable[[str, Collection[str]], Awaitable[EndpointReport]],
         spawn: Callable[[Coroutine[None, None, None]], None],
         *,
         per_endpoint: int | None,
         given: Profile | None,
-        tell: Callable[[str, Change], None],
+        same_compiler: bool,
+        tell: Callable[[str, Change, str], None],
     ) -> None:
         self._tell = tell
         self._discovery, self._pool, self._patience = discovery, pool, patience
         self._inspect, self._spawn = inspect, spawn
-        self._per_endpoint, self._given = per_endpoint, given
+        self._per_endpoint, self._given, self._same_compiler = per_endpoint, given, same_compiler
+        self._begun_with: Profile | None = None  # where all compilers are to stay the same
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._found = frozenset[str]()
         self._endpoints: dict[str, Server] = {}
@@ -194,7 +209,7 @@ class Members:
         self.left_out: dict[str, str] = {}
         self.profile = given
 
-    async def begin(self, *, same_compiler: bool) -> None:
+    async def begin(self) -> None:
         """Looks at all that is found at first; at least one must be of use."""
         self._found = await self._discovery.find()
         if not self._found:
@@ -211,12 +226,20 @@ class Members:
                     [f"no server can be used: {'; '.join(reasons[:_TOLD])}{more}", *filter(None, remedies)]
                 )
             )
-        if same_compiler and (lines := differences(there)):
+        if self._same_compiler and (lines := differences(there)):
             what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
             raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
         if self._given is None:
             chosen = merged(there)
             self.profile = chosen.profile
+            used = next((name for name in _KNOWN if name in chosen.profile.runtimes), "")
+            if apart := [report.url for report in there if report.runtime not in ("", used)]:
+                # A runtime may bring compilers of its own: these are looked at in the one that all have.
+                await asyncio.gather(*(self._look_at(url) for url in apart))
+                chosen = merged(self._in_order())
+                self.profile = chosen.profile
+                there = [report for report in self._in_order() if report.reachable]
+            self._begun_with = chosen.profile if self._same_compiler else None
             self.left_out.update(chosen.left_out)
         for report in there:
             self._let_in(report)
@@ -230,7 +253,7 @@ class Members:
 
     async def _look_at(self, url: str) -> EndpointReport:
         async with self._room:
-            report = await self._inspect(url)
+            report = await self._inspect(url, self.profile.runtimes if self.profile is not None else ())
         self.reports[url] = report
         return report
 
@@ -239,22 +262,52 @@ class Members:
         return tuple(self._endpoints.values())
 
     def _let_in(self, report: EndpointReport) -> None:
+        """Give an endpoint jobs from now on, unless it is left out."""
+        if report.url not in self.left_out and self._takes(report):
+            endpoint = self._endpoints[report.url] = Server(report.url)
+            self._learn(endpoint, report)
+            self._pool.update(endpoint, State.HEALTHY)
+
+    def _takes(self, report: EndpointReport) -> bool:
+        """Return True if a server may have jobs; otherwise leave it out, and tell the reason once."""
         assert self.profile is not None, "members begin with a profile"
-        if report.url in self.left_out:
-            return
-        if self._given is None and (reason := why_not(self.profile, report)):
+        reason = "" if self._given is not None else why_not(self.profile, report, self._begun_with)
+        told = self.left_out.pop(report.url, "")
+        if reason:
             self.left_out[report.url] = reason
-            return
-        self.profile = joined(self.profile, report)
+            self._offer({url: tools for url, tools in self._offered.items() if url != report.url})
+            if reason != told:
+                self._tell(report.url, Change.LEFT_OUT, reason)
+        return not reason
+
+    def _learn(self, endpoint: Server, report: EndpointReport) -> None:
+        assert self.profile is not None, "members begin with a profile"
         usual = ServerTimes()
         times = ServerTimes(
             compile=report.max_compile_time or self.profile.max_compile_time or usual.compile,
             run=report.max_run_time or self.profile.max_run_time or usual.run,
             strict=report.is_strict,
         )
-        endpoint = Server(report.url, self._per_endpoint or report.slots or 1, times, report.contents)
-        self._endpoints[report.url] = endpoint
-        self._pool.update(endpoint, State.HEALTHY)
+        endpoint.learn(report, slots=self._per_endpoint or report.slots or 1, times=times)
+        self._offer({**self._offered, report.url: report.toolchains})
+
+    @property
+    def _offered(self) -> Mapping[str, Mapping[str, Toolchain]]:
+        return self.profile.by_endpoint if self.profile is not None else {}
+
+    def _offer(self, by_endpoint: Mapping[str, Mapping[str, Toolchain]]) -> None:
+        assert self.profile is not None, "members begin with a profile"
+        self.profile = offering(self.profile, by_endpoint)
+
+    async def is_back(self, endpoint: Server) -> bool:
+        """Probe an endpoint that was away, take over what it is now, and return True if it may have jobs."""
+        report = await self._look_at(endpoint.url)
+        if not report.reachable or self._endpoints.get(endpoint.url) is not endpoint:
+            return False
+        if not self._takes(report):
+            return False
+        self._learn(endpoint, report)
+        return True
 
     # --- later ---------------------------------------------------------------------------------------
 
@@ -269,7 +322,8 @@ class Members:
                 self.left_out.pop(url, None)
                 if (endpoint := self._endpoints.pop(url, None)) is not None:
                     self._pool.update(endpoint, State.GONE)
-                    self._tell(url, Change.GONE)
+                    self._offer({other: tools for other, tools in self._offered.items() if other != url})
+                    self._tell(url, Change.GONE, "")
             new, self._found = found - self._found, found
             for url in sorted(new):
                 self._spawn(self._until_there(url))
@@ -282,7 +336,7 @@ class Members:
             if report.reachable and url in self._found:
                 self._let_in(report)
                 if url in self._endpoints:
-                    self._tell(url, Change.JOINED)
+                    self._tell(url, Change.JOINED, "")
                 return
             await asyncio.sleep(rest_after(rests, self._patience))
             rests += 1

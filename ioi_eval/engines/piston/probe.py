@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from time import monotonic
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ import msgspec
 
 from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.piston.identity import TELL, Identity, told
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end
@@ -32,13 +33,22 @@ echo "file_kib $(ulimit -f)"; echo "processes $(ulimit -u)"; echo "open_files $(
 tool() {
   printf 'tool %s %s %s %s\n' "$1" "$(command -v "$1")" "$2" "$(printf %s "$3" | sha256sum | head -c 16)"
 }
-libraries() {
+parts() {  # of a compiler proper the beginning, where its build has a hash: it is large
+  sha256sum < "$real"; head -c 4096 "$("$1" -print-prog-name=cc1plus)" | sha256sum
   for name in libc.a libstdc++.a libm.a; do sha256sum < "$("$1" -print-file-name=$name)"; done
+}
+works() {
+  printf '#include <stdio.h>\nint main(void) { return puts("works") < 0; }\n' |
+    "$@" -o looking - && [ "$(./looking)" = works ]
 }
 for name in g++ gcc; do
   command -v $name > /dev/null || continue
-  real=$(readlink -f "$(command -v $name)")
-  tool $name "$($name -dumpfullversion -dumpversion)" "$($name -v 2>&1) $real $(libraries $name)"
+  real=$(readlink -f "$(command -v $name)") language=c++
+  [ $name = g++ ] || language=c
+  static=yes
+  works $name -static -x $language || { static=no; works $name -x $language; } || continue
+  [ $name = gcc ] || echo "static $static"
+  tool $name "$($name -dumpfullversion -dumpversion)" "$($name -v 2>&1) $real $(parts $name)"
 done
 for name in python3 pypy3; do
   command -v $name > /dev/null || continue
@@ -48,11 +58,9 @@ done
 for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
   echo 'int main() {}' | g++ -std=$standard -fsyntax-only -x c++ - && echo "standard $standard" && break
 done
-if command -v g++ > /dev/null; then
-  echo 'int main() {}' | g++ -static -o looking-static -x c++ - && echo "static yes" || echo "static no"
-fi
 if command -v rustc > /dev/null; then
-  words=$(rustc -vV) && tool rustc "$(echo "$words" | sed -n 's/^release: //p')" "$words $(libraries gcc)"
+  words=$(rustc -vV) && real=$(command -v gcc) &&
+    tool rustc "$(echo "$words" | sed -n 's/^release: //p')" "$words $real $(parts gcc)"
 fi
 if command -v go > /dev/null; then
   words=$(go version) && tool go "$(echo "$words" | sed 's/^go version go\([^ ]*\).*/\1/')" "$words"
@@ -137,7 +145,7 @@ _FEWER_STEPS = 7
 
 
 async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
-    """No more than that a server is there and which runtimes it has."""
+    """Report that a server is there, its runtimes, and a worker's identity; nothing more."""
     try:
         answer = await wire.get(url, _LIST, time)
         runtimes = decode_runtimes(answer.status, answer.body)
@@ -145,7 +153,8 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
     except EngineError as error:
         return EndpointReport(url=url, reachable=False, reason=_with_address(url, error))
-    return EndpointReport(url=url, runtimes=tuple(dict.fromkeys(n for r in runtimes for n in r.names)))
+    names = tuple(dict.fromkeys(name for runtime in runtimes for name in runtime.names))
+    return EndpointReport(url=url, runtimes=names, identity=Identity(worker=answer.worker))
 
 
 def _with_address(url: str, error: EngineError) -> str:
@@ -169,14 +178,18 @@ class Prober:
     def __init__(self, wire: Wire, *, clock: Callable[[], float] = monotonic) -> None:
         self._wire, self._clock = wire, clock
         self._bodies: dict[int, Request] = {}
-        self._begun = 0
+        self._thorough = set[str]()  # endpoints that are asked for much output, each time
 
-    async def probe(self, url: str) -> EndpointReport:
-        """Raises nothing: a server that cannot be probed is one that cannot be used."""
+    async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
+        """Report all that can be found out. Raises nothing: a server that cannot be probed cannot be used.
+
+        `runtimes`: those of which jobs use the best; empty: any that it has.
+        """
         report = await glance(self._wire, url, _TIME)
+        usable = [name for name in _RUNTIMES if name in report.runtimes and name in (runtimes or _RUNTIMES)]
         try:
             if report.reachable:
-                report = await self._whole(report)
+                report = await self._whole(report, usable[0] if usable else "")
         except EngineError as error:
             report = msgspec.structs.replace(report, reachable=False, reason=_with_address(url, error))
         return msgspec.structs.replace(report, findings=findings(report))
@@ -195,9 +208,7 @@ class Prober:
             found = [Condition(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
         return msgspec.structs.replace(report, findings=(*report.findings, *found))
 
-    async def _whole(self, report: EndpointReport) -> EndpointReport:
-        runtime = next((name for name in _RUNTIMES if name in report.runtimes), "")
-        self._begun += 1
+    async def _whole(self, report: EndpointReport, runtime: str) -> EndpointReport:
         health = await self._hello(report.url, "/healthz")
         fields: dict[str, Any] = {
             "runtime": runtime,
@@ -210,13 +221,22 @@ class Prober:
             for field, (name, much) in _ASKED.items():
                 fields[field] = await self._limit(report.url, runtime, name, much)
         if runtime in _SHELLS:
-            steps = STEPS if self._begun <= _THOROUGH else _FEWER_STEPS
+            if len(self._thorough) < _THOROUGH:
+                self._thorough.add(report.url)
+            steps = STEPS if report.url in self._thorough else _FEWER_STEPS
             most = fields["max_run_time"]
+            fields["identity"] = await self._identity(report, runtime, most)
             run = await self._ended(report.url, _script(runtime, LOOK), most)
             fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
             printed = len((await self._ended(report.url, _script(runtime, stairs(steps)), most)).stdout)
             fields["max_output"] = None if printed >= height(steps) else printed
+            if await self._identity(report, runtime, most) != fields["identity"]:
+                raise EngineUnavailable(f"{report.url} became another server while it was looked at")
         return msgspec.structs.replace(report, **fields)
+
+    async def _identity(self, report: EndpointReport, runtime: str, most: int | None) -> Identity:
+        run = await self._ended(report.url, _script(runtime, TELL), most, report.identity.worker)
+        return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
 
     async def _hello(self, url: str, path: str) -> _Hello:
         answer = await self._wire.get(url, path, _TIME)
@@ -254,23 +274,24 @@ class Prober:
                 taken = size
         return None
 
-    async def _ended(self, url: str, job: Job, most: int | None) -> Stage:
+    async def _ended(self, url: str, job: Job, most: int | None, worker: str = "") -> Stage:
         """Run a script with enough time. Lines that it did not reach are no finding.
 
-        `most`: what the server allows, in ms.
+        `most`: what the server allows, in ms. `worker`: what the worker there says that it is.
         """
         for time in _TIMES:
             given = round(time * 1000 / 2)
             given = min(given, most or given)
             begun = self._clock()
             with contextlib.suppress(LateAnswer):
-                run = (await self._run(url, msgspec.structs.replace(job, run_timeout=given), time)).run
+                timed = msgspec.structs.replace(job, run_timeout=given)
+                run = (await self._run(url, timed, time, worker)).run
                 if not _was_stopped(run, given, self._clock() - begun):
                     return run
         raise EngineUnavailable(f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there")
 
-    async def _run(self, url: str, job: Job, time: float = _TIME) -> JobResult:
-        return await self._wire.execute(url, Request(body=encode_request(job)), time)
+    async def _run(self, url: str, job: Job, time: float = _TIME, worker: str = "") -> JobResult:
+        return await self._wire.execute(url, Request(body=encode_request(job)), time, worker)
 
 
 def _was_stopped(run: Stage, given: int, took: float) -> bool:

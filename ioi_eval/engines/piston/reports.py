@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.piston.identity import Identity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
 
@@ -31,6 +32,7 @@ class EndpointReport(Value):
     runtime: str = ""  # the one that was tried
     slots: int | None = None  # jobs at a time, where it says so
     contents: int = 0  # bytes that it keeps of what jobs bring, by their hash
+    identity: Identity = Identity()
     architecture: str = ""
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command

@@ -7,6 +7,7 @@ import random
 import socket
 import zlib
 from collections.abc import Collection, Mapping
+from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -14,10 +15,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ioi_eval.engines.contract import Change
+from ioi_eval.engines.piston.identity import HEADER
+from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
-from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected
+from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
@@ -58,12 +61,23 @@ class ServerTimes(Value):
 class Server(Endpoint):
     """An endpoint that jobs are sent to by HTTP."""
 
-    def __init__(self, url: str, slots: int, times: ServerTimes | None = None, contents: int = 0) -> None:
-        """`contents`: bytes that it keeps of what jobs bring; 0: nothing."""
-        super().__init__(url, slots)
-        self.times, self.contents = times or ServerTimes(), contents
+    def __init__(self, url: str) -> None:
+        super().__init__(url, slots=1)
+        self.learn(EndpointReport(url=url), slots=1, times=ServerTimes())
         self.heard = 0.0  # when it last answered, or began to have jobs
         self.trouble: Change | None = None  # that was told
+
+    def learn(self, report: EndpointReport, *, slots: int, times: ServerTimes) -> None:
+        """Take over what a probe found, also after another server was started in its place."""
+        self.report, self.slots, self.times = report, slots, times
+        self.contents = report.contents  # bytes that it keeps of what jobs bring; 0: nothing
+
+    def fits(self, job: Job) -> bool:
+        """Return True if the server has the toolchains that the job was made for."""
+        return all(
+            command not in self.report.toolchains or self.report.toolchains[command].identity in identities
+            for command, identities in job.made_for.items()
+        )
 
 
 def at_its_pace(job: Job, times: ServerTimes) -> Job:
@@ -119,6 +133,7 @@ _SAMPLE = 1 << 16
 _SHRINKS = 0.7
 _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
+_LONGEST_IDENTITY = 100  # characters of a header
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -146,6 +161,7 @@ class LateAnswer(NoAnswer):
 class Answer(Value):
     status: int
     body: bytes
+    worker: str = ""  # what a worker of ours says that it is
 
 
 class Request(Value):
@@ -186,9 +202,14 @@ class Wire:
         if session is not None:
             await session.close()
 
-    async def execute(self, url: str, request: Request, time: float) -> JobResult:
-        """`time`: seconds until the answer must be there. Errors are those of the engine's contract."""
+    async def execute(self, url: str, request: Request, time: float, worker: str = "") -> JobResult:
+        """Send a job. `time`: seconds until the answer must be there. `worker`: the identity expected of it.
+
+        Errors are those of the engine's contract.
+        """
         answer = await self.post(url, "/execute", request, time)
+        if worker and answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise ServerReplaced(url)  # also where it refuses: another one may have other limits
         if len(answer.body) < _WORTH_A_THREAD:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
@@ -217,7 +238,11 @@ class Wire:
                 method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 body = await _read(response)
-                return Answer(status=response.status, body=self._token.out_of_reply(body))
+                return Answer(
+                    status=response.status,
+                    body=self._token.out_of_reply(body),
+                    worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
+                )
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:

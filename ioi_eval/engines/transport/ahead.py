@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ioi_eval.engines.contract import HEADER, WRAPPER, Profile, Recipe
+from ioi_eval.engines.contract import HEADER, WRAPPER, Recipe
 from ioi_eval.model.options import TRUSTED_SECONDS
 from ioi_eval.model.values import Blob, NamedBlob
 
@@ -62,11 +62,6 @@ def object_recipe(recipe: Recipe) -> Recipe:
         limits=recipe.limits.at_least(TRUSTED_SECONDS),
         proctor=recipe.proctor,
     )
-
-
-def one_compiler(profile: Profile, command: str) -> bool:
-    """Return True if all endpoints compile alike."""
-    return len({tools[command].identity for tools in profile.by_endpoint.values() if command in tools}) <= 1
 
 
 class Demand:

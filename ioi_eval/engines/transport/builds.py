@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import shutil
 import threading
@@ -23,7 +24,6 @@ from ioi_eval.engines.transport.ahead import (
     header_name,
     header_recipe,
     object_recipe,
-    one_compiler,
     serves,
 )
 from ioi_eval.engines.transport.build_jobs import (
@@ -41,7 +41,7 @@ from ioi_eval.engines.transport.shipping import (
     killed_while_compiling,
     read_delivery,
 )
-from ioi_eval.model.errors import BrokenReply, JudgeFailure
+from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits, BuildOptions
 from ioi_eval.model.values import Blob, Value
@@ -152,7 +152,7 @@ class Made(Value):
     """A build's ending and artifact. `kept`: files that the caller removes."""
 
     stage: Stage
-    compiler: str
+    tool: Toolchain  # that really built it
     content: Blob | None = None
     packed: bytes = b""  # the content in the form in which it travelled, where it did
     kept: tuple[str, ...] = ()
@@ -160,24 +160,28 @@ class Made(Value):
 
     by_transport: bool = False  # it is this one's limit that refused what was made
 
+    @property
+    def compiler(self) -> str:
+        return f"{self.tool.command} {self.tool.version}"
+
     def discard(self) -> None:
         for path in self.kept:
             Path(path).unlink(missing_ok=True)
 
 
 def _made(recipe: Recipe, tool: Toolchain, profile: Profile, boxed: bool, result: JobResult) -> Made:
-    compiler, run, stage = compiler_of(tool, result.endpoint, profile), result.run, result.compile
+    tool, run, stage = result.toolchains.get(tool.command, tool), result.run, result.compile
     if profile.takes_paths:
-        return _made_with_paths(recipe, result, compiler)
+        return _made_with_paths(recipe, result, tool)
     in_two_stages = not boxed and profile.shell() == OWN
     if in_two_stages:
         if stage is None:
             raise BrokenReply("the server's package has no compile stage")
         if ending(stage) is not Ending.BUILT:
-            return Made(stage=stage, compiler=compiler)
+            return Made(stage=stage, tool=tool)
     elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
         # The box's own limits end a compiler. A server that runs out of time before them is to blame.
-        return Made(stage=msgspec.structs.replace(run, stdout="", stderr=""), compiler=compiler)
+        return Made(stage=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool)
     delivery = read_delivery(run)
     if boxed and delivery.confinement is None:
         raise BrokenReply("a build job does not say how its box ended")
@@ -188,29 +192,21 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, boxed: bool, result
         raise BrokenReply(f"a build job did not hand over {recipe.output}")
     return Made(
         stage=stage,
-        compiler=compiler,
+        tool=tool,
         content=None if delivery.artifact is None else Blob.of(delivery.artifact),
         packed=delivery.packed,
         confinement=delivery.confinement or {},
     )
 
 
-def _made_with_paths(recipe: Recipe, result: JobResult, compiler: str) -> Made:
+def _made_with_paths(recipe: Recipe, result: JobResult, tool: Toolchain) -> Made:
     stage = result.compile if result.compile is not None else result.run
     kept = tuple(result.kept.values())
     if ending(stage) is not Ending.BUILT:
-        return Made(stage=stage, compiler=compiler, kept=kept)
+        return Made(stage=stage, tool=tool, kept=kept)
     if recipe.output not in result.kept:
         raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
-    return Made(
-        stage=stage, content=Blob.of_file(Path(result.kept[recipe.output])), compiler=compiler, kept=kept
-    )
-
-
-def compiler_of(tool: Toolchain, endpoint: str, profile: Profile) -> str:
-    """The one that built, which need not be the one of other endpoints."""
-    tool = profile.by_endpoint.get(endpoint, {}).get(tool.command, tool)
-    return f"{tool.command} {tool.version}"
+    return Made(stage=stage, content=Blob.of_file(Path(result.kept[recipe.output])), tool=tool, kept=kept)
 
 
 def _check_limits(recipe: Recipe, made: Made, profile: Profile) -> None:
@@ -253,8 +249,9 @@ class Builds:
     """Builds by build jobs and remembers what came of them in a store.
 
     Whoever asks for something that is being built waits for that build. Errors in a source are remembered as
-    builds are, and that it exceeds its limits, for the same limits; what may hang on the load is not. Closing
-    ends what goes on in the background.
+    builds are, and that it exceeds its limits, for the same limits; what may hang on the load is not. An
+    outcome lies under the key of the toolchain that really built, and is found while a server has that one.
+    Closing ends what goes on in the background.
     """
 
     def __init__(self, transport: Transport, store: Store, options: BuildOptions, shipping: Shipping) -> None:
@@ -278,31 +275,45 @@ class Builds:
         return any(not task.done() for task in self._background.values())
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
-        profile = await self._transport.profile()
-        if not profile.takes_paths:
-            profile.shell()  # what cannot start a script has no compilers either, but that is not why
-        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
-        key = recipe.key(profile.architecture, tool)
-        return await self._under_way.call(key, lambda: self._find_or_make(key, recipe, tool))
+        for _ in range(self._attempts):
+            profile = await self._transport.profile()
+            if not profile.takes_paths:
+                profile.shell()  # without it there are no compilers either, but that is not why
+            profile.tool(recipe.tool, f"building a {recipe.kind}")
+            keys = _keys(recipe, profile)
+            with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
+                together = " ".join(keys)
+                return await self._under_way.call(together, partial(self._find_or_make, recipe, profile))
+        raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
 
-    async def _find_or_make(self, key: str, recipe: Recipe, tool: Toolchain) -> Built | Rejected:
-        for each in (key, _under_limits(key, recipe)):
-            if (found := await asyncio.to_thread(self._shelf.find, each)) is not None:
-                return found
+    async def _find_or_make(self, recipe: Recipe, profile: Profile) -> Built | Rejected:
+        found = await self._found(recipe, profile)
+        if found is not None:
+            return found
+        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         checked = await check(self._transport, recipe, tool, attempts=self._attempts)
         if checked is not None:
-            return await asyncio.to_thread(self._shelf.keep, key, checked)
-        made = await self._make(recipe, tool, await self._ahead(recipe))
+            return await asyncio.to_thread(self._shelf.keep, recipe.key(profile.architecture, tool), checked)
+        made = await self._make(recipe, profile, await self._ahead(recipe, profile))
         end = ending(made.stage, recipe.refusals)
         if end not in _ONCE_MORE:
-            return await self._take(key, recipe, made, lasting=True)
+            return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
         alone = end is not Ending.CRASHED
-        made = await self._make(recipe, tool, (), alone=alone)
-        return await self._take(key, recipe, made, lasting=False)
+        made = await self._make(recipe, profile, (), alone=alone)
+        return await self._take(recipe, profile, made, lasting=False)
 
-    async def _take(self, key: str, recipe: Recipe, made: Made, *, lasting: bool) -> Built | Rejected:
+    async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:
+        """Return what one of the profile's toolchains has built before."""
+        for key in _keys(recipe, profile):
+            for each in (key, _under_limits(key, recipe)):
+                if (found := await asyncio.to_thread(self._shelf.find, each)) is not None:
+                    return found
+        return None
+
+    async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
+        key = recipe.key(profile.architecture, made.tool)
         end = ending(made.stage, recipe.refusals)
         told: dict[str, Any] = {
             "log": log_of(made.stage, recipe.limits.log),
@@ -327,7 +338,7 @@ class Builds:
                 )
             if end is Ending.BUILT:
                 assert made.content is not None, "a build that ended well made something"
-                built = Built(artifact=made.content, **told)
+                built = Built(artifact=made.content, toolchain=made.tool.identity, **told)
                 return await asyncio.to_thread(self._shelf.keep, key, built)
             by_limits = end in _LASTING and not made.by_transport
             refused = Rejected(**told, lasting=by_limits or (lasting and end is Ending.REFUSED))
@@ -339,11 +350,13 @@ class Builds:
             made.discard()
 
     async def _make(
-        self, recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], *, alone: bool = False
+        self, recipe: Recipe, profile: Profile, ahead: Sequence[JobFile], *, alone: bool = False
     ) -> Made:
         """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source."""
-        profile = await self._transport.profile()
-        job = msgspec.structs.replace(build_job(recipe, tool, ahead, profile), alone=alone)
+        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
+        job = build_job(recipe, tool, ahead, profile)
+        identities = tuple(each.identity for each in profile.offered(recipe.tool))
+        job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
         if not profile.takes_paths:
             job = await self._shipping.shipped(job, job.files[0].name, profile)
         made_of = partial(_made, recipe, tool, profile, recipe.proctor is not None)
@@ -360,7 +373,7 @@ class Builds:
             if recipe.kind != SUBMISSION:
                 raise
             stage = Stage(status=StageStatus.SG, message=failure.reason)
-            return Made(stage=stage, compiler=compiler_of(tool, "", profile), by_transport=True)
+            return Made(stage=stage, tool=tool, by_transport=True)
         _check_limits(recipe, made, profile)
         if made.content is not None and made.packed:
             self._shipping.delivered(made.content, made.packed)
@@ -368,29 +381,30 @@ class Builds:
 
     # --- what is compiled ahead ---
 
-    async def _ahead(self, recipe: Recipe) -> tuple[JobFile, ...]:
+    async def _ahead(self, recipe: Recipe, profile: Profile) -> tuple[JobFile, ...]:
         """Return the files that builds like this one share, where it pays.
 
         A grader's object is waited for: it takes no longer than the build itself, and many come at once.
         """
-        profile = await self._transport.profile()
         files = dict[str, Built | None]()
         if self._ahead_of_none:
             return ()
         # A header is too large to travel with every build.
         if profile.takes_paths and serves(recipe):
-            files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), self._headers)
-        if recipe.shared and one_compiler(profile, recipe.tool):
-            files[OBJECT] = await self._made_ahead(object_recipe(recipe), self._graders, wait=True)
+            files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), profile, self._headers)
+        if recipe.shared and len(profile.offered(recipe.tool)) == 1:
+            files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)
         return tuple(
             JobFile(name=name, content=built.artifact, recurs=name == OBJECT)
             for name, built in files.items()
             if built is not None
         )
 
-    async def _made_ahead(self, recipe: Recipe, demand: Demand, *, wait: bool = False) -> Built | None:
-        profile = await self._transport.profile()
-        key = recipe.key(profile.architecture, profile.tool(recipe.tool, f"building a {recipe.kind}"))
+    async def _made_ahead(
+        self, recipe: Recipe, profile: Profile, demand: Demand, *, wait: bool = False
+    ) -> Built | None:
+        """Return what the profile's only toolchain has made."""
+        [key] = _keys(recipe, profile)
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
             task = self._background[key] = asyncio.create_task(self.build(recipe))
@@ -404,6 +418,11 @@ class Builds:
 def _under_limits(key: str, recipe: Recipe) -> str:
     """Where it is remembered that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
+
+
+def _keys(recipe: Recipe, profile: Profile) -> tuple[str, ...]:
+    """Return the key of the artifact for each toolchain that may build it."""
+    return tuple(recipe.key(profile.architecture, tool) for tool in profile.offered(recipe.tool))
 
 
 def _look_at(task: asyncio.Task[Built | Rejected]) -> None:

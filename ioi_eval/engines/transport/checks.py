@@ -96,4 +96,5 @@ def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | 
     said = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
     if said != _TAKEN:
         return None
-    return Built(artifact=recipe.main.content, compiler=f"{tool.command} {tool.version}")
+    compiler = f"{tool.command} {tool.version}"
+    return Built(artifact=recipe.main.content, compiler=compiler, toolchain=tool.identity)

@@ -17,6 +17,7 @@ from ioi_eval.model.errors import (
     EngineUnavailable,
     JobTooLarge,
     JudgeFailure,
+    ToolchainGone,
 )
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 
@@ -67,7 +68,10 @@ async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> 
 async def read(
     engine: Transport, job: Job, reader: Callable[[JobResult], Awaitable[T]], *, attempts: int, phase: str
 ) -> T:
-    """Execute a job and return what `reader` makes of it. A broken reply is asked for again."""
+    """Execute a job and return what `reader` makes of it. A broken reply is asked for again.
+
+    Raises JudgeFailure where no try helps, and ToolchainGone where another job may.
+    """
     try:
         retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
         async for attempt in retries:
@@ -78,6 +82,8 @@ async def read(
         variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
         remedy = BODY_REMEDY if error.limit == BODY else variable
         raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
+    except ToolchainGone:
+        raise  # the caller makes another job
     except EngineError as error:
         raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
     raise AssertionError("stamina either returns a result or raises")

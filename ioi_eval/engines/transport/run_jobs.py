@@ -74,6 +74,7 @@ def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
         run_cpu_time=None if profile.takes_paths else least(together, profile.max_run_cpu_time),
         run_memory_limit=None if profile.takes_paths else _job_memory(problem, program),
         stands=_stands(batch, program, chosen),
+        made_for=_made_for(batch.program, profile),
     )
 
 
@@ -88,6 +89,17 @@ def _stands(batch: Batch, program: Program, chosen: Chosen) -> Stands | None:
     if sum(content.size for content in contents) > _COPIED:
         return None
     return Stands(plan=_PLAN, kept=(_PROCTOR, warm.library))
+
+
+def _made_for(program: Program, profile: Profile) -> dict[str, tuple[str, ...]]:
+    """Return the interpreters that a job needs. The submission's is the one that took its source."""
+    files = {file.name for file in program.files}
+    parts = (part for part in (program.checker, program.manager, program.submission) if part is not None)
+    commands = {part.argv[0] for part in parts if part.argv} - files
+    needed = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(commands)}
+    if program.interpreter:
+        needed[program.submission.argv[0]] = (program.interpreter,)
+    return {name: identities for name, identities in needed.items() if identities}
 
 
 def _located(program: Program, profile: Profile) -> Program:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 import pytest
 import stamina
 from artifact_samples import checked_problem, plain_problem, submitted
@@ -21,7 +22,7 @@ from support.engines import Built, Rejected, fake_profile
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
-from ioi_eval.errors import JudgeFailure
+from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
@@ -241,7 +242,8 @@ def tools(version: str) -> Mapping[str, Toolchain]:
 
 
 async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: Path) -> None:
-    server = Server(GOOD, by_endpoint={"http://a": tools("8.3"), "http://b": tools("12.2")})
+    there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
+    server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), by_endpoint=there)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted("code"))
         again = await artifacts.submission(plain_problem(), submitted("code"))
@@ -364,3 +366,44 @@ async def test_a_server_that_starts_no_scripts_is_not_said_to_lack_a_compiler(tm
         with pytest.raises(JudgeFailure, match="no runtime that starts a shell script") as caught:
             await artifacts.submission(plain_problem(), submitted("code"))
     assert "package `bash`" in caught.value.remedy
+
+
+class Changing(Server):
+    """Has another compiler from its first job on: that job is not for it any more."""
+
+    async def execute(self, job: Job) -> JobResult:
+        (wanted,) = job.made_for["g++"]
+        if not self.jobs:
+            self.jobs.append(job)
+            self._profile = msgspec.structs.replace(self._profile, toolchains=tools("13"))
+            raise ToolchainGone("no server has the g++ that the job was made for")
+        assert wanted == "13"
+        result = await super().execute(job)
+        return msgspec.structs.replace(result, toolchains=tools("13"))
+
+
+async def test_a_build_for_a_compiler_that_is_gone_is_made_anew(tmp_path: Path) -> None:
+    """What it makes lies under the key of the compiler that made it, and of no other."""
+    server = Changing(GOOD, toolchains=tools("12"))
+    async with opened(tmp_path, server) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+        assert (built.compiler, getattr(built, "toolchain", "")) == ("g++ 13", "13")
+        assert len(server.jobs) == 2
+        assert await artifacts.submission(plain_problem(), submitted("code")) == built
+        assert len(server.jobs) == 2, "found"
+    other = Server(msgspec.structs.replace(GOOD, toolchains=tools("12")), toolchains=tools("12"))
+    async with opened(tmp_path, other) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+    assert built.compiler == "g++ 12" and len(other.jobs) == 1, "nothing of it was found there"
+
+
+async def test_what_one_of_several_compilers_built_is_found_while_that_one_is_there(tmp_path: Path) -> None:
+    both = {"http://a": tools("12"), "http://b": tools("13")}
+    found: list[tuple[str, int]] = []
+    for there in (both, {"http://b": both["http://b"]}, {"http://a": both["http://a"]}):
+        result = msgspec.structs.replace(GOOD, toolchains=list(there.values())[-1])
+        server = Server(result, by_endpoint=there)
+        async with opened(tmp_path, server) as artifacts:
+            built = await artifacts.submission(plain_problem(), submitted("code"))
+        found.append((built.compiler, len(server.jobs)))
+    assert found == [("g++ 13", 1), ("g++ 13", 0), ("g++ 12", 1)]

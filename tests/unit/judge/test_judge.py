@@ -22,8 +22,9 @@ from ioi_eval.errors import (
     IoiEvalError,
     JobRejected,
     JudgeFailure,
+    ToolchainGone,
 )
-from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Stage, StageStatus, Test
+from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, NamedBlob, Stage, StageStatus, Test
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
@@ -344,3 +345,35 @@ def test_scoring_without_a_loop(tmp_path: Path) -> None:
     again = FakeEngine()
     score_sync(problem(), submission(), engine=again, store=store)
     assert again.builds == [], "the store remembers"
+
+
+class Upgraded(FakeEngine):
+    """Its interpreter is another one once the first test has run, and then has no jobs for the old one."""
+
+    def __init__(self) -> None:
+        super().__init__({3: 0.0})
+        self.made_for: list[str] = []
+
+    async def execute(self, job: Job) -> JobResult:
+        tool = self.profile_value.toolchains["python3"]
+        (wanted,) = job.made_for["python3"]
+        if wanted != tool.identity:
+            raise ToolchainGone("no server has the python3 that the job was made for")
+        result = await super().execute(job)
+        if not job.keep:
+            self.made_for.append(wanted)
+        if len(self.made_for) == 1:
+            new = msgspec.structs.replace(tool, version="2.0", identity="python3 2.0")
+            tools = {**self.profile_value.toolchains, "python3": new}
+            self.profile_value = msgspec.structs.replace(self.profile_value, toolchains=tools)
+        return result
+
+
+async def test_all_tests_of_a_program_run_under_one_interpreter(tmp_path: Path) -> None:
+    """The one that the row names: what another one made of the first tests does not count."""
+    engine = Upgraded()
+    options = JudgeOptions(max_tests=1, all_tests=True)
+    async with Scorer(engine, store=Store(tmp_path / "store"), options=options) as scorer:
+        result = await scorer.score(problem(4), submission("print()", language="python"))
+    assert (result.compiler, engine.made_for) == ("python3 2.0", ["python3 1.0 (fake)", *["python3 2.0"] * 4])
+    assert [test.score for test in result.tests] == [1.0, 1.0, 1.0, 0.0]

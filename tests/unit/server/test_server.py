@@ -243,6 +243,7 @@ class HeldEngine:
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine, self.packages, self.let_go = engine, engine.packages, asyncio.Event()
+        self.profile = engine.profile
 
     async def execute(self, job: Job) -> JobResult:
         result = await self._engine.execute(job)
@@ -302,7 +303,7 @@ class BrokenEngine:
     slots = 1
 
     def __init__(self, engine: EmbeddedEngine, error: Exception) -> None:
-        self.packages, self.error = engine.packages, error
+        self.packages, self.profile, self.error = engine.packages, engine.profile, error
 
     async def execute(self, job: Job) -> JobResult:
         raise self.error

@@ -12,12 +12,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 from piston_loopback import QUICK, Loopback
+from support.servers import EndpointReport
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.sending import Server as Endpoint
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston.sending import ServerTimes, Wire
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
@@ -48,6 +49,14 @@ def place(tmp_path: Path) -> Path:
     place = tmp_path / "contents"
     place.mkdir(mode=0o700)
     return place
+
+
+def known(server: Server | Loopback | str, slots: int, room: int = ROOM) -> Endpoint:
+    """An endpoint as a probe found it. `room`: for contents."""
+    url = server if isinstance(server, str) else server.url
+    endpoint = Endpoint(url)
+    endpoint.learn(EndpointReport(url=url, contents=room), slots=slots, times=ServerTimes())
+    return endpoint
 
 
 @asynccontextmanager
@@ -99,7 +108,7 @@ HASH = Blob.of(NOISE).sha256
 
 async def test_a_content_travels_once(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = Endpoint(server.url, 2, contents=ROOM)
+        there = known(server, 2)
         for _ in range(3):
             assert told(await client.execute(there, await job())) == HASH
         contents, size = await received(server)
@@ -114,20 +123,20 @@ async def test_many_jobs_and_many_clients_at_once_find_it_there(engine: Embedded
             *(
                 client.execute(there, asked)
                 for client in (one, two)
-                for there in [Endpoint(server.url, 9, contents=ROOM)]
+                for there in [known(server, 9)]
                 for _ in range(6)
             )
         )
         assert {told(result) for result in results} == {HASH}
         contents, _ = await received(server)
         assert contents <= 2  # at most once by each client
-        assert told(await one.execute(Endpoint(server.url, 1, contents=ROOM), asked)) == HASH
+        assert told(await one.execute(known(server, 1), asked)) == HASH
         assert (await received(server))[0] == contents  # another engine asks, and does not send
 
 
 async def test_what_the_server_let_go_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = Endpoint(server.url, 2, contents=ROOM)
+        there = known(server, 2)
         await client.execute(there, await job())
         async with aiohttp.ClientSession() as session:
             other = Blob.of(b"x" * (ROOM - 10))
@@ -143,7 +152,7 @@ async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngi
     (elsewhere := place / "after").mkdir(mode=0o700)
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = Endpoint(server.url, 2, contents=ROOM)
+            there = known(server, 2)
             await client.execute(there, await job())
         async with worker(engine, elsewhere, port=server.port) as again:
             assert told(await client.execute(there, await job())) == HASH
@@ -153,7 +162,7 @@ async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngi
 async def test_an_older_version_in_its_place_is_sent_everything(engine: EmbeddedEngine, place: Path) -> None:
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = Endpoint(server.url, 2, contents=ROOM)
+            there = known(server, 2)
             await client.execute(there, await job())
         async with worker(engine, None, port=server.port) as older:
             assert told(await client.execute(there, await job())) == HASH
@@ -164,7 +173,7 @@ async def test_an_older_version_in_its_place_is_sent_everything(engine: Embedded
 
 async def test_a_server_that_claims_to_keep_contents_and_does_not(engine: EmbeddedEngine) -> None:
     async with worker(engine, None) as server, sender() as client:
-        there = Endpoint(server.url, 2, contents=ROOM)
+        there = known(server, 2)
         assert told(await client.execute(there, await job())) == HASH
         assert there.contents == 0
 
@@ -172,7 +181,7 @@ async def test_a_server_that_claims_to_keep_contents_and_does_not(engine: Embedd
 async def test_a_piston_hears_nothing_of_contents() -> None:
     async with Loopback() as piston, sender() as client:
         asked = await job()
-        await client.execute(Endpoint(piston.url, 1), asked)
+        await client.execute(known(piston, 1, 0), asked)
         assert [file.name for file in piston.executed[0].files] == ["run", "t/0.in.gz"]
 
 
@@ -182,7 +191,7 @@ async def test_where_there_is_no_room_the_job_brings_everything(
 ) -> None:
     """The client asks only where half of the room is enough; here it was told of more than there is."""
     async with worker(engine, place, room=room) as server, sender() as client:
-        there = Endpoint(server.url, 2, contents=ROOM if room < len(NOISE) else room)
+        there = known(server, 2, ROOM if room < len(NOISE) else room)
         assert told(await client.execute(there, await job())) == HASH
         assert told(await client.execute(there, await job())) == HASH
         contents, _ = await received(server)
@@ -197,7 +206,7 @@ async def test_no_room_now_is_asked_for_again_later(
     monkeypatch.setattr(contents_module, "monotonic", lambda: now)
     depot = Depot(place, ROOM)
     async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
-        there = Endpoint(server.url, 2, contents=ROOM)
+        there = known(server, 2)
         depot.reserve(ROOM)
         assert told(await client.execute(there, await job())) == HASH
         depot.release(ROOM)
@@ -212,7 +221,7 @@ async def test_small_contents_and_those_of_one_submission_go_with_the_job(
     engine: EmbeddedEngine, place: Path
 ) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = Endpoint(server.url, 2, contents=ROOM)
+        there = known(server, 2)
         await client.execute(there, await job(b"1 2 3\n" * 1000))
         own = JobFile(name="submission", content=Blob.of(NOISE))
         await client.execute(there, Job(files=(*(await job(b"", "true")).files, own), runtime="bash"))
@@ -235,7 +244,7 @@ async def test_a_test_that_changed_on_disk_is_nobodys_content(
     async with worker(engine, place) as server, sender() as client:
         shipped = await Shipping().shipped(asked, "run", SERVER)
         with pytest.raises(JobRejected, match=f"and is not {content.sha256}"):
-            await client.execute(Endpoint(server.url, 2, contents=ROOM), shipped)
+            await client.execute(known(server, 2), shipped)
 
 
 async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> None:
@@ -253,4 +262,4 @@ async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> No
     application.add_routes([web.head(path, has), web.put(path, dies)])
     async with listening(application, ServerOptions(port=0)) as url, sender() as client:
         with pytest.raises(EngineError, match="broke off"):
-            await client.execute(Endpoint(url, 1, contents=ROOM), await job())
+            await client.execute(known(url, 1), await job())

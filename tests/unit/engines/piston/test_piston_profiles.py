@@ -9,7 +9,7 @@ import pytest
 from piston_loopback import Loopback, engine_on
 from support.servers import EndpointReport
 
-from ioi_eval.engines.piston.members import differences, joined, merged, why_not
+from ioi_eval.engines.piston.members import differences, merged, offering, why_not
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 
@@ -96,21 +96,29 @@ def test_who_cannot_be_reached_has_no_say() -> None:
         (report("late", architecture="aarch64"), "the run is on x86_64, it is aarch64"),
         (report("late", runtimes=("bash",)), "it has no runtime ioi_eval"),
         (report("late", tool("g++")), "it has no python3"),
-        (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ is none of those"),
+        (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ 8.3.0 is none of those"),
     ],
 )
-def test_who_may_join_later(late: EndpointReport, why: str) -> None:
+def test_who_may_join_later_where_compilers_are_to_be_the_same(late: EndpointReport, why: str) -> None:
     profile = merged([report("a", max_run_time=60_000)]).profile
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
-    assert why_not(profile, late).startswith(why) and bool(why_not(profile, late)) == bool(why)
+    said = why_not(profile, late, begun_with=profile)
+    assert said.startswith(why) and bool(said) == bool(why)
+    other_compiler = "its g++" in said
+    assert why_not(profile, late) == ("" if other_compiler else said)
 
 
-def test_where_there_were_several_compilers_any_of_them_may_join() -> None:
-    profile = merged([report("a", tool("g++", "12")), report("b", tool("g++", "8"))]).profile
-    assert why_not(profile, report("c", tool("g++", "8"))) == ""
-    assert why_not(profile, report("c", tool("g++", "9"))) != ""
-    later = joined(profile, report("c", tool("g++", "8")))
-    assert later.toolchains == profile.toolchains and "http://c" in later.by_endpoint
+def test_where_compilers_differ_the_profile_follows_those_that_are_there() -> None:
+    old, new = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
+    begun = merged([old]).profile
+    both = offering(begun, {"a": old.toolchains, "b": new.toolchains})
+    assert [each.version for each in both.offered("g++")] == ["12", "8"]
+    assert both.toolchains["g++"].version == "12, 8"
+    assert why_not(both, report("c", tool("g++", "9"))) == ""
+    assert "begun with" in why_not(both, new, begun_with=begun).replace("began", "begun")
+    later = offering(both, {"b": new.toolchains})
+    assert later.toolchains["g++"] == new.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
+    assert offering(later, {}) == later, "where nobody is left, what they had stays"
 
 
 def test_differences_in_lines() -> None:
@@ -128,7 +136,7 @@ async def test_the_same_compiler_everywhere_or_nothing(monkeypatch: pytest.Monke
     async with Loopback() as a, Loopback() as b:
         compilers = {a.url: "12.2.0", b.url: "8.3.0"}
 
-        async def inspect(prober: object, url: str) -> EndpointReport:
+        async def inspect(prober: object, url: str, runtimes: object = ()) -> EndpointReport:
             return msgspec.structs.replace(report("x", tool("g++", compilers[url])), url=url)
 
         monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", inspect)

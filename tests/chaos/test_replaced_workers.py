@@ -1,0 +1,241 @@
+"""Real workers that come back as others: each row is right, and names the compiler that really built it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from support.command_line import RIGHT
+from support.runs import Fingerprint, Journal, judge_all, read_failures, read_rows
+from support.servers import Fixed, Patience
+
+from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
+from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
+from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Submission, Subtask, Test
+
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
+PATIENCE = Patience(
+    margin=120.0, connect=10.0, health=20.0, drought=400.0, first_wait=0.05, longest_wait=0.3,
+    first_rest=0.1, longest_rest=0.5,
+)  # fmt: skip
+TESTS = {"1": "1 2", "2": "30 4", "3": "5 -6"}
+PROBLEM = Problem(
+    id="add",
+    limits=Limits(cpu_time=2.0, memory=1 << 28),
+    tests=tuple(
+        Test(name=name, input=Blob.of(words), answer=Blob.of(str(sum(map(int, words.split())))))
+        for name, words in TESTS.items()
+    ),
+    subtasks=(Subtask(name="all", points=100, tests=tuple(TESTS)),),
+)
+# A box shows /usr/local/bin first. What builds proctors is left as it is, so that the worker itself works.
+OTHER = """#!/bin/sh
+case "$*" in *-dumpfullversion*) echo 99.1.0; exit ;; esac
+exec /usr/bin/g++ "$@"
+"""
+CRASHING = """#!/bin/sh
+case "$*" in *" proctor "*|*waiting.so*) exec /usr/bin/g++ "$@" ;; esac
+exec /usr/bin/g++ "$@" -Wl,--entry=0
+"""
+
+
+class Machine:
+    """Where a worker runs whose `/usr/local/bin` is a folder of ours."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder, self._cache, self.port = folder, cache, 0
+        folder.mkdir(mode=0o755, parents=True)
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def install(self, compiler: str) -> None:
+        """In one step: a build sees the one or the other."""
+        new = self.folder / "new"
+        new.write_text(compiler)
+        new.chmod(0o755)
+        new.rename(self.folder / "g++")
+
+    async def start(self, *options: str) -> None:
+        mounted = f'mount --bind "{self.folder}" /usr/local/bin && exec "$@"'
+        worker = [
+            sys.executable,
+            "-m",
+            "ioi_eval.cli",
+            "worker",
+            "--port",
+            str(self.port),
+            "--slots",
+            "1",
+            *options,
+        ]
+        self._process = await asyncio.create_subprocess_exec(
+            "unshare", "--mount", "sh", "-c", mounted, "sh", *worker, stdout=asyncio.subprocess.PIPE,
+            env={"PATH": os.environ["PATH"], "IOI_EVAL_CACHE": str(self._cache)},
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        async with asyncio.timeout(300):
+            line = (await self._process.stdout.readline()).decode()
+        found = re.search(r":(\d+)", line)
+        assert found is not None, line
+        self.port = int(found[1])
+
+    async def kill(self) -> None:
+        if self._process is not None:
+            if self._process.returncode is None:
+                self._process.send_signal(signal.SIGKILL)
+            await self._process.wait()
+
+
+@pytest.fixture(autouse=True)
+def mounts() -> None:
+    if subprocess.run(["unshare", "--mount", "mount", "--bind", "/", "/mnt"], capture_output=True).returncode:
+        pytest.skip("no mount namespace can be had")
+
+
+@asynccontextmanager
+async def machines(folder: Path, cache: Path, number: int) -> AsyncIterator[list[Machine]]:
+    async with AsyncExitStack() as stack:
+        found = [Machine(folder / f"machine-{each}", cache) for each in range(number)]
+        for machine in found:
+            stack.push_async_callback(machine.kill)
+        await asyncio.gather(*(machine.start() for machine in found))
+        yield found
+
+
+class Run:
+    """A run over workers, and what was heard of them."""
+
+    def __init__(self, folder: Path, cache: Path, there: list[Machine], rows: int, name: str = "run") -> None:
+        self._folder, self._cache, self._rows = folder / name, cache, rows
+        self._store = Store(folder / "client")
+        servers = Fixed(machine.url for machine in there)
+        self.engine = PistonEngine(servers, attempts=30, patience=PATIENCE)
+        self.heard: list[ServerEvent] = []
+        self.engine.tell = self.heard.append
+        self._work = asyncio.create_task(self._judged())
+
+    async def _judged(self) -> None:
+        fingerprint = Fingerprint(dump="d", problems={"add": "p"}, options={}, versions={})
+        here = EmbeddedEngine(store=Store(self._cache), slots=1)
+        with Journal.open(self._folder, fingerprint) as journal:
+            async with Scorer(self.engine, store=self._store, trusted=here) as scorer:
+                work = [
+                    Submission(key=f"{number}", problem_id="add", code=f"{RIGHT}// {number}\n")
+                    for number in range(self._rows)
+                ]
+                await judge_all(scorer.judge, {"add": PROBLEM}, work, journal, workers=4)
+
+    @property
+    def rows(self) -> dict[str, tuple[float, str]]:
+        """Points and compiler."""
+        if not (self._folder / "results.jsonl").exists():
+            return {}
+        return {row["key"]: (row["points"], row["compiler"]) for row in read_rows(self._folder)}
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(600):
+            while not holds():
+                if self._work.done():
+                    await self._work
+                    assert holds(), "the run ended before that"
+                await asyncio.sleep(0.02)
+
+    def changes(self, machine: Machine) -> list[Change]:
+        told = [event for event in self.heard if isinstance(event, ServerChanged)]
+        return [event.change for event in told if event.url == machine.url]
+
+    async def compilers(self) -> list[str]:
+        """Of all rows, each of which has to be right."""
+        async with asyncio.timeout(900):
+            await self._work
+        assert read_failures(self._folder) == {}
+        assert {points for points, _ in self.rows.values()} == {100.0} and len(self.rows) == self._rows
+        return [compiler for _, compiler in self.rows.values()]
+
+
+async def test_one_that_is_killed_and_comes_back_with_another_compiler(
+    tmp_path: Path, shared_cache: Path
+) -> None:
+    async with machines(tmp_path, shared_cache, 1) as [machine]:
+        run = Run(tmp_path, shared_cache, [machine], rows=14)
+        await run.until(lambda: len(run.rows) >= 3)
+        await machine.kill()
+        machine.install(OTHER)
+        await machine.start()
+        compilers = await run.compilers()
+    before = len([each for each in compilers if each != "g++ 99.1.0"])
+    assert 3 <= before < 14 and set(compilers[before:]) == {"g++ 99.1.0"}
+    async with machines(tmp_path / "healthy", shared_cache, 1) as [healthy]:
+        again = Run(tmp_path, shared_cache, [healthy], rows=14, name="again")
+        assert set(await again.compilers()) == {compilers[0]}
+
+
+async def test_a_compiler_whose_programs_do_not_run_gets_no_jobs(tmp_path: Path, shared_cache: Path) -> None:
+    async with machines(tmp_path, shared_cache, 2) as [broken, healthy]:
+        run = Run(tmp_path, shared_cache, [broken, healthy], rows=14)
+        await run.until(lambda: len(run.rows) >= 3)
+        broken.install(CRASHING)
+        await run.until(lambda: Change.LEFT_OUT in run.changes(broken))
+        assert len(set(await run.compilers())) == 1
+        assert run.changes(broken).count(Change.LEFT_OUT) == 1
+
+
+async def test_a_rolling_upgrade(tmp_path: Path, shared_cache: Path) -> None:
+    async with machines(tmp_path, shared_cache, 4) as found:
+        run = Run(tmp_path, shared_cache, found, rows=40)
+        await run.until(lambda: len(run.rows) >= 3)
+        for pair in (found[:2], found[2:]):
+            await asyncio.gather(*(machine.kill() for machine in pair))
+            for machine in pair:
+                machine.install(OTHER)
+            await asyncio.gather(*(machine.start() for machine in pair))
+            await run.until(lambda pair=pair: all(Change.BACK in run.changes(one) for one in pair))
+        compilers = await run.compilers()
+    assert len(set(compilers)) == 2 and compilers[0] != compilers[-1] == "g++ 99.1.0"
+
+
+async def test_an_upgrade_under_a_worker_that_goes_on(tmp_path: Path, shared_cache: Path) -> None:
+    """No request fails, and the worker itself knows nothing of it: the scripts of jobs do."""
+    async with machines(tmp_path, shared_cache, 1) as [machine]:
+        run = Run(tmp_path, shared_cache, [machine], rows=14)
+        await run.until(lambda: len(run.rows) >= 3)
+        machine.install(OTHER)
+        compilers = await run.compilers()
+        assert run.changes(machine) == [Change.REPLACED, Change.BACK]
+    assert {each for each in compilers if each == "g++ 99.1.0"} and compilers[0] != "g++ 99.1.0"
+
+
+async def test_one_that_was_started_anew_while_nobody_asked(tmp_path: Path, shared_cache: Path) -> None:
+    """No request fails: it is the reply that tells, of a compiler and of limits that no script can see."""
+    async with machines(tmp_path, shared_cache, 1) as [machine]:
+        engine = PistonEngine(Fixed([machine.url]), patience=PATIENCE)
+        heard: list[ServerEvent] = []
+        engine.tell = heard.append
+        job = Job(files=(JobFile(name="run", content=Blob.of("g++ -dumpfullversion")),))
+        async with engine:
+            before = await engine.execute(job)
+            await machine.kill()
+            await machine.start("--run-timeout", "1000")
+            await engine.execute(job)
+            changes = [event.change for event in heard if isinstance(event, ServerChanged)]
+            assert changes == [Change.REPLACED, Change.BACK]
+            await machine.kill()
+            machine.install(OTHER)
+            await machine.start("--run-timeout", "1000")
+            after = await engine.execute(job)
+    assert before.run.stdout != after.run.stdout == "99.1.0\n"
+    assert after.toolchains["g++"].version == "99.1.0"
+    changes = [event.change for event in heard if isinstance(event, ServerChanged)]
+    assert changes == [Change.REPLACED, Change.BACK] * 2

@@ -1,0 +1,276 @@
+"""Servers that are others than they were: nothing that they say as such counts, and they are probed again."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from piston_loopback import PROFILE, Found, Loopback, engine_on, job, told, until
+from support.servers import EndpointReport
+
+from ioi_eval import PistonEngine
+from ioi_eval.engines.contract import Change, ServerChanged
+from ioi_eval.engines.piston.identity import HEADER, TELL, Identity
+from ioi_eval.engines.piston.identity import told as told_first
+from ioi_eval.errors import AttemptsUsedUp, BrokenReply, ServerReplaced, ToolchainGone
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Toolchain
+
+pytestmark = pytest.mark.alike
+
+EVERY = 0.002
+
+
+def compiler(version: str) -> Toolchain:
+    return Toolchain(command="g++", path="/usr/bin/g++", version=version, identity=f"g++ {version}")
+
+
+def words(version: str) -> str:
+    return f"ioi-eval tells x86_64\n/usr/bin/g++ {version}\nioi-eval told\n"
+
+
+class Machine(Loopback):
+    """A server with a compiler that somebody may change while it goes on."""
+
+    def __init__(self, version: str = "12", worker: str = "") -> None:
+        super().__init__(self._done)
+        self.version, self.worker = version, worker
+        self.probed = 0
+
+    async def _done(self, server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        """Does what its version of the compiler does: prints it."""
+        version = self.version
+        script = asked.files[0].content.read().decode()
+        tells = words(version) if script.startswith(TELL) else ""
+        stage = Stage(stdout=f"{tells}built by {version}\n", code=0)
+        two = any(file.name == "compile" for file in asked.files) and asked.runtime == "ioi_eval"
+        reply = told(JobResult(run=Stage(code=0), compile=stage) if two else JobResult(run=stage))
+        if self.worker:
+            reply.headers[HEADER] = self.worker
+        return reply
+
+    def report(self) -> EndpointReport:
+        self.probed += 1
+        identity = Identity(tools=told_first(words(self.version))[0], worker=self.worker)
+        return EndpointReport(
+            url=self.url, architecture="x86_64", runtimes=PROFILE.runtimes, runtime="ioi_eval",
+            toolchains={"g++": compiler(self.version)}, identity=identity,
+        )  # fmt: skip
+
+
+Opening = Callable[..., Any]
+
+
+@pytest.fixture
+async def on(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An engine on machines, whose probes find what is there."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(
+            *there: Machine, found: Found | None = None, **options: Any
+        ) -> tuple[PistonEngine, list[ServerChanged]]:
+            """`found`: what is discovered, where that is not all, but the first of them."""
+
+            async def probe(prober: object, url: str, runtimes: object = ()) -> EndpointReport:
+                return next(machine for machine in there if machine.url == url).report()
+
+            monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", probe)
+            for machine in there:
+                await stack.enter_async_context(machine)
+            if found is not None:
+                found.urls = {there[0].url}
+            engine = engine_on(*there, profile=None, discovery=found, **options)
+            heard: list[ServerChanged] = []
+            engine.tell = lambda event: heard.append(event) if isinstance(event, ServerChanged) else None
+            await stack.enter_async_context(engine)
+            return engine, heard
+
+        yield opened
+
+
+def version_of(result: JobResult) -> str:
+    return result.toolchains["g++"].version
+
+
+# -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runtime", ["ioi_eval", "bash"])
+async def test_a_reply_is_without_what_its_script_told(on: Opening, runtime: str) -> None:
+    engine, heard = await on(Machine())
+    result = await engine.execute(job(runtime=runtime))
+    assert (result.run.stdout, version_of(result), heard) == ("built by 12\n", "12", [])
+
+
+async def test_a_job_that_met_another_server_is_done_again(on: Opening) -> None:
+    machine = Machine()
+    engine, heard = await on(machine, attempts=1)
+    await engine.execute(job())
+    machine.version = "13"  # no request ever fails
+    result = await engine.execute(job())
+    assert (result.run.stdout, version_of(result)) == ("built by 13\n", "13")
+    assert [event.change for event in heard] == [Change.REPLACED, Change.BACK]
+    assert machine.probed == 2 and len(machine.executed) == 3
+    profile = await engine.profile()
+    assert profile.toolchains["g++"].version == "13" and profile.offered("g++") == (compiler("13"),)
+
+
+async def test_a_compiler_that_refuses_tells_too(on: Opening) -> None:
+    """A refusal has no run stage: what is told comes with the first."""
+    machine = Machine()
+    engine, _ = await on(machine)
+    building = job("run", JobFile(name="compile", content=Blob.of("make")))
+    building = msgspec.structs.replace(building, files=building.files[::-1])
+    assert (await engine.execute(building)).compile.stdout == "built by 12\n"
+    machine.version = "13"
+    again = await engine.execute(building)
+    assert (again.compile.stdout, version_of(again)) == ("built by 13\n", "13")
+
+
+async def test_what_tells_nothing_is_no_reply(on: Opening) -> None:
+    machine = Machine()
+    engine, _ = await on(machine, attempts=2)
+    silent = Identity(tools="x").checked
+    with pytest.raises(BrokenReply, match="does not tell with which compilers"):
+        silent(job(), JobResult(run=Stage(stdout="built by 12\n")))
+
+    async def mute(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        return told(JobResult(run=Stage(stdout="built by 12\n", code=0)))
+
+    machine.answer = mute
+    with pytest.raises(AttemptsUsedUp, match="does not tell"):
+        await engine.execute(job())
+
+
+def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> None:
+    known = Identity(tools=told_first(words("12"))[0])
+    forged = words("13") + words("12")
+    with pytest.raises(ServerReplaced):
+        known.checked(job(), JobResult(run=Stage(stdout=forged)))
+    kept = known.checked(job(), JobResult(run=Stage(stdout=words("12") + words("13"))))
+    assert kept.run.stdout == words("13")
+
+
+async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(on: Opening) -> None:
+    machine = Machine(worker="one")
+    engine, heard = await on(machine)
+    classic = job(runtime="cms_ioi")
+    assert (await engine.execute(classic)).run.stdout == "built by 12\n"
+    machine.worker, machine.version = "two", "13"
+    assert (await engine.execute(classic)).run.stdout == "built by 13\n"
+    assert [event.change for event in heard] == [Change.REPLACED, Change.BACK] and machine.probed == 2
+
+
+async def test_a_refusal_by_another_worker_is_none(on: Opening) -> None:
+    machine = Machine(worker="one")
+    engine, _ = await on(machine)
+    refuses = True
+
+    async def tighter(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        nonlocal refuses
+        if not refuses:
+            return await machine._done(server, request, asked)
+        refuses, machine.worker = False, "two"
+        body = b'{"message": "run_timeout cannot exceed the configured limit of 1"}'
+        return web.Response(status=400, body=body, headers={HEADER: "two"})
+
+    machine.answer = tighter
+    assert (await engine.execute(job())).run.code == 0
+
+
+async def test_with_one_compiler_for_all_another_one_is_left_out_and_told_once(on: Opening) -> None:
+    changes, stays = Machine(), Machine()
+    engine, heard = await on(changes, stays, same_compiler=True)
+    changes.version = "13"
+    results = [await engine.execute(job()) for _ in range(6)]
+    assert {version_of(result) for result in results} == {"12"}
+    await until(lambda: changes.probed > 4)
+    assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
+    assert "g++ 13 is none of those" in heard[-1].reason and changes.url in engine.left_out
+    assert (await engine.profile()).offered("g++") == (compiler("12"),)
+    changes.version = "12"
+    await until(lambda: changes.url not in engine.left_out)
+
+
+@pytest.mark.parametrize("same", [False, True])
+async def test_one_that_joins_late_with_another_compiler(on: Opening, same: bool) -> None:
+    first, late = Machine(), Machine("13")
+    found = Found(every=EVERY)
+    engine, heard = await on(first, late, found=found, same_compiler=same)
+    found.urls.add(late.url)
+    await until(lambda: bool(heard))
+    assert [event.change for event in heard] == [Change.LEFT_OUT if same else Change.JOINED]
+    offered = {tool.version for tool in (await engine.profile()).offered("g++")}
+    assert offered == ({"12"} if same else {"12", "13"})
+
+
+async def test_a_job_runs_where_there_is_what_it_was_made_for(on: Opening) -> None:
+    old, new = Machine("12"), Machine("13")
+    engine, _ = await on(old, new, per_endpoint=4)
+    made = job(made_for={"g++": ("g++ 13",)})
+    results = await asyncio.gather(*(engine.execute(made) for _ in range(12)))
+    assert {version_of(result) for result in results} == {"13"} and old.executed == []
+    new.version = "12"
+    with pytest.raises(ToolchainGone):
+        await engine.execute(made)
+    await until(lambda: all(endpoint.usable for endpoint in engine.endpoints))
+    with pytest.raises(ToolchainGone):
+        await engine.execute(made)
+
+
+async def test_a_rolling_upgrade(on: Opening) -> None:
+    there = [Machine() for _ in range(4)]
+    engine, _ = await on(*there, attempts=2)
+    found: list[tuple[str, str]] = []
+
+    async def works(number: int) -> None:
+        for _ in range(number):
+            result = await engine.execute(job())
+            found.append((result.run.stdout, version_of(result)))
+
+    await works(8)
+    for pair in (there[:2], there[2:]):
+        busy = asyncio.gather(*(works(6) for _ in range(4)))
+        for machine in pair:
+            machine.version = "13"
+        await busy
+    assert {printed for printed, _ in found} == {"built by 12\n", "built by 13\n"}
+    assert all(printed == f"built by {version}\n" for printed, version in found)
+    assert [version for _, version in found[-8:]] == ["13"] * 8
+
+
+# --- the words themselves ----------------------------------------------------------------------------
+
+
+def asked(path: str) -> str:
+    done = subprocess.run(
+        ["/bin/bash", "-c", TELL + "echo after"],
+        env={"PATH": path},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    tools, rest = told_first(done.stdout)
+    assert rest == "after\n" and tools
+    return tools
+
+
+def test_what_is_told_changes_with_a_compiler_and_with_nothing_else(tmp_path: Any) -> None:
+    path = f"{tmp_path}:/usr/bin:/bin"
+    as_it_is = asked(path)
+    (tmp_path / "other").write_text("nothing that builds or runs programs")
+    assert asked(path) == as_it_is == asked(path)
+    wrapper = tmp_path / "g++"
+    wrapper.write_text('#!/bin/sh\nexec /usr/bin/g++ -O0 "$@"\n')
+    wrapper.chmod(0o755)
+    wrapped = asked(path)
+    wrapper.write_text('#!/bin/sh\nexec /usr/bin/g++ -O1 -g "$@"\n')
+    changed = asked(path)
+    (tmp_path / "python3").symlink_to("/bin/sh")
+    assert len({as_it_is, wrapped, changed, asked(path)}) == 4
