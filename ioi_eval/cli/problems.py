@@ -24,6 +24,7 @@ _EXAMPLES = """
   ioi-eval problems polygon/halves --generate made
   ioi-eval problems codeforces --data-dir copies --difficulty 1900
 """
+_MOST_FAULTS = 3  # in a package's line
 _TEXTS = ("problem", "format", "type", "checker")
 _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
 
@@ -69,11 +70,20 @@ def _show(packages: tuple[Package, ...]) -> None:
         console.show(f"note: {console.as_called(note)}")
     for one in packages:
         if one.errors and one.format:
-            console.show(f"{visible(one.where)} is read as {one.format}, and cannot be used")
+            console.show(f"{visible(one.where)} is read as {one.format}, and cannot be used: {_missing(one)}")
     problems = [package.problem for package in packages if package.problem is not None]
     good = sum(not problem.unusable for problem in problems)
     every = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package
     console.show(f"{good} of {every} packages can be used")
+
+
+def _missing(package: Package) -> str:
+    """Return what is wrong with a package in a few words; lines of their own have the rest."""
+    words = [f"{one.field}: {one.problem}" if one.field else one.problem for one in package.errors]
+    files = [one.where.removeprefix(package.where).lstrip("/") for one in package.errors]
+    said = [f"{file}: {word}" if file else word for file, word in zip(files, words, strict=True)]
+    more = f"; and {len(said) - _MOST_FAULTS} more" if len(said) > _MOST_FAULTS else ""
+    return visible(console.as_called("; ".join(said[:_MOST_FAULTS]))) + more
 
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:

@@ -174,11 +174,14 @@ def _show_forecast(found: Forecast, output: OutputOptions) -> None:
     if found.cpu_hours is None:
         console.show("The CPU time is unknown: a time limit is not measured yet")
     elif found.judged:
-        console.show(f"At most {_hours(found.cpu_hours)} of CPU, if each test uses its whole limit")
+        console.show(f"At most {amount(found.cpu_hours)} of CPU, if each test uses its whole limit")
     if found.judged and found.expected_cpu_hours is not None:
-        console.show(f"About {_hours(found.expected_cpu_hours)} by what the run's programs took so far")
+        console.show(f"About {amount(found.expected_cpu_hours)} by what the run's programs took so far")
     console.show("Nothing was judged")
 
 
-def _hours(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} minutes"
+def amount(hours: float) -> str:
+    """Return hours in words, never as 0.0 of anything unless they are 0."""
+    if hours >= 1:
+        return f"{hours:.1f} hours"
+    return f"{hours * 60:.1f} minutes" if hours * 60 >= 0.1 else f"{hours * 3600:.2g} seconds"

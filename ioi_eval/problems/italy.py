@@ -47,6 +47,7 @@ _OLD = MappingProxyType(
 _CHECKERS = ("check/checker", "cor/correttore")
 _MANAGERS = ("check/manager", "cor/manager")
 _SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
+_COMPILED_WITH, _HEADERS = ("grader", "stub"), (".h", ".hpp")  # of submissions; they lie among the solutions
 _ALL_POINTS = 100
 
 
@@ -124,8 +125,8 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> Ta
 def _graders(folder: Path) -> Iterator[NamedBlob]:
     """Yield what submissions are compiled with: it lies among the solutions."""
     for path in visible((folder / "sol").glob("*")):
-        is_grader = path.stem in ("grader", "stub") and language_of(path.name)
-        if path.is_file() and (is_grader or path.suffix in (".h", ".hpp")):
+        is_grader = path.stem in _COMPILED_WITH and language_of(path.name)
+        if path.is_file() and (is_grader or path.suffix in _HEADERS):
             yield NamedBlob(name=f"graders/{path.name}", content=Blob.of_file(path))
 
 
@@ -227,9 +228,11 @@ def _subtasks(
 
 
 def _solutions(folder: Path, task: TaskType) -> Iterator[Solution]:
-    """Yield the official one. Of others in sol/ the format says nothing."""
+    """Yield the official one, and the others in sol/, which may get anything."""
     if task is TaskType.OUTPUT_ONLY:
         return
     for path in visible((folder / "sol").glob("*")):
-        if path.stem in _SOLUTIONS and path.is_file() and language_of(path.name):
-            yield solution(path, name=path.name, expected="correct")
+        is_source = path.is_file() and language_of(path.name) and path.suffix not in _HEADERS
+        if is_source and path.stem not in _COMPILED_WITH:
+            expected = "correct" if path.stem in _SOLUTIONS else ""
+            yield solution(path, name=path.name, expected=expected)

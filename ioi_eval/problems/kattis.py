@@ -68,6 +68,12 @@ _BOTH = "interactive problems with several passes are not judged"
 _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 
+# Calls that start another process, and comments, in which they are no calls.
+_CALLS = r"v?fork|posix_spawnp?|popen|system|os\.(?:fork|system|popen|spawn\w+)|subprocess\.\w+"
+_STARTS = re.compile(rf"(?<![\w.>:])(?:(?:std)?::)?({_CALLS})\s*\(")
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#(?!\s*(?:include|define)).*?$", re.DOTALL | re.MULTILINE)
+
+
 class Validation(NamedTuple):
     custom: bool
     interactive: bool
@@ -166,6 +172,9 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
             continue
         for file in files_below(folder, f"include/{name}"):
             rest = file.name.removeprefix(f"include/{name}/")
+            if started := _STARTS.search(_COMMENTS.sub("", source_text(folder / file.name))):
+                words = f"submissions are built with it, and it calls {started[1]}"
+                faults.add(words, file.name, remedy="Submissions are one process: no package may start more")
             yield NamedBlob(name=f"{known}/{rest}", content=file.content)
 
 
@@ -686,7 +695,7 @@ class _Rules:
         ends_there = "range" in group.own and _range_end(group) == _number(group.fields, "accept_score", 1.0)
         if not self._domjudge and not (ends_there and points is Points.SUM):
             return False
-        if points is not Points.LEAST:
+        if points is not Points.LEAST and _number(group.fields, "accept_score", 1.0) > 0:
             self._faults.note("accept_score is what the group is worth, as in DOMjudge", group.fields.file)
         return True
 

@@ -93,7 +93,9 @@ def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
     done = cli("problems", problems)
     assert done.returncode == 2
     assert "1 of 3 packages can be used" in done.stdout
-    assert "worse is read as CMS, and cannot be used" in done.stdout
+    assert "worse is read as CMS, and cannot be used: problem.json: broken JSON: Expecting" in done.stdout
+    (line,) = (line for line in done.stdout.splitlines() if "bad is read as CMS" in line)
+    assert line.endswith("subtasks/01-all.json: testcases: names the test '9-9', which is not in tests/")
     assert "9-9" in done.stderr
     assert "worse" in done.stderr
 

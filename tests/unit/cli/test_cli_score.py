@@ -22,6 +22,8 @@ from support.command_line import (
     write_package,
 )
 
+from ioi_eval.cli.score import amount
+
 ROWS = [
     row("right", RIGHT),
     row("small", SMALL),
@@ -351,3 +353,11 @@ def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     assert "1 test took as long as the time limit or a little longer" in report
     assert "0 verdicts hung" in report
     assert cli(*asked, "--borderline", "2:1").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [(2.0, "2.0 hours"), (0.02, "1.2 minutes"), (0.0015, "5.4 seconds"), (0.00001, "0.036 seconds")],
+)
+def test_amounts_of_cpu_time(hours: float, words: str) -> None:
+    assert amount(hours) == words

@@ -49,7 +49,11 @@ def test_a_package() -> None:
         ("1", 40, ("001", "002")),
         ("2", 60, ("003", "004")),
     ]
-    assert {solution.name for solution in problem.solutions} == {"solution.cpp", "soluzione.py"}
+    assert {solution.name: solution.expected for solution in problem.solutions} == {
+        "slow.cpp": "",
+        "solution.cpp": "correct",
+        "soluzione.py": "correct",
+    }
     assert Italy().package_id(GRADINI, "") == "gradini"
 
 

@@ -364,3 +364,24 @@ def test_validators_that_ask_for_more_passes(tmp_path: Path, header: str, passes
     ranges = {f"data/{place}testdata.yaml": "range: 0 5\n" for place in ("", "sample/", "secret/")}
     problem = sound(write(tmp_path / "p", {**VALIDATOR, **ranges}, header=header))
     assert (problem.checker.kind, problem.checker.passes) == (CheckerKind.ICPC, passes)
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "call"),
+    [
+        ("include/cpp/runner.cpp", "int main() {\n  if (!fork()) phase(1);\n}\n", "fork"),
+        ("include/c/runner.c", 'int main() { return ::system ("./again"); }\n', "system"),
+        ("include/c/runner.c", 'int main() { return system ("./again"); }\n', "system"),
+        ("include/python3/runner.py", "import os\nif os.fork() == 0:\n    phase()\n", "os.fork"),
+        ("include/cpp/runner.cpp", "// no fork() here\n/* nor\n fork() */ int main() { road.fork(); }\n", ""),
+        ("include/python3/runner.py", "# fork() is not called\nprint(1)\n", ""),
+    ],
+)
+def test_runners_that_start_processes(tmp_path: Path, file: str, source: str, call: str) -> None:
+    folder = write(tmp_path / "p", {file: source})
+    if not call:
+        assert [one.name for one in sound(folder).included]
+        return
+    error = only_error(folder, "p")
+    assert error.where == f"p/{file}"
+    assert f"it calls {call}. Submissions are one process" in str(error)

@@ -105,6 +105,14 @@ def test_what_a_group_is_worth_in_domjudge(tmp_path: Path, settings: str, ini: b
     assert (group2.points, group2.score_type) == (points, MIN if points == 20 else SUM)
 
 
+@pytest.mark.parametrize(("points", "told"), [(0, False), (20, True)])
+def test_points_of_a_group_are_noted_where_there_are_any(tmp_path: Path, points: int, told: bool) -> None:
+    settings = f"accept_score: {points}\nrange: 0 {points}\n"
+    folder = write(tmp_path / "p", {**GROUPS, "data/secret/group2/testdata.yaml": settings})
+    notes = read(folder).notes
+    assert any("accept_score is what the group is worth" in note for note in notes) == told
+
+
 def test_points_for_wrong_answers(tmp_path: Path) -> None:
     files = {**GROUPS, "data/secret/group1/testdata.yaml": "reject_score: 1\naccept_score: 3\n"}
     group1 = sound(write(tmp_path / "p", files)).subtasks[1]
