@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
 from harness import LIMITS, Bench
+from lent import Lent
+
+from ioi_eval import EmbeddedEngine, Problem, Scorer, Store, Submission, Test
+from ioi_eval.models import Blob
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a test a small disk")
 
@@ -28,18 +35,23 @@ LARGE = msgspec.structs.replace(LIMITS, output=8 << 20)
 FILES = {"input_file": "in.txt", "output_file": "out.txt", "limits": LARGE}
 
 
-@pytest.fixture
-def small(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Whose boxes lie on a disk with room for a program and an answer."""
-    disk = bench.workshop / tmp_path_factory.mktemp("small").name
+@contextmanager
+def mounted(disk: Path, size: str) -> Iterator[Path]:
     disk.mkdir(mode=0o711)
-    mount = ("mount", "-t", "tmpfs", "-o", "mode=711,size=5m", "small", str(disk))
+    mount = ("mount", "-t", "tmpfs", "-o", f"mode=711,size={size}", "small", str(disk))
     subprocess.run(mount, check=True, timeout=_SECONDS)
     try:
-        yield dataclasses.replace(bench, workshop=disk)
+        yield disk
     finally:
         subprocess.run(("umount", "--lazy", str(disk)), check=True, timeout=_SECONDS)
         disk.rmdir()
+
+
+@pytest.fixture
+def small(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Whose boxes lie on a disk with room for a program and an answer."""
+    with mounted(bench.workshop / tmp_path_factory.mktemp("small").name, "5m") as disk:
+        yield dataclasses.replace(bench, workshop=disk)
 
 
 @pytest.mark.parametrize("ending", ["WA", "RE"])
@@ -56,3 +68,22 @@ def test_what_found_room_is_judged_all_the_same(small: Bench) -> None:
     assert small.one(source, "", "3", **FILES).score == 1
     by_stream = WRITES.replace('std::fopen("out.txt", "w")', "stdout").replace("ENDING", "")
     assert small.one(by_stream, "", ANSWER, limits=LARGE).score == 1
+
+
+async def test_neighbours_never_take_each_others_room(workshop: Path, shared_cache: Path) -> None:
+    """Two programs of 120 MB, where there is room for one at a time."""
+    codes = [
+        f"static char data[120 << 20] = {{{number}}};\nint main() {{ return *data - {number}; }}"
+        for number in (1, 2)
+    ]
+    problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
+    with mounted(workshop / "neighbours", "320m") as disk:
+        async with EmbeddedEngine(store=Store(shared_cache), slots=2, boxes=disk) as engine:
+            assert engine.slots == 1
+            async with Scorer(Lent(engine), store=Store(shared_cache)) as scorer:
+                judged = [
+                    scorer.score(problem, Submission(key="1", problem_id="large", code=code))
+                    for code in codes
+                ]
+                results = await asyncio.gather(*judged)
+    assert [result.tests[0].status for result in results] == ["AC", "AC"]

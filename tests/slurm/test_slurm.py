@@ -55,7 +55,7 @@ def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
         until(lambda: all(answers(port) for port in ports), cli.folder / "logs")
         yield ports
     finally:
-        sweep(choose_base())  # a worker that is killed cannot
+        sweep(choose_base(1))  # a worker that is killed cannot
 
 
 def slurm(cli: CommandLine, *command: object) -> str:

@@ -21,25 +21,36 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
 
 IN_MEMORY = Path("/dev/shm")
-ROOM_NEEDED = 256 << 20  # containers often have a shared memory of 64 MB: too little for outputs
+ROOM_NEEDED = 256 << 20  # bytes for each slot; containers often have a shared memory of 64 MB
 _OWNER = "owner"
 _ENTER_ONLY = 0o711  # a box that runs under another uid gets through, and sees no names
 
 
-def choose_base() -> Path:
-    """Memory, unless what lies there cannot be started or is too little."""
-    return IN_MEMORY if why_not_in_memory() is None else Path(tempfile.gettempdir())
+def choose_base(slots: int) -> Path:
+    """Memory, unless what lies there cannot be started or is too little for the slots."""
+    return IN_MEMORY if why_not_in_memory(slots) is None else Path(tempfile.gettempdir())
 
 
-def why_not_in_memory(folder: Path = IN_MEMORY) -> str | None:
-    """None when boxes can lie in that folder, otherwise the reason."""
+def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
+    """None when boxes of so many slots can lie in that folder, otherwise the reason."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"{folder} is not there or cannot be written"
-    facts = os.statvfs(folder)
-    if facts.f_flag & os.ST_NOEXEC:
+    if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return f"{folder} is mounted noexec"
-    room = facts.f_bavail * facts.f_frsize
-    return None if room >= ROOM_NEEDED else f"{folder} has only {room >> 20} MB left"
+    if slots_with_room(folder, slots) == slots:
+        return None
+    return f"{folder} has only {room_in(folder) >> 20} MB left, and each slot takes {ROOM_NEEDED >> 20} MB"
+
+
+def room_in(folder: Path) -> int:
+    """Return how many bytes are left."""
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
+
+
+def slots_with_room(folder: Path, slots: int) -> int:
+    """Return for how many slots there is room that no two of them share; one slot has what there is."""
+    return max(1, min(slots, room_in(folder) // ROOM_NEEDED))
 
 
 def is_in_memory(folder: Path) -> bool:
@@ -55,9 +66,9 @@ def is_in_memory(folder: Path) -> bool:
 class Boxes:
     """The folder of one engine. `open` and `close` do the work; between them boxes come and go."""
 
-    def __init__(self, base: Path | None = None, *, entered: bool = True) -> None:
+    def __init__(self, base: Path | None = None, *, slots: int = 1, entered: bool = True) -> None:
         """`entered`: by programs; False where only we put something there."""
-        self._base, self._entered = base, entered
+        self._base, self._slots, self._entered = base, slots, entered
         self._folder: Path | None = None
         self._lock = -1
 
@@ -67,7 +78,7 @@ class Boxes:
         return self._folder
 
     def open(self) -> None:
-        base = self._base or choose_base()
+        base = self._base or choose_base(self._slots)
         try:
             if os.geteuid() == 0 and self._entered and not everybody_may_enter(base):
                 raise EngineUnavailable(

@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.embedded.box import Caps, Leash
-from ioi_eval.engines.embedded.boxes import Boxes, Uids
+from ioi_eval.engines.embedded.boxes import Boxes, Uids, room_in, slots_with_room
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
@@ -90,7 +90,7 @@ class EmbeddedEngine:
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
-        self._slots = slots or len(os.sched_getaffinity(0))
+        self._wanted = self._slots = slots or len(os.sched_getaffinity(0))
         self._store, self._boxes = store, boxes
         self._layers, self._allow_unconfined = layers, allow_unconfined
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
@@ -156,9 +156,14 @@ class EmbeddedEngine:
 
     async def _open(self) -> _Running:
         """Open the engine. `_held` gives everything back in reverse, also when this is cut short."""
-        boxes, uids = Boxes(self._boxes), Uids()
+        boxes, uids = Boxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
+        # What one slot's program writes never takes the room of another's.
+        self._slots = slots_with_room(boxes.folder, self._wanted)
+        share = msgspec.structs.replace(
+            self._room, disk=min(self._room.disk, room_in(boxes.folder) // self._slots)
+        )
         tools = await to_its_end(partial(toolchains, self._python))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
@@ -169,7 +174,7 @@ class EmbeddedEngine:
         self._held.callback(uids.release)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         how = self._layers, self._allow_unconfined
-        ground = Ground(boxes, proctor, self._caps, self._room, Lock(), *how, read)
+        ground = Ground(boxes, proctor, self._caps, share, Lock(), *how, read)
         slots = tuple(Slot(ground, uid) for uid in uids.reserve(self._slots))
         free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
         for slot in slots:

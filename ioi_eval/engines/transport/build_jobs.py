@@ -39,8 +39,9 @@ _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a 
 _OWN_LIMITS = frozenset({"Memory limit exceeded", "Too many processes", "Too many or too large files"})
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
 _QUICK_LOG = ".ioi-eval-quick.log"
+NO_ROOM = "No space left"
 _SIGNS_OF_A_CRASH = re.compile(
-    r"internal compiler error|terminated program|cannot execute|No space left|Cannot allocate memory"
+    rf"internal compiler error|terminated program|cannot execute|{NO_ROOM}|Cannot allocate memory"
     r"|out of memory|[Rr]esource temporarily unavailable"
 )
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")

@@ -28,6 +28,7 @@ from ioi_eval.engines.transport.ahead import (
 )
 from ioi_eval.engines.transport.build_jobs import (
     DELIVERY_SECONDS,
+    NO_ROOM,
     Ending,
     build_job,
     ending,
@@ -300,7 +301,7 @@ class Builds:
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
-        alone = end is not Ending.CRASHED
+        alone = end is not Ending.CRASHED or NO_ROOM in made.stage.stdout  # another may have had the room
         made = await self._make(recipe, profile, (), alone=alone)
         return await self._take(recipe, profile, made, lasting=False)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -148,16 +149,25 @@ def test_a_probe_that_breaks() -> None:
 def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [chosen] = doctor.boxes_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
-    monkeypatch.setattr(doctor, "why_not_in_memory", lambda: "/dev/shm is mounted noexec")
-    monkeypatch.setattr(doctor, "choose_base", lambda: Path("/proc"))  # wherever it is, not in memory
+    monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
+    monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # wherever it is, not in memory
+    monkeypatch.setattr(doctor, "slots_with_room", lambda _base, slots: slots)
     [disk] = doctor.boxes_folder()
     assert disk.ok is None and "noexec" in disk.detail and disk.remedy
+
+
+def test_slots_that_lack_room_are_told(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
+    monkeypatch.setattr(doctor, "slots_with_room", lambda _base, slots: slots - 1)
+    [told] = doctor.boxes_folder(base)
+    assert told.ok is None and told.detail.endswith("room for 3 of 4 slots, no more start")
+    assert told.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
 
 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")
 def test_boxes_in_memory_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container that has a memory of its own for them."""
-    monkeypatch.setattr(doctor, "why_not_in_memory", lambda: "/dev/shm is mounted noexec")
-    monkeypatch.setattr(doctor, "choose_base", lambda: IN_MEMORY)
+    monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
+    monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)
     [elsewhere] = doctor.boxes_folder()
     assert (elsewhere.ok, elsewhere.remedy) == (True, "")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ioi_eval.engines.embedded import placing
-from ioi_eval.engines.embedded.boxes import Boxes, sweep, why_not_in_memory
+from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, slots_with_room, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
 
@@ -93,5 +93,14 @@ def test_root_needs_a_base_that_others_may_enter(base: Path) -> None:
 
 
 def test_memory_is_refused_with_a_reason(base: Path) -> None:
-    assert why_not_in_memory(base) is None
-    assert "cannot be written" in (why_not_in_memory(base / "missing") or "")
+    assert why_not_in_memory(1, base) is None
+    assert "cannot be written" in (why_not_in_memory(1, base / "missing") or "")
+
+
+def test_each_slot_needs_room_of_its_own(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.engines.embedded.boxes.room_in", lambda folder: 3 * ROOM_NEEDED - 1)
+    assert [slots_with_room(base, slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
+    assert why_not_in_memory(2, base) is None
+    assert "has only 767 MB left, and each slot takes 256 MB" in (why_not_in_memory(3, base) or "")
+    monkeypatch.setattr("ioi_eval.engines.embedded.boxes.room_in", lambda folder: 1)
+    assert slots_with_room(base, 2) == 1
