@@ -210,7 +210,7 @@ def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile, ahead:
         ),
         compile_timeout=least(milliseconds(compiling.wall_time), profile.max_compile_time),
         compile_cpu_time=least(milliseconds(compiling.cpu_time), profile.max_compile_time),
-        compile_memory_limit=_memory(recipe, tool),
+        compile_memory_limit=_memory(recipe, tool, profile),
         run_timeout=delivering,
         run_cpu_time=least(delivering, profile.max_run_cpu_time),
     )
@@ -236,7 +236,7 @@ def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: 
         ),
         run_timeout=least(time, profile.max_run_time),
         run_cpu_time=least(cpu, profile.max_run_cpu_time),
-        run_memory_limit=_memory(recipe, tool),
+        run_memory_limit=_memory(recipe, tool, profile),
     )
 
 
@@ -248,9 +248,12 @@ def _sources(recipe: Recipe) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
 
 
-def _memory(recipe: Recipe, tool: Toolchain) -> int | None:
-    """Servers before isolate limit the address space. Other compilers reserve what they never use of it."""
-    return recipe.limits.memory if tool.command in DRIVERS else None
+def _memory(recipe: Recipe, tool: Toolchain, profile: Profile) -> int | None:
+    """Return the limit that a server is asked for.
+
+    Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
+    """
+    return recipe.limits.memory if profile.confines or tool.command in DRIVERS else None
 
 
 # --- in a box of the proctor's -----------------------------------------------------------------------
