@@ -186,7 +186,9 @@ def _harness() -> str:
 
 def _with_harness(code: str, *, only_load: bool) -> str:
     """The program as a text for the harness."""
-    return f"{_harness()}{imports_in(code)}\n\nmain({code!a}, {only_load})\n"
+    imports = imports_in(code)
+    packages = re.findall(r"import (\w+)", imports)
+    return f"{_harness()}{imports}\n\nmain({code!a}, {only_load}, {packages})\n"
 
 
 # --- the code in a message ---------------------------------------------------------------------------

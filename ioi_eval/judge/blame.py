@@ -10,20 +10,30 @@ made up, and an error that somebody wrote, stay the program's fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Recipe
+from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Recipe
 from ioi_eval.judge.needs import modules_missing
 from ioi_eval.judge.programs import Artifacts, Compiled, ProblemPrograms, program
 from ioi_eval.model.languages import find
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Solution, Submission, TestResult, Verdict
+from ioi_eval.model.values import (
+    Blob,
+    NamedBlob,
+    Problem,
+    Solution,
+    Submission,
+    TaskType,
+    TestResult,
+    Verdict,
+)
 from ioi_eval.rules.expectations import must_be_right
+from ioi_eval.rules.plan import PlannedTest
 from ioi_eval.store.resources import graders
 
 
@@ -99,14 +109,23 @@ IMPORTS = "imports"
 _SCRIPT = "python/imports.py"
 
 
+_MISSED = 97  # exit code of a program that comes to the import of a package that is missing
+_TRIED_AGAIN = frozenset({TaskType.BATCH, TaskType.FUNCTION})
+
+
 async def refuse_missing(
     artifacts: Artifacts,
     problem: Problem,
     submission: Submission,
-    results: Iterable[TestResult],
+    results: Collection[TestResult],
     options: JudgeOptions,
+    taking_part: Program,
 ) -> None:
-    """Raise ModuleMissing where every test that ran failed, and could not have done otherwise."""
+    """Raise ModuleMissing where every test that ran failed, and could not have done otherwise.
+
+    A program that fails before it comes to the import has failed of itself. One test shows that: what only a
+    run says could be forged, but who forges it needs the import as well.
+    """
     language = find(submission.language)
     if language.syntax != "python" or options.missing_modules == "re":
         return
@@ -121,8 +140,44 @@ async def refuse_missing(
         return
     built = await artifacts.engine.build(_recipe(recipe))
     imported = built.artifact.read().decode().split() if isinstance(built, Built) else []
-    if missing := tuple(name for name in imported if name in lacking):
+    missing = tuple(name for name in imported if name in lacking)
+    if missing and await _comes_to_import(artifacts.engine, problem, results, options, taking_part, missing):
         raise modules_missing(missing, tool)
+
+
+async def _comes_to_import(
+    engine: Engine,
+    problem: Problem,
+    results: Collection[TestResult],
+    options: JudgeOptions,
+    taking_part: Program,
+    missing: tuple[str, ...],
+) -> bool:
+    """Run a test that failed once more, with a program that ends with _MISSED instead of such an import."""
+    name = find("python").artifact_name
+    source = next(file.content for file in taking_part.files if file.name == name).read()
+    if problem.task_type not in _TRIED_AGAIN or source.startswith(b"PK"):  # an archive: modules beside it
+        return True
+    text = (
+        "__import__('sys').meta_path.insert(0, type('', (), {'find_spec': staticmethod("
+        f"lambda name, *more, leave=__import__('os')._exit: leave({_MISSED}) if name in {missing!r} else None"
+        ")}))\n"
+        f"exec(compile({source!r}, {name!r}, 'exec', dont_inherit=True))\n"
+    )
+    files = tuple(
+        msgspec.structs.replace(file, content=Blob.of(text)) if file.name == name else file
+        for file in taking_part.files
+    )
+    failed = next(result.test_name for result in results if result.status is Verdict.RE)
+    test = next(test for test in problem.tests if test.name == failed)
+    batch = Batch(
+        problem=problem,
+        program=msgspec.structs.replace(taking_part, files=files),
+        tests=(PlannedTest(test=test, names=(failed,), groups=()),),
+        options=options,
+    )
+    line = (await engine.judge(batch)).lines.get(failed)
+    return line is None or line.code == _MISSED
 
 
 def _named(recipe: Recipe, modules: Iterable[str]) -> frozenset[str]:

@@ -190,7 +190,9 @@ class Judge:
     ) -> SubmissionResult:
         results, confinement = await self._run(problem, taking_part, known, partner)
         if runs_code(problem, submission):
-            await refuse_missing(self._artifacts, problem, submission, results.values(), self._options)
+            await refuse_missing(
+                self._artifacts, problem, submission, results.values(), self._options, taking_part
+            )
         graded = await grades(self._engine, problem, results, ours, self._options)
         return submission_result(
             problem,

@@ -271,6 +271,8 @@ def test_a_package_that_the_judge_lacks_is_no_score() -> None:
     lacking = found[0]
     result = evaluate(f"import {lacking}\nprint(input())", {"inputs": ["1"], "outputs": ["1"]})
     assert (result.is_score_valid, lacking in result.error) == (False, True)
+    result = evaluate(f"print(1 // 0)\nimport {lacking}", {"inputs": ["1"], "outputs": ["1"]})
+    assert (result.is_score_valid, raw(result)) == (True, [-1])
     result = evaluate("import made_up_by_nobody\nprint(input())", {"inputs": ["1"], "outputs": ["1"]})
     assert (result.is_score_valid, raw(result)) == (True, [-2])
     # From 3.15 on Python writes the module's name once more.

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from judge_samples import problem, submission
 
@@ -20,7 +21,17 @@ from ioi_eval.integrations import misses
 from ioi_eval.integrations.rewards import Columns, Mode, RewardOptions, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.model.errors import ModuleMissing
-from ioi_eval.models import Limits, Problem, Verdict
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Problem,
+    TaskOptions,
+    TaskType,
+    Test,
+    Verdict,
+)
 
 COUNTED = problem(2, limits=Limits.contest(2.0, 256 << 20))
 ECHO = "print('out', input().split()[1])\n"
@@ -96,6 +107,8 @@ async def test_a_program_sees_the_interpreter_and_nothing_beside_it(
         "def main():\n    import sortedcontainers\nmain()\n",
         "class Solution:\n    def solve(self):\n        from atcoder.dsu import DSU\nSolution().solve()\n",
         "if __name__ == '__main__':\n    import numpy\n",
+        "number = int(input().split()[1])\nimport numpy\n",
+        '"""Solve."""\nfrom __future__ import annotations\nimport numpy\n',
     ],
 )
 async def test_what_the_judge_lacks_is_its_failure(scorer: Scorer, python: Path, code: str) -> None:
@@ -122,10 +135,29 @@ async def test_what_the_judge_lacks_is_its_failure(scorer: Scorer, python: Path,
         "import networkx\n1 / 0\n",
         "from . import numpy\n",
         "import sys\nsys.modules['numpy'] = None\nimport sys as numpy\n1 / 0\n",
+        "1 / 0\nimport numpy\n",
+        "from __future__ import annotations\nprint(never)\nimport sys\nimport numpy as np\n",
+        "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\nimport numpy\n",
+        "import networkx\nnetworkx.never()\nimport scipy.sparse\n",
     ],
 )
 async def test_what_is_not_missing_stays_an_error_of_the_program(scorer: Scorer, code: str) -> None:
     assert await verdicts(scorer, code) == {Verdict.RE}
+
+
+FUNCTION = problem(
+    1, task_type=TaskType.FUNCTION, options=TaskOptions(function="f"), limits=Limits.contest(2.0, 256 << 20)
+)
+
+
+async def test_a_function_fails_where_the_interpreter_comes_to(scorer: Scorer) -> None:
+    given = (Test(name="t", input=Blob.of("[1]"), answer=Blob.of("1")),)
+    of = msgspec.structs.replace(FUNCTION, tests=given, subtasks=(), checker=Checker(kind=CheckerKind.JSON))
+    assert await verdicts(scorer, "1 / 0\nimport numpy\ndef f(x):\n    return x\n", of) == {Verdict.RE}
+    assert await verdicts(scorer, "def f(x):\n    never()\n    import numpy\n", of) == {Verdict.RE}
+    for code in ("import numpy\ndef f(x):\n    return x\n", "def f(x):\n    import numpy\n    return x\n"):
+        with pytest.raises(ModuleMissing):
+            await verdicts(scorer, code, of)
 
 
 async def test_a_program_that_does_something_without_the_package_is_scored(scorer: Scorer) -> None:
