@@ -92,6 +92,7 @@ _OTHERWISE: Mapping[str, str] = {
     "choice.problems": "tasks",
     "choice.dataset": "dataset",
 }
+_COUNTS = frozenset({"first", "sample_size"})
 _INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
 
 
@@ -102,6 +103,9 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
     _check_flags(given)
     _choose_author(values, given)
+    # How many problems: by the flag, without what a file says otherwise.
+    if counts := given.keys() & _COUNTS:
+        values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
     for name, value in given.items():
         _put(values, name.split("."), value, where)
     with named_as_typed(given):

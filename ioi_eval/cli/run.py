@@ -55,10 +55,17 @@ class _Problems:
         str | None, typer.Option("--benchmark", "-b", metavar="SOURCE", help=SOURCE_HELP)
     ] = None
     first: Annotated[
-        int | None, typer.Option("--first", "-n", min=1, metavar="N", help="Only the first N problems.")
+        int | None, typer.Option("--first", min=1, metavar="N", help="Only the first N problems.")
     ] = None
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only N problems, the same ones each time.")
+        int | None,
+        typer.Option(
+            "--sample",
+            "-n",
+            min=1,
+            metavar="N",
+            help="Only N problems, the same ones for a seed: `sample_size` of the file.",
+        ),
     ] = None
     task: Annotated[
         list[str] | None,

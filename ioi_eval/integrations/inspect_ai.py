@@ -23,13 +23,12 @@ from ioi_eval.integrations.inspect_scores import (
 )
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
-from ioi_eval.models import Problem, Submission
+from ioi_eval.models import Problem, Reason, Submission
 from ioi_eval.scoring import SUBMISSIONS, Budget, extract
 from ioi_eval.sources import Benchmark, benchmarks
 
 if TYPE_CHECKING:
     from ioi_eval.integrations.runtime import Runtime
-    from ioi_eval.sources import Problems
 
 with needs("inspect-ai"):
     from inspect_ai import Task, task
@@ -85,7 +84,15 @@ def judged(source: str, **options: Any) -> Scorer:
     asked = asked_for(source, options)
 
     async def score(state: TaskState, target: Target) -> Score:
-        problem = _problem(asked.problems, state)
+        metadata = state.metadata or {}
+        name, year = str(metadata.get("problem_id", state.sample_id)), metadata.get("year")
+        try:
+            problem = asked.problems.find(name, year)
+        except InputError as error:
+            if asked.judging.unscored == "error":
+                raise
+            about = {"problem_id": name, "year": year, "epoch": state.epoch, "failure": type(error).__name__}
+            return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {error}", metadata=about)
         language = asked.language(problem)
         code = extract(state.output.completion, language)
         submission = Submission(
@@ -93,6 +100,9 @@ def judged(source: str, **options: Any) -> Scorer:
         )
         own = await asyncio.to_thread(asked.runtime)
         more = {"language": language.name, "epoch": state.epoch, "length": _length(state)}
+        nothing = "" if code is not None else "\n\nThe reply holds no program."
+        if nothing:
+            more["reason"] = Reason.NO_PROGRAM.value
         try:
             result = await _result(own, problem, submission)
         except NO_ANSWER as error:
@@ -105,7 +115,7 @@ def judged(source: str, **options: Any) -> Scorer:
         return Score(
             value=share(result),
             answer=code,
-            explanation=explanation_of(result),
+            explanation=explanation_of(result) + nothing,
             metadata=metadata_of(problem, result, **more),
         )
 
@@ -116,11 +126,6 @@ async def _result(own: Runtime, problem: Problem, submission: Submission) -> Any
     """No more at a time than there are slots: inspect_ai shows who waits, and does not count it as work."""
     async with concurrency("ioi_eval judge", own.slots):
         return await own.wait(own.score(problem, submission))
-
-
-def _problem(found: Problems, state: TaskState) -> Problem:
-    metadata = state.metadata or {}
-    return found.find(str(metadata.get("problem_id", state.sample_id)), metadata.get("year"))
 
 
 def _length(state: TaskState) -> int:

@@ -51,6 +51,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
     return read_eval_log(done.location)
 
 
+def test_a_reply_without_a_program_says_so(log: EvalLog) -> None:
+    scores = [(sample.scores or {})["judged"] for sample in log.samples or ()]
+    without = [score for score in scores if (score.metadata or {}).get("reason") == "no program"]
+    [score] = without
+    assert score.value == 0 and (score.explanation or "").endswith("\n\nThe reply holds no program.")
+    assert sum("no program" in (score.explanation or "") for score in scores) == 1
+
+
 def test_a_score_has_what_the_library_says(log: EvalLog) -> None:
     problems = load_problems(PACKAGES, only=frozenset(CHOSEN))
     assert log.status == "success" and log.samples is not None and len(log.samples) == 8
@@ -205,8 +213,14 @@ def test_a_task_of_ones_own_takes_the_scorer(tmp_path: Path) -> None:
     samples = [Sample(id="garland", input="Garland, please."), Sample(id="garlnd", input="Garland, or so.")]
     task = Task(dataset=samples, scorer=judged(str(PACKAGES)))
     model = replying({"Garland": [solution("garland", "correct/doubling.cpp")]})
-    [log] = eval(task, model=model, log_dir=str(tmp_path), display="none", fail_on_error=False)
-    found = {sample.id: sample for sample in log.samples or ()}
-    assert (found["garland"].scores or {})["judged"].value == 1
-    error = found["garlnd"].error
-    assert error is not None and "Did you mean 'garland'" in error.message
+    [log] = eval(task, model=model, log_dir=str(tmp_path), display="none")
+    assert log.status == "success"
+    found = {sample.id: (sample.scores or {})["judged"] for sample in log.samples or ()}
+    assert found["garland"].value == 1
+    unknown = found["garlnd"]
+    assert unknown.value != 0 and unknown.explanation is not None
+    assert unknown.explanation.startswith("Not judged: ") and "Did you mean 'garland'" in unknown.explanation
+    strict = Task(dataset=samples, scorer=judged(str(PACKAGES), unscored="error"))
+    [log] = eval(strict, model=model, log_dir=str(tmp_path), display="none", fail_on_error=False)
+    errors = {sample.id: sample.error for sample in log.samples or ()}
+    assert errors["garlnd"] is not None and "Did you mean 'garland'" in errors["garlnd"].message

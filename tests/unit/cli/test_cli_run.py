@@ -310,13 +310,33 @@ def test_packages_bring_their_statements(cli: CommandLine) -> None:
     done = cli(*base, "-t", "sum", "--out", "one")
     assert done.returncode == 0, done.stderr
     assert [(one["instance_id"], one["resolved"]) for one in instances(cli.folder / "one")] == [("sum", True)]
-    assert cli(*base, "-n", "2", "--out", "two").returncode == 0
+    assert cli(*base, "--first", "2", "--out", "two").returncode == 0
     assert [one["instance_id"] for one in instances(cli.folder / "two")] == ["add", "more"]
     assert "says add" in cli(*base, "--print-prompt").stdout
 
     (cli.folder / "problems" / "add" / "statement.md").unlink()
     refused = cli(*base, "--out", "three")
     assert refused.returncode == 2 and "statement.md" in refused.stderr
+
+
+def test_n_is_the_sample_size_of_a_file(cli: CommandLine, tmp_path: Path) -> None:
+    """As in the tool whose page this command follows: there `-n` overrides `sample_size`."""
+    for number in range(12):
+        package = write_package(tmp_path / "packages" / f"p{number}")
+        (package / "statement.md").write_text(f"Statement {number}.")
+    base = ("run", "-b", tmp_path / "packages", "--command", "true")
+    config = tmp_path / "config.yaml"
+
+    def asked(name: str, *words: str) -> list[str]:
+        cli(*base, "-c", config, *words, "--out", name)
+        lines = (cli.folder / name / "instances.jsonl").read_text().splitlines()
+        return [json.loads(line)["instance_id"] for line in lines]
+
+    config.write_text("sample_size: 3")
+    chosen = asked("file")
+    assert len(chosen) == 3 and set(chosen) < set(asked("flag", "-n", "5"))
+    config.write_text("sample_size: 9")
+    assert asked("both", "-n", "3") == chosen
 
 
 # --- agents --------------------------------------------------------------------------------------------

@@ -175,6 +175,17 @@ def test_the_author_that_a_flag_names(tmp_path: Path) -> None:
     assert "not both" in refused(tmp_path, both, command="other", model__name="n")
 
 
+def test_the_number_of_problems_is_the_flag_s(tmp_path: Path) -> None:
+    for flags, expected in (
+        ({"sample_size": 50}, (None, 50)),
+        ({"first": 30}, (30, None)),
+        ({"first": 30, "sample_size": 5}, (30, 5)),
+        ({}, (10, 20)),
+    ):
+        config = read(tmp_path, "first: 10\nsample_size: 20\nmodel: {name: m}", **flags)
+        assert (config.first, config.sample_size) == expected
+
+
 @pytest.mark.parametrize("flags", [["-n", "0"], ["-n", "x"], ["--samples", "0"], ["--no-such-flag"]])
 def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
     assert call("run", *flags).exit_code == 2
