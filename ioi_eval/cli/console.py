@@ -24,6 +24,7 @@ _LEAST, _LEAST_FIRST = 10, 20  # columns of text that a table's columns keep
 MISMATCH = 1  # `problems` or `doctor` found something wrong
 BAD_INPUT = 2
 UNSCORED = 3  # some submissions could not be judged
+SUSPICIOUS = 4  # the table can hardly be true
 INTERRUPTED = 130
 
 # Arguments of use cases, as the command line calls them.
@@ -34,6 +35,7 @@ _TYPED = {
     "out=FOLDER": "--out folder",
     "id_column=": "--id-column ",
     "code_column=": "--code-column ",
+    "language=NAME": "--language NAME",
     "always_extract=True": "--always-extract",
     "column=NAME": "--expected-column NAME",
     "scale=...": "--expected-scale",

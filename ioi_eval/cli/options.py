@@ -41,6 +41,14 @@ AllTests = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
+AllowSuspicious = Annotated[
+    bool,
+    typer.Option(
+        "--allow-suspicious",
+        help="Exit with 0 also where the table can hardly be true.",
+        rich_help_panel="Output",
+    ),
+]
 
 
 def _known(language: str | None) -> str | None:

@@ -10,8 +10,8 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import Json
-from ioi_eval.cli.scores import show_comparison, show_scores
+from ioi_eval.cli.options import AllowSuspicious, Json
+from ioi_eval.cli.scores import leave_if_suspicious, show_comparison, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
 from ioi_eval.reports.document import counted, visible
@@ -56,6 +56,7 @@ def report(
     ks: _Ks = None,
     submissions: _Submissions = _DEFAULT.submissions,
     out: _Out = Path("runs/comparison"),
+    allow_suspicious: AllowSuspicious = False,
 ) -> None:
     """Make reports of runs anew, also while they go on, and put runs side by side.
 
@@ -63,6 +64,7 @@ def report(
     too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
     two runs it also says which submissions got another result, and why. A file of rows that were judged
     elsewhere becomes a run's folder beside --out; docs/results.md says which columns it needs.
+    Exit code 0; 2: bad input; 4: a table can hardly be true, as with `score`.
     """
     contests = None if medals is None else read_contests(medals)
     options = ReportOptions(
@@ -81,6 +83,8 @@ def report(
         console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
+    summaries = [run.summary for run in done.runs]
+    leave_if_suspicious(summaries, allowed=allow_suspicious, silent=as_json)
 
 
 def _tell(event: Event) -> None:

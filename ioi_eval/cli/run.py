@@ -16,9 +16,16 @@ from ioi_eval.cli.config import Config, asking_of, author_of, choice_of, named_a
 from ioi_eval.cli.engines import Engine, EngineOptions
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import SOURCE_HELP, MemoryLimit, OutputOptions, TimeLimit, TimingOptions
+from ioi_eval.cli.options import (
+    SOURCE_HELP,
+    AllowSuspicious,
+    MemoryLimit,
+    OutputOptions,
+    TimeLimit,
+    TimingOptions,
+)
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
-from ioi_eval.cli.scores import show_scores
+from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
 from ioi_eval.runs.authors import run as generate
@@ -147,12 +154,14 @@ def run(
     config: _Config = None,
     print_prompt: _Print = False,
     rejudge: _Rejudge = False,
+    allow_suspicious: AllowSuspicious = False,
 ) -> None:
     """Ask a model for programs and score them as they arrive. The same command again goes on.
 
     Flags win over the file. The key comes from the environment (OPENAI_API_KEY, or the variable that the
     file names). Exit code 0: everything is scored; 2: bad input; 3: some programs were not written or could
-    not be judged, and a second call tries only these; 130: interrupted.
+    not be judged, and a second call tries only these; 4: everything is scored, but nine of ten programs of a
+    model fail with the same line; 130: interrupted.
     """
     flags = {**problems.flags, **author.flags, "out": output.out and str(output.out)}
     wanted = read_config(config, flags)
@@ -164,6 +173,7 @@ def run(
     _show(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
+    leave_if_suspicious([outcome.summary], allowed=allow_suspicious, silent=output.silent)
 
 
 def _generated(

@@ -20,6 +20,7 @@ from ioi_eval.cli.exports import ExportOptions
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import (
     SOURCE_HELP,
+    AllowSuspicious,
     AllTests,
     OutputOptions,
     ProblemOptions,
@@ -29,7 +30,7 @@ from ioi_eval.cli.options import (
     TimingOptions,
 )
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
-from ioi_eval.cli.scores import show_references, show_scores
+from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.forecast import Forecast, forecast_dump
 from ioi_eval.runs.references import ReferenceOptions as References
@@ -100,11 +101,13 @@ def score(
     output: OutputOptions,
     export: ExportOptions,
     all_tests: AllTests = False,
+    allow_suspicious: AllowSuspicious = False,
 ) -> None:
     """Score a dump of generations. The same command again goes on where the last one stopped.
 
     Exit code 0: everything is scored; 2: bad input; 3: some submissions could not be judged, and a second
-    call retries only them, or bad rows were skipped; 130: interrupted.
+    call retries only them, or bad rows were skipped; 4: everything is scored, but nine of ten submissions of
+    a model have no program or fail with the same line; 130: interrupted.
     """
     asked, choice = references.asked(), engine.choice()
     with received(dumps, sys.stdin.buffer) as named:
@@ -125,14 +128,17 @@ def score(
             output, lambda tell: score_dump(named, source, references=asked, on_event=tell, **same)
         )
     _show(scored, asked, seconds, output)
-    _leave(scored, export, output)
+    _leave(scored, export, output, allow_suspicious=allow_suspicious)
 
 
-def _leave(scored: ScoredDump, export: ExportOptions, output: OutputOptions) -> None:
+def _leave(
+    scored: ScoredDump, export: ExportOptions, output: OutputOptions, *, allow_suspicious: bool
+) -> None:
     """With results where they are wanted, and an exit code that says whether there are all."""
     export(scored.out, output)
     if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)
+    leave_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.silent)
 
 
 def _guessed(dumps: Sequence[str | Place], rows: RowOptions) -> str:

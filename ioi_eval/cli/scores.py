@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import typer
+
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
@@ -54,7 +56,7 @@ def show_scores(summary: Summary) -> None:
     if not of:
         return
     for warning in summary.warnings:
-        screen.add("warnings", console.wrapped(bounded(warning, _WARNING)))
+        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
     statuses = list(summary.verdicts)[::-1]
     screen.add("models", _leaderboard(of))
     _show_models(screen, of, summary.unscored)
@@ -68,7 +70,7 @@ def show_comparison(runs: Sequence[Run], differ: Differences | None = None) -> N
     """A line for each model of each run, and what is said of them as a whole."""
     of, screen = entries(runs), _Screen()
     for warning in comparison_warnings(runs):
-        screen.add("warnings", console.wrapped(bounded(warning, _WARNING)))
+        screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
     screen.add("models", _leaderboard(of))
     if differ is not None:
         same, *matrix = list(sections_of(differ))[:2]
@@ -111,6 +113,15 @@ def _section(section: Section) -> Iterator[str]:
         yield from console.table_lines(heads, rows, right=right, spare=right[:0:-1])
     for note in (*section.items, *section.notes):
         yield from console.wrapped(note)
+
+
+def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
+    """Exit with a code of its own where a table can hardly be true. `silent`: no table says so."""
+    found = [one for summary in summaries for one in summary.suspicious]
+    for one in found if silent else ():
+        console.tell(visible(console.as_called(str(one))))
+    if found and not allowed:
+        raise typer.Exit(console.SUSPICIOUS)
 
 
 # --- models ------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import TestResult, Value, Verdict
 from ioi_eval.reports.medals import Award, Contests
+from ioi_eval.reports.suspicions import Suspicion
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
@@ -173,6 +174,9 @@ class Summary(Value, kw_only=True):
     repeated: int = 0  # of the scored, those that have the result of an equal program
     measured_again: int = 0  # tests so near to the time limit that they ran again
     saved: int = 0  # of these, those whose least time was within it
+    suspicious: tuple[
+        Suspicion, ...
+    ] = ()  # what nearly all rows of a model end with; said in `warnings`, too
     settings: Settings
 
 

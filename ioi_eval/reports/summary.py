@@ -8,6 +8,7 @@ on the order of the rows.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
 )
+from ioi_eval.reports.suspicions import Ends
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
@@ -251,7 +253,8 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
         result = result_of_row(row)
         for add in (reading.add, *more):
             add(row, result)
-    return msgspec.structs.replace(reading.summary(info), warnings=tuple(_warnings(folder)))
+    found = reading.summary(info)
+    return msgspec.structs.replace(found, warnings=(*map(str, found.suspicious), *_warnings(folder)))
 
 
 def _warnings(folder: Path) -> Iterator[str]:
@@ -286,6 +289,7 @@ class _Reading:
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._traits: dict[str, Traits] = {}
         self._facts = Facts()
+        self._ends = defaultdict[str, Ends](Ends)  # by model
         self._repeated = self._again = self._saved = 0
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
@@ -296,6 +300,7 @@ class _Reading:
         if (task := self._tasks.get(result.problem_id)) is not None:
             tally.uses.update(uses_of(result, task))
         self._facts.add(result)
+        self._ends[model_of(row)].add(result)
         self._repeated += bool(result.repeats)
         again = [test for test in result.tests if test.cpu_times]
         self._again += len(again)
@@ -326,6 +331,9 @@ class _Reading:
             repeated=self._repeated,
             measured_again=self._again,
             saved=self._saved,
+            suspicious=tuple(
+                one for model, ends in sorted(self._ends.items()) for one in ends.suspicions(model)
+            ),
             settings=Settings(
                 dump=info.fingerprint.dump,
                 problems=info.fingerprint.problems,
