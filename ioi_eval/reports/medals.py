@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.resources
 import math
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class Contest(Value, forbid_unknown_fields=True):
     bronze: float | None = None
     problems: int = 6
     points: float = 600.0
+    ids: tuple[str, ...] = ()  # of its problems; empty: all problems of the year are taken for its own
 
     def cutoffs(self) -> dict[str, float]:
         """Best first."""
@@ -43,6 +45,19 @@ class Award(Value):
     points: float
     medal: str | None  # gold, silver, bronze, or "none"; None: it cannot be said, and `reason` says why
     reason: str = ""
+
+
+def problems_of(contest: Contest, names: Collection[str], source: str) -> Collection[str]:
+    """Return which problems of a contest's year are its own; none where it cannot be told that any is.
+
+    `source`: where the run's problems come from. Other packages have years, too, and win no medals.
+    """
+    own = [name for name in names if name.partition("@")[0].lower() in contest.ids]
+    if not contest.ids or (
+        re.search(r"(?<![a-z])ioi(?![a-z])", source.lower()) and len(own) < len(contest.ids)
+    ):
+        return names
+    return own if len(own) in (len(names), len(contest.ids)) else ()
 
 
 def award(year: int, contest: Contest, problems: Mapping[str, float | None], points: float) -> Award:

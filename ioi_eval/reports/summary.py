@@ -19,7 +19,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import SubmissionResult, Verdict
 from ioi_eval.reports.document import counted
-from ioi_eval.reports.medals import award, known_contests
+from ioi_eval.reports.medals import award, known_contests, problems_of
 from ioi_eval.reports.records import (
     BudgetAward,
     Failures,
@@ -51,8 +51,11 @@ Each = Callable[[Mapping[str, Any], SubmissionResult], object]  # is told of a r
 class Account:
     """A model's tallies, by problem."""
 
-    def __init__(self, model: str, tallies: Mapping[str, Tally], options: ReportOptions) -> None:
-        self._model, self._tallies, self._options = model, tallies, options
+    def __init__(
+        self, model: str, tallies: Mapping[str, Tally], options: ReportOptions, source: str = ""
+    ) -> None:
+        """`source`: where the problems come from."""
+        self._model, self._tallies, self._options, self._source = model, tallies, options, source
 
     def summary(self, worths: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
         """`worths` are the points of all problems of the run that have subtasks."""
@@ -176,7 +179,9 @@ class Account:
         contests = known_contests() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
-            own = [problem for problem in problems if problem.year == year]
+            names = [problem.problem_id for problem in problems if problem.year == year]
+            names = problems_of(contests[year], names, self._source)
+            own = [problem for problem in problems if problem.problem_id in names]
             worths = {problem.problem_id: problem.max_points for problem in own}
             for budget, points in _budgets(own).items():
                 yield BudgetAward(budget=budget, award=award(year, contests[year], worths, points))
@@ -317,7 +322,7 @@ class _Reading:
             problem = str(row.get("problem_id", ""))
             self._know(problem, row)
             self._tally(model_of(row), problem).unscored += 1
-        models = self._models()
+        models = self._models(str(info.settings.get("problems", "")))
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
@@ -347,7 +352,7 @@ class _Reading:
             ),
         )
 
-    def _models(self) -> tuple[ModelSummary, ...]:
+    def _models(self, source: str) -> tuple[ModelSummary, ...]:
         # Points of every problem with subtasks of which any model's submission has a result.
         parts = ((problem, best_subtasks(tally)) for (_, problem), tally in self._tallies.items())
         worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
@@ -358,7 +363,7 @@ class _Reading:
             tallies = {
                 name: self._tallies.get((model, name), Tally(self._options.submissions)) for name in problems
             }
-            models.append(Account(model, tallies, self._options).summary(worths, self._traits))
+            models.append(Account(model, tallies, self._options, source).summary(worths, self._traits))
         return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
 
 

@@ -15,8 +15,9 @@ from support.runs import Mode, ReportOptions, failure_row, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import Meter
-from ioi_eval.reports.medals import Contest
+from ioi_eval.reports.document import Meter, markdown
+from ioi_eval.reports.medals import Contest, known_contests
+from ioi_eval.reports.page import document
 from ioi_eval.reports.sections import entries, models
 from ioi_eval.reports.sections import medals as sections_medals
 from ioi_eval.reports.tally import Traits, candidate_of, traits_of
@@ -246,7 +247,8 @@ def test_a_problem_counts_as_solved_as_points_count(tmp_path: Path) -> None:
 
 def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
     """Five problems solved; of the others only half."""
-    names = [f"{year}-{letter}" for letter in "abcdefg"[:problems]]
+    known = known_contests()
+    names = (known[year].ids if year in known else [f"{year}-{letter}" for letter in "abcdef"])[:problems]
     return [
         row(name, problem(name), {} if n < 5 else WRONG, year=year, solution_number=0)
         for n, name in enumerate(names)
@@ -302,6 +304,33 @@ def test_why_there_is_no_medal_is_said_once_for_each_year(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("names", "source", "reasons"),
+    [
+        (["p1", "p2"], "packages", set()),
+        (["nile", "p2"], "packages", set()),
+        (["nile", "tree"], "packages", {"the contest had 6 problems, the run has 2 of that year"}),
+        (["p1", "p2"], "open-r1/ioi", {"the contest had 6 problems, the run has 2 of that year"}),
+        (["p1"], "ioi-2024.zip", {"the contest had 6 problems, the run has 1 of that year"}),
+        (["p1"], "pioism/x", set()),
+    ],
+)
+def test_only_the_contest_s_own_problems_win(
+    tmp_path: Path, names: list[str], source: str, reasons: set[str]
+) -> None:
+    rows = [row(name, problem(name), year=2024) for name in names]
+    folder = write_run(tmp_path / "run", rows, settings={"problems": source})
+    found = summary(folder)
+    assert {given.award.reason for given in found.models[0].awards} == reasons
+    assert (sections_medals(entries(found)) is None) == (not reasons)
+    assert ("Medals" in markdown(document(found))) == bool(reasons)
+
+
+def test_problems_beside_a_whole_contest_take_no_medal_away(tmp_path: Path) -> None:
+    rows = [*contest(2024), row("other", problem("other"), year=2024)]
+    assert set(medals(only(tmp_path / "run", rows)).values()) == {"gold"}
+
+
 def test_a_year_that_no_table_has_is_left_out(tmp_path: Path) -> None:
     rows = contest(1999)
     assert only(tmp_path / "without", rows).awards == ()
@@ -311,9 +340,9 @@ def test_a_year_that_no_table_has_is_left_out(tmp_path: Path) -> None:
 
 def test_a_problem_that_nobody_could_judge_is_not_guessed(tmp_path: Path) -> None:
     rows = contest(2024)
-    missing = unscored("x", problem("2024-f"), model="")
+    missing = unscored("x", problem("sphinx"), model="")
     model = only(tmp_path / "run", rows[:5], [{**missing, "year": 2024}])
-    assert {given.award.reason for given in model.awards} == {"nothing was scored for 2024-f"}
+    assert {given.award.reason for given in model.awards} == {"nothing was scored for sphinx"}
 
 
 def test_points_add_up_whatever_the_problems_order(tmp_path: Path) -> None:

@@ -266,6 +266,6 @@ def test_without_a_medal_only_the_reason_is_shown(tmp_path: Path) -> None:
     for model in ("m1", "m2"):
         of = submission(model, row={"year": 2024, "model": model})
         rows.append(result_row(of, SUM, result(of)))
-    text = page(tmp_path / "run", rows)
+    text = page(tmp_path / "run", rows, settings={"problems": "ioi"})
     shown = "## Medals\n\n2024: the contest had 6 problems, the run has 1 of that year.\n\n## "
     assert shown in text
