@@ -179,8 +179,8 @@ class Account:
         contests = known_contests() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
-            names = [problem.problem_id for problem in problems if problem.year == year]
-            names = problems_of(contests[year], names, self._source)
+            of_year = [problem.problem_id for problem in problems if problem.year == year]
+            names = problems_of(contests[year], of_year, self._source)
             own = [problem for problem in problems if problem.problem_id in names]
             worths = {problem.problem_id: problem.max_points for problem in own}
             for budget, points in _budgets(own).items():
