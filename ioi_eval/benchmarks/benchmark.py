@@ -11,14 +11,16 @@ import json
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
 
 from ioi_eval.benchmarks.tables import Row, Table, Tables
-from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
@@ -118,28 +120,91 @@ def statement_of(text: str) -> Blob | None:
     return Blob.of(text) if text.strip() else None
 
 
-class BenchmarkOptions(Value):
-    """The source of the rows and the choice of problems. Empty: the benchmark's own, or all."""
+def read_day(written: str) -> str:
+    """Return a day as 2024-05-31, or nothing for nothing; InputError for what is no day."""
+    try:
+        return written and datetime.strptime(written, "%Y-%m-%d").date().isoformat()
+    except ValueError as error:
+        raise InputError(f"{written!r} is not a day", remedy="Write it as 2024-05-31") from error
 
-    dataset: str = ""  # a hub id, or a file of rows
-    split: str = ""
-    revision: str = ""
-    data_dir: str = ""  # copies of the tables: nothing is fetched
-    difficulty: frozenset[str] = frozenset()  # the dataset's own words, in any case
-    tags: frozenset[str] = frozenset()  # any of these, in any case; the platform is one
-    years: frozenset[int] = frozenset()
-    problems: frozenset[str] = frozenset()  # ids
-    date_from: str = ""  # the first and the last day, as 2024-05-31
-    date_to: str = ""
-    first: int | None = None  # how many of what the other options leave, in the order of the rows
-    sample: int | None = (
-        None  # size of a sample of what the other options leave, whatever the order of the rows
-    )
-    seed: int = 0
-    generated_tests: bool = True  # also tests that are not the contest's own, where the dataset tells
-    checker: str = ""  # how programs' outputs are compared instead, but where a program of the problem judges
-    time_limit: float | None = None  # seconds of CPU for each test, instead of the problems' own
-    memory_limit: int | None = None  # bytes for each test, instead of the problems' own
+
+def in_bytes(mebibytes: float) -> int:
+    return int(mebibytes * (1 << 20))
+
+
+class BenchmarkOptions(Value):
+    """Where the rows come from, and which problems are wanted. Empty: the benchmark's own, or all."""
+
+    problems: Annotated[
+        frozenset[str], Said(name="problem", metavar="ID", help="Only this problem; may be repeated.")
+    ] = frozenset()
+    years: Annotated[
+        frozenset[int],
+        Said(name="year", metavar="YEAR", help="Only problems of this year; may be repeated."),
+    ] = frozenset()
+    difficulty: Annotated[
+        frozenset[str],  # the dataset's own words, in any case
+        Said(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
+    ] = frozenset()
+    tags: Annotated[
+        frozenset[str],  # any of these, in any case; the platform is one
+        Said(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
+    ] = frozenset()
+    date_from: Annotated[
+        str, Said(metavar="DAY", help="Only problems from this day on: 2024-05-31.", read=read_day)
+    ] = ""
+    date_to: Annotated[str, Said(metavar="DAY", help="Only problems up to this day.", read=read_day)] = ""
+    first: Annotated[
+        Count | None,  # of what the other options leave, in the order of the rows
+        Said(metavar="N", help="Only the first N problems."),
+    ] = None
+    sample: Annotated[
+        Count | None,  # of what the other options leave, whatever the order of the rows
+        Said(metavar="N", help="Only N of the selected problems."),
+    ] = None
+    seed: Annotated[int, Said(metavar="S", help="Seed of the sample.")] = 0
+    data_dir: Annotated[
+        str,
+        Said(
+            typed=Path,
+            read=str,
+            metavar="DIR",
+            help="Folder with copies of the datasets: nothing is fetched.",
+        ),
+    ] = ""
+    dataset: Annotated[
+        str,  # a hub id, or a file of rows
+        Said(metavar="ID", help="Another dataset with the benchmark's columns."),
+    ] = ""
+    split: Annotated[str, Said(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
+    revision: Annotated[str, Said(metavar="REV", help="The dataset's revision on the hub.")] = ""
+    generated_tests: Annotated[
+        bool, Said(help="Include tests that the contest itself did not have.")  # where the dataset tells
+    ] = True
+    checker: Annotated[
+        str,  # for programs' outputs, but where a program of the problem judges
+        Said(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
+    ] = ""
+    time_limit: Annotated[
+        Annotated[float, msgspec.Meta(ge=0.001, le=1e6)] | None,
+        Said(
+            metavar="S",
+            help="Seconds of CPU for each test, instead of the problems' own.",
+            panel="Judging",
+        ),
+    ] = None
+    memory_limit: Annotated[
+        Count | None,  # bytes
+        Said(
+            typed=float,
+            least=1,
+            most=1e9,
+            read=in_bytes,
+            metavar="MIB",
+            help="Memory for each test, instead of the problems' own.",
+            panel="Judging",
+        ),
+    ] = None
 
     def limited(self, problem: Problem) -> Problem:
         """The problem with the limits that are asked for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -14,7 +13,16 @@ import msgspec
 
 from ioi_eval.benchmarks.aethercode import AetherCode
 from ioi_eval.benchmarks.apps import Apps
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Kept, Unusable, kept
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    Keep,
+    Kept,
+    Unusable,
+    kept,
+    read_day,
+)
 from ioi_eval.benchmarks.code_contests import CodeContests
 from ioi_eval.benchmarks.code_contests_plus import CodeContestsPlus
 from ioi_eval.benchmarks.codeforces import Codeforces
@@ -149,9 +157,10 @@ def _lower(words: Iterable[str]) -> set[str]:
 
 
 def _day(text: str, option: str) -> str:
-    if text and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])-[0-3][0-9]", text):
-        raise InputError(f"{text!r} is not a day", field=option, remedy="Write it as 2024-05-31")
-    return text
+    try:
+        return read_day(text)
+    except InputError as error:
+        raise error.but(field=option) from None
 
 
 def _check(what: str, wanted: Iterable[str], known: set[str]) -> None:

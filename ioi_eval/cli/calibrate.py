@@ -44,7 +44,7 @@ def calibrate(
 
     Exit code 0: a factor separates them; 1: none does; 2: bad input.
     """
-    choice, chosen, store = problems.choice(), engine.choice(), open_store()
+    chosen, store = engine.choice(), open_store()
     with Signals() as signals:
 
         def tell(event: Event) -> None:
@@ -54,7 +54,7 @@ def calibrate(
                 console.tell(f"{one.problem}: {one.solution}: {_ratio(one)} of the limit")
 
         found = asyncio.run(
-            measure(source, choice=choice, reach=reach, engine=chosen, store=store, on_event=tell)
+            measure(source, choice=problems, reach=reach, engine=chosen, store=store, on_event=tell)
         )
     if as_json:
         console.show_json(found)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,31 +16,34 @@ import msgspec
 import yaml
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.cli.options import in_bytes
+from ioi_eval.benchmarks.benchmark import in_bytes
+from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs.authors import Asking
 
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
-_Count = Annotated[int, msgspec.Meta(ge=1)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 _OURS = "`ioi-eval init` writes a file to start from"
 
 
 class ModelConfig(Value):
-    name: str = ""
-    base_url: str = ""
+    name: Annotated[str, Said(name="model", short="m", metavar="NAME", help="The model's name.")] = ""
+    base_url: Annotated[str, Said(metavar="URL", help="The model's server, without /chat/completions.")] = ""
     api_key_env: str = "OPENAI_API_KEY"
     system: str = ""
-    temperature: _Amount | None = None
+    temperature: Annotated[
+        _Amount | None, Said(typed=float, metavar="T", help="The model's temperature.")
+    ] = None
     top_p: _Amount | None = None
-    max_tokens: _Count | None = None
+    max_tokens: Annotated[Count | None, Said(metavar="N", help="The most tokens of one reply.")] = None
     seed: int | None = None
-    attempts: _Count = 6
+    attempts: Count = 6
     requests_per_minute: _Positive | None = None
     extra: Mapping[str, Any] = {}
 
@@ -46,52 +51,43 @@ class ModelConfig(Value):
 class BudgetConfig(BudgetOptions):
     """The same with what a file may say checked."""
 
-    tokens: _Count | None = None
+    tokens: Count | None = None
     money: _Amount | None = None
     input_price: _Amount | None = None
     output_price: _Amount | None = None
 
 
-class Config(Value):
-    """The configuration of a run. `ioi-eval init` writes these keys with comments."""
+# What a file calls otherwise than benchmarks do.
+KEYS: Mapping[str, str] = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
 
-    benchmark: str = "apps"
-    first: _Count | None = None
-    sample_size: _Count | None = None
-    seed: int = 0
-    tasks: tuple[str, ...] = ()
-    filter_difficulty: tuple[str, ...] = ()
-    dataset: str = ""
-    split: str = ""
-    revision: str = ""
-    data_dir: str = ""
-    checker: str = ""
+
+class Config(BenchmarkOptions, kw_only=True):
+    """The configuration of a run. `ioi-eval init` writes these keys with comments; memory is in MiB there."""
+
+    benchmark: Annotated[str, Said(short="b", metavar="SOURCE", help=SOURCE_HELP)] = "apps"
     model: ModelConfig = ModelConfig()
-    command: str = ""
-    samples: _Count = 1
+    command: Annotated[str, Said(metavar="TEXT", help="Start this agent instead of asking a model.")] = ""
+    samples: Annotated[Count, Said(metavar="N", help="Programs for each problem.")] = 1
     language: str = ""
     prompt: str = ""
-    timeout_seconds: _Positive = 300.0
-    concurrency: _Count = 8
+    timeout_seconds: Annotated[
+        _Positive,
+        Said(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
+    ] = 300.0
+    concurrency: Annotated[Count, Said(metavar="N", help="Requests or agents at a time.")] = 8
     budget: BudgetConfig = BudgetConfig()
     engine: str = ""
-    time_limit: _Positive | None = None
-    memory_limit: _Positive | None = None
     out: str = ""
 
 
+_FIELDS = {key: name for name, key in KEYS.items()}
+_KNOWN = tuple(KEYS.get(name, name) for name in Config.__struct_fields__)
 _FLAGS: Mapping[str, str] = {
     "sample_size": "sample",
     "tasks": "task",
     "model.name": "model",
     "timeout_seconds": "timeout",
 }  # others are called as keys are
-# What benchmarks call otherwise.
-_OTHERWISE: Mapping[str, str] = {
-    "choice.difficulty": "filter_difficulty",
-    "choice.problems": "tasks",
-    "choice.dataset": "dataset",
-}
 _COUNTS = frozenset({"first", "sample_size"})
 _INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
 
@@ -100,7 +96,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     """The file's values, and over them those that flags give. `model.name` names a value within `model`."""
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
-    given = {name: value for name, value in flags.items() if value not in (None, [], ())}
+    given = {name: value for name, value in flags.items() if value not in (None, [], (), frozenset())}
     _check_flags(given)
     _choose_author(values, given)
     # How many problems: by the flag, without what a file says otherwise.
@@ -110,7 +106,8 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
         _put(values, name.split("."), value, where)
     with named_as_typed(given):
         try:
-            config = msgspec.convert(values, Config, strict=True)
+            named = {_FIELDS.get(name, name): value for name, value in values.items()}
+            config = msgspec.convert(named, Config, strict=True)
         except msgspec.ValidationError as error:
             raise _wrong(error, where) from error
         _check(config, where)
@@ -126,9 +123,11 @@ def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
         if error.field == "choice":
             filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
             error = error.but(field=next(filters, "benchmark"))
-        name = _OTHERWISE.get(error.field, error.field.partition("[")[0])
-        if flags.get(name) in (None, [], ()):
-            raise error.but(field=_OTHERWISE.get(error.field)) from error
+        above, _, inner = error.field.partition(".")
+        key = KEYS.get(inner, inner) if above == "choice" else None
+        name = key or error.field.partition("[")[0]
+        if not flags.get(name):
+            raise error.but(field=key) from error
         raise error.but(where="", field=flag_of(name)) from error
 
 
@@ -174,7 +173,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError("expected keys and values", where=str(path), remedy=_OURS)
     for above, keys, known in _keys(values):
         _check_known(above, keys, known, str(path))
-    return _said(values)
+    values = {
+        name: value.isoformat() if isinstance(value, date) else value for name, value in _said(values).items()
+    }
+    match values.get("memory_limit"):
+        case int() | float() as mebibytes if math.isfinite(mebibytes):
+            values["memory_limit"] = in_bytes(mebibytes)
+    return values
 
 
 def _no_yaml(error: Exception, path: Path) -> InputError:
@@ -197,7 +202,7 @@ def _said(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _keys(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
     """Yield the path, the keys, and the known keys of each table."""
-    yield "", values, Config.__struct_fields__
+    yield "", values, _KNOWN
     for name, kind in _INNER.items():
         if isinstance(values.get(name), Mapping):
             yield f"{name}.", values[name], kind.__struct_fields__
@@ -213,7 +218,7 @@ def _check_known(above: str, keys: Iterable[object], known: tuple[str, ...], whe
 def _meant(key: str, known: tuple[str, ...]) -> str:
     """The key where it belongs, else the nearest one."""
     places = [f"{name}.{key}" for name, kind in _INNER.items() if key in kind.__struct_fields__]
-    places += [key] if key in Config.__struct_fields__ else []
+    places += [key] if key in _KNOWN else []
     return f"Did you mean {places[0]!r}?" if places else nearest(key, known)
 
 
@@ -227,6 +232,7 @@ def _put(values: dict[str, Any], path: list[str], value: Any, where: str) -> Non
 
 def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
     text, _, place = str(error).partition(" - at `$.")
+    place = re.sub(r"^\w+", lambda found: KEYS.get(found[0], found[0]), place)
     return InputError(f"{text[:1].lower()}{text[1:]}", where=where, field=place.rstrip("`"))
 
 
@@ -279,20 +285,7 @@ def _secret_in(command: str) -> str | None:
 
 
 def choice_of(config: Config) -> BenchmarkOptions:
-    return BenchmarkOptions(
-        dataset=config.dataset,
-        split=config.split,
-        revision=config.revision,
-        data_dir=config.data_dir,
-        difficulty=frozenset(config.filter_difficulty),
-        problems=frozenset(config.tasks),
-        first=config.first,
-        sample=config.sample_size,
-        seed=config.seed,
-        checker=config.checker,
-        time_limit=config.time_limit,
-        memory_limit=in_bytes(config.memory_limit),
-    )
+    return BenchmarkOptions(**{name: getattr(config, name) for name in BenchmarkOptions.__struct_fields__})
 
 
 def asking_of(config: Config) -> Asking:

@@ -81,7 +81,7 @@ def doctor(
     """
     chosen, options = (
         EngineOptions(engine=engine, token_file=token_file, python=python).choice(),
-        choice.choice(),
+        choice,
     )
     if options != BenchmarkOptions() and not problems:
         remedy = "Name their source with --problems"

@@ -25,7 +25,7 @@ class EngineOptions:
 
     def choice(self, of_file: str = "") -> EngineChoice:
         """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
-        told = values_of(EngineChoice, self._typed)
+        told = values_of(declared(EngineChoice), self._typed)
         if "token" in told:
             told["token"] = read_token(told["token"])
         engine = told.pop("text", None)

@@ -10,9 +10,9 @@ import copy
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import typer
@@ -28,6 +28,23 @@ class Group:
     title: str
     of: Any = None  # the value, where the command gets another thing, made of what is typed
     without: tuple[str, ...] = ()  # fields
+    only: tuple[str, ...] = ()  # fields; empty: all
+    but: Mapping[str, Mapping[str, Any]] | None = (
+        None  # of fields that are met otherwise here: fields of Said
+    )
+
+    def of_value(self, kind: Any) -> _Group:
+        """Return the options, and what makes the value of them: `kind`, or of a dict what was given alone."""
+        every = {each.field: each for each in declared(self.of or kind)}
+        names = self.only or [name for name in every if name not in self.without]
+        told = [every[name].met(**(self.but or {}).get(name, {})) for name in names]
+        given_alone = get_origin(kind) is dict
+        raw = self.of is not None and not given_alone
+
+        def make(given: dict[str, Any]) -> Any:
+            return kind(**(given if raw else values_of(told, given)))
+
+        return _Group([each.parameter(self.title, given_alone) for each in told], make)
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -65,15 +82,11 @@ class _Group(NamedTuple):
 def _group(annotation: Any) -> _Group | None:
     if isinstance(annotation, type) and is_dataclass(annotation):
         return _Group(list(_of_dataclass(annotation)), lambda given: annotation(**given))
-    kind, *others = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
-    for group in others:
-        if isinstance(group, Group):
-            told = [each for each in declared(group.of or kind) if each.field not in group.without]
-            parameters = [each.parameter(group.title) for each in told]
-            if group.of is not None:
-                return _Group(parameters, lambda given: kind(**given))
-            return _Group(parameters, lambda given: kind(**values_of(kind, given)))
-    return None
+    if get_origin(annotation) is not Annotated:
+        return None
+    kind, *others = get_args(annotation)
+    group = next((one for one in others if isinstance(one, Group)), None)
+    return None if group is None else group.of_value(kind)
 
 
 def _of_dataclass(group: Any) -> Iterator[inspect.Parameter]:
@@ -105,9 +118,14 @@ class Declared(NamedTuple):
     def flag(self) -> str:
         return f"--{self.name.replace('_', '-')}"
 
+    def met(self, **changes: Any) -> Self:
+        """Return the same field as users meet it elsewhere."""
+        return self._replace(said=msgspec.structs.replace(self.said, **changes))
+
     def option(self, title: str | None = None) -> Any:
         """Return the option for a help page's section."""
-        said, bounds = self.said, next(_bounds(self.kind), None)
+        said = self.said
+        bounds = None if said.typed is not None else next(_bounds(self.kind), None)
         both = f"{self.flag}/--no-{self.flag[2:]}" if self.default is True else self.flag
         is_file = said.metavar == "FILE"
         return typer.Option(
@@ -123,10 +141,10 @@ class Declared(NamedTuple):
             dir_okay=not is_file,
         )
 
-    def parameter(self, title: str) -> inspect.Parameter:
+    def parameter(self, title: str, given_alone: bool = False) -> inspect.Parameter:
         """Return the parameter of a command. An absent option is None, unless its default can be shown."""
         kind, shown = self.typed, isinstance(self.default, str | int | float)
-        if self.said.unset or self.said.typed is not None or not shown:
+        if given_alone or self.said.unset or self.said.typed is not None or not shown:
             kind, shown = Union[kind, None], False  # noqa: UP007
         annotation: Any = Annotated[kind, self.option(title)]
         default, place = self.default if shown else None, inspect.Parameter.KEYWORD_ONLY
@@ -165,9 +183,9 @@ def option_of(kind: type[msgspec.Struct], field: str, title: str | None = None) 
     return next(each.option(title) for each in declared(kind) if each.field == field)
 
 
-def values_of(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(options: Iterable[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that options say, read from what was typed. InputError names the option."""
-    told = ((each, given.get(each.name)) for each in declared(kind))
+    told = ((each, given.get(each.name)) for each in options)
     return {each.field: each.value(typed) for each, typed in told if typed is not None}
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval import Scorer
+from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
@@ -104,7 +105,7 @@ def judge(
         borderline=measured.borderline,
         echo=_ECHO,
     )
-    with opened(source, problems.choice(), store) as found:
+    with opened(source, problems, store) as found:
         problem = _only(found, problems, source)
         submission = Submission(key=program, problem_id=problem.id, code=code, language=spoken)
         try:
@@ -148,12 +149,12 @@ def _code(program: str) -> str:
     return code
 
 
-def _only(found: Problems, asked: ProblemOptions, source: str) -> Problem:
+def _only(found: Problems, asked: BenchmarkOptions, source: str) -> Problem:
     """The one problem that was asked for, or that the source has."""
     if len(found) == 1:
         (problem,) = found.values()
-    elif len(asked.problem or ()) == 1 and not found:
-        problem = found.find((asked.problem or [""])[0])  # says why it is left out
+    elif len(asked.problems) == 1 and not found:
+        problem = found.find(next(iter(asked.problems)))  # says why it is left out
     else:
         raise InputError(
             f"a program is judged for one problem, and here are {len(found)} problems",

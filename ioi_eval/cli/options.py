@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -14,6 +13,7 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli.console import hush
+from ioi_eval.cli.groups import Group
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Borderline
@@ -63,106 +63,7 @@ def _known(language: str | None) -> str | None:
 
 # --- problems ----------------------------------------------------------------------------------------
 
-_Words = list[str] | None
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        max=1e6,
-        metavar="S",
-        help="Seconds of CPU for each test, instead of the problems' own.",
-        rich_help_panel="Judging",
-    ),
-]
-MemoryLimit = Annotated[
-    float | None,
-    typer.Option(
-        min=1,
-        max=1e9,
-        metavar="MIB",
-        help="Memory for each test, instead of the problems' own.",
-        rich_help_panel="Judging",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class ProblemOptions:
-    """The choice of problems of a source."""
-
-    title: ClassVar = "Problems"
-    problem: Annotated[_Words, typer.Option(metavar="ID", help="Only this problem; may be repeated.")] = None
-    year: Annotated[
-        list[int] | None, typer.Option(metavar="YEAR", help="Only problems of this year; may be repeated.")
-    ] = None
-    difficulty: Annotated[
-        _Words, typer.Option(metavar="WORD", help="Only problems of this difficulty; may be repeated.")
-    ] = None
-    tag: Annotated[
-        _Words, typer.Option(metavar="WORD", help="Only problems with this tag; may be repeated.")
-    ] = None
-    date_from: Annotated[
-        str, typer.Option(metavar="DAY", help="Only problems from this day on: 2024-05-31.")
-    ] = ""
-    date_to: Annotated[str, typer.Option(metavar="DAY", help="Only problems up to this day.")] = ""
-    sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only N of the selected problems.")
-    ] = None
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample.")] = 0
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder with copies of the datasets: nothing is fetched."),
-    ] = None
-    dataset: Annotated[
-        str, typer.Option(metavar="ID", help="Another dataset with the benchmark's columns.")
-    ] = ""
-    split: Annotated[str, typer.Option(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
-    revision: Annotated[str, typer.Option(metavar="REV", help="The dataset's revision on the hub.")] = ""
-    generated_tests: Annotated[
-        bool,
-        typer.Option(
-            "--generated-tests/--no-generated-tests",
-            help="Include tests that the contest itself did not have.",
-        ),
-    ] = True
-    checker: Annotated[
-        str, typer.Option(metavar="KIND", help="Compare outputs in another way than the benchmark: apps.")
-    ] = ""
-    time_limit: TimeLimit = None
-    memory_limit: MemoryLimit = None
-
-    def choice(self) -> BenchmarkOptions:
-        return BenchmarkOptions(
-            data_dir="" if self.data_dir is None else str(self.data_dir),
-            dataset=self.dataset,
-            split=self.split,
-            revision=self.revision,
-            difficulty=frozenset(self.difficulty or ()),
-            tags=frozenset(self.tag or ()),
-            years=frozenset(self.year or ()),
-            problems=frozenset(self.problem or ()),
-            date_from=_day(self.date_from, "--date-from"),
-            date_to=_day(self.date_to, "--date-to"),
-            sample=self.sample,
-            seed=self.seed,
-            generated_tests=self.generated_tests,
-            checker=self.checker,
-            time_limit=self.time_limit,
-            memory_limit=in_bytes(self.memory_limit),
-        )
-
-
-def in_bytes(mebibytes: float | None) -> int | None:
-    return None if mebibytes is None else int(mebibytes * (1 << 20))
-
-
-def _day(written: str, option: str) -> str:
-    if not written:
-        return ""
-    try:
-        return datetime.strptime(written, "%Y-%m-%d").date().isoformat()
-    except ValueError as error:
-        raise InputError(f"{written!r} is no day", field=option, remedy="Write 2024-05-31") from error
+ProblemOptions = Annotated[BenchmarkOptions, Group("Problems", without=("first",))]
 
 
 @dataclass(frozen=True)

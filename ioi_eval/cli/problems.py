@@ -49,7 +49,7 @@ def problems(
     if generate is not None:
         generate_sync(source, generate, store=open_store())
         source = str(generate)
-    packages = check_source(source, choice.choice(), open_store())
+    packages = check_source(source, choice, open_store())
     if as_json:
         console.show_json([_described(package) for package in packages])
     else:

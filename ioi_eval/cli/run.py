@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.config import Config, asking_of, author_of, choice_of, named_as_typed, read_config
+from ioi_eval.cli.config import (
+    KEYS,
+    Config,
+    ModelConfig,
+    asking_of,
+    author_of,
+    choice_of,
+    named_as_typed,
+    read_config,
+)
 from ioi_eval.cli.engines import Engine, EngineOptions
 from ioi_eval.cli.environment import open_store
-from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import (
-    SOURCE_HELP,
-    AllowSuspicious,
-    MemoryLimit,
-    OutputOptions,
-    TimeLimit,
-    TimingOptions,
-)
+from ioi_eval.cli.groups import Group, command
+from ioi_eval.cli.options import AllowSuspicious, OutputOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.reports.document import counted, visible
@@ -53,100 +54,26 @@ _Rejudge = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class _Problems:
-    """The choice of problems, over that of a file."""
-
-    title: ClassVar = "Problems"
-    benchmark: Annotated[
-        str | None, typer.Option("--benchmark", "-b", metavar="SOURCE", help=SOURCE_HELP)
-    ] = None
-    first: Annotated[
-        int | None, typer.Option("--first", min=1, metavar="N", help="Only the first N problems.")
-    ] = None
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            "--sample",
-            "-n",
-            min=1,
-            metavar="N",
-            help="Only N problems, the same ones for a seed: `sample_size` of the file.",
-        ),
-    ] = None
-    task: Annotated[
-        list[str] | None,
-        typer.Option("--task", "-t", metavar="ID", help="Only this problem; may be repeated."),
-    ] = None
-    filter_difficulty: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
-    ] = None
-    data_dir: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Copies of the datasets: nothing is fetched.")
-    ] = None
-    dataset: Annotated[
-        str | None, typer.Option(metavar="ID", help="Another dataset with the benchmark's columns.")
-    ] = None
-    seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of the sample.")] = None
-    checker: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
-    ] = None
-
-    time_limit: TimeLimit = None
-    memory_limit: MemoryLimit = None
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        names = {"sample": "sample_size", "task": "tasks"}
-        return {names.get(name, name): value for name, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
-class _Author:
-    """The author of the programs; options win over a file."""
-
-    title: ClassVar = "Author"
-    model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help="The model's name.")] = (
-        None
-    )
-    base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="The model's server, without /chat/completions.")
-    ] = None
-    agent: Annotated[
-        str | None,
-        typer.Option("--command", metavar="TEXT", help="Start this agent instead of asking a model."),
-    ] = None
-    samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Programs for each problem.")] = None
-    temperature: Annotated[float | None, typer.Option(metavar="T", help="The model's temperature.")] = None
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The most tokens of one reply.")
-    ] = None
-    timeout: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds for a reply, or for the agent.")
-    ] = None
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Requests or agents at a time.")
-    ] = None
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        return {
-            "model.name": self.model,
-            "model.base_url": self.base_url,
-            "model.temperature": self.temperature,
-            "model.max_tokens": self.max_tokens,
-            "command": self.agent,
-            "samples": self.samples,
-            "timeout_seconds": self.timeout,
-            "concurrency": self.concurrency,
-        }
+_CHOICE = ("benchmark", "first", "sample", "problems", "difficulty", "data_dir", "dataset", "seed", "checker")
+_AUTHOR = ("command", "samples", "timeout_seconds", "concurrency")
+_OTHERWISE = {
+    "sample": {"short": "n", "help": "Only N problems, the same ones for a seed: `sample_size` of the file."},
+    "problems": {"name": "task", "short": "t"},
+    "difficulty": {"name": "filter_difficulty"},
+}
+# Flags over the file's keys, by field.
+_Problems = Annotated[
+    dict[str, Any],
+    Group("Problems", of=Config, only=(*_CHOICE, "time_limit", "memory_limit"), but=_OTHERWISE),
+]
+_Author = Annotated[dict[str, Any], Group("Author", of=Config, only=_AUTHOR)]
+_Model = Annotated[dict[str, Any], Group("Author", of=ModelConfig)]
 
 
 @command(_EXAMPLES)
 def run(
     problems: _Problems,
+    model: _Model,
     author: _Author,
     timing: TimingOptions,
     engine: Engine,
@@ -163,7 +90,9 @@ def run(
     not be judged, and a second call tries only these; 4: everything is scored, but nine of ten programs of a
     model fail with the same line; 130: interrupted.
     """
-    flags = {**problems.flags, **author.flags, "out": output.out and str(output.out)}
+    flags = {KEYS.get(name, name): value for name, value in {**problems, **author}.items()}
+    flags |= {f"model.{name}": value for name, value in model.items()}
+    flags |= {"out": output.out and str(output.out)}
     wanted = read_config(config, flags)
     with named_as_typed(flags):
         if print_prompt:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from ioi_eval.benchmarks import Selection
+from ioi_eval.benchmarks import BenchmarkOptions, Selection
 from ioi_eval.benchmarks.guess import guessed
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.standard_input import received
@@ -81,9 +81,9 @@ class _Selection:
         list[str] | None, typer.Option(metavar="ID", help="Only this submission; may be repeated.")
     ] = None
 
-    def of(self, problems: ProblemOptions) -> Selection:
-        labels, keys = frozenset(problems.problem or ()), frozenset(self.only or ())
-        return Selection(problems=labels, keys=keys, limit=self.limit)
+    def of(self, problems: BenchmarkOptions) -> Selection:
+        keys = frozenset(self.only or ())
+        return Selection(problems=problems.problems, keys=keys, limit=self.limit)
 
 
 @command(_EXAMPLES)
@@ -114,7 +114,7 @@ def score(
         source = source or _guessed(named, rows)
         same: dict[str, Any] = {
             "out": output.out,
-            "choice": problems.choice(),
+            "choice": problems,
             "reading": repairs.added_to(rows.reading()),
             "selection": selection.of(problems),
             "engine": choice,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from ioi_eval.benchmarks import Selection
+from ioi_eval.benchmarks import BenchmarkOptions, Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
@@ -100,8 +100,8 @@ class _Expected:
         typer.Option(help="What the column's scores count.", show_default="fraction if none is above 1"),
     ] = None
 
-    def selection(self, problems: ProblemOptions) -> Selection:
-        return Selection(problems=frozenset(problems.problem or ()), keys=frozenset(self.only or ()))
+    def selection(self, problems: BenchmarkOptions) -> Selection:
+        return Selection(problems=problems.problems, keys=frozenset(self.only or ()))
 
 
 @command(_EXAMPLES)
@@ -126,7 +126,7 @@ def validate(
     be judged, and a second call retries only them, or bad rows were skipped; 130: interrupted.
     """
     same: dict[str, Any] = {
-        "choice": problems.choice(),
+        "choice": problems,
         "most": references,
         "column": expected.expected_column,
         "scale": expected.expected_scale,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from msgspec import ValidationError, convert
 from msgspec.structs import fields
@@ -112,7 +112,9 @@ def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
     """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
     from ioi_eval.runs import BenchmarkOptions
 
-    every = {kind: {one.name: one.type for one in fields(kind)} for kind in (Judging, BenchmarkOptions)}
+    every = {
+        kind: {one.name: _bare(one.type) for one in fields(kind)} for kind in (Judging, BenchmarkOptions)
+    }
     known = tuple(name for types in every.values() for name in types)
     for name in given:
         if name not in known:
@@ -125,6 +127,10 @@ def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
         return convert(judging, Judging, strict=False), convert(choice, BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
+
+
+def _bare(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _remedy(name: str, known: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
-from ioi_eval.cli.config import BudgetConfig, Config, ModelConfig, read_config
+from ioi_eval.cli.config import KEYS, BudgetConfig, Config, ModelConfig, read_config
 from ioi_eval.cli.examples import template
 from ioi_eval.errors import InputError
 
@@ -64,7 +64,7 @@ def uncommented() -> str:
 
 def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
     values = yaml.safe_load(uncommented())
-    assert values.keys() == set(Config.__struct_fields__)
+    assert values.keys() == {KEYS.get(name, name) for name in Config.__struct_fields__}
     assert values["model"].keys() == set(ModelConfig.__struct_fields__)
     assert values["budget"].keys() == set(BudgetConfig.__struct_fields__)
     read(tmp_path, uncommented())
@@ -157,7 +157,7 @@ def test_what_says_nothing_is_the_default(tmp_path: Path, text: str) -> None:
 def test_flags_win(tmp_path: Path) -> None:
     text = "samples: 4\nsample_size: 9\ntasks: [a]\nmodel: {name: m, temperature: 1, seed: 3}"
     config = read(tmp_path, text, sample_size=2, tasks=["b", "c"], model__temperature=0.0, samples=None)
-    assert (config.samples, config.sample_size, config.tasks) == (4, 2, ("b", "c"))
+    assert (config.samples, config.sample, config.problems) == (4, 2, {"b", "c"})
     assert (config.model.name, config.model.temperature, config.model.seed) == ("m", 0, 3)
     assert read_config(None, {"model.name": "n"}).model.name == "n"
     for name, flag in {"timeout_seconds": "--timeout", "model.max_tokens": "--max-tokens"}.items():
@@ -183,7 +183,7 @@ def test_the_number_of_problems_is_the_flag_s(tmp_path: Path) -> None:
         ({}, (10, 20)),
     ):
         config = read(tmp_path, "first: 10\nsample_size: 20\nmodel: {name: m}", **flags)
-        assert (config.first, config.sample_size) == expected
+        assert (config.first, config.sample) == expected
 
 
 @pytest.mark.parametrize("flags", [["-n", "0"], ["-n", "x"], ["--samples", "0"], ["--no-such-flag"]])
