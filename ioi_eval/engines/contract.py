@@ -56,7 +56,7 @@ class Profile(Value):
     strict: bool = False  # its wall clocks run on while programs wait for a processor
     max_output: int | None = None  # bytes of stdout
     max_body: int | None = None  # bytes of one request
-    by_endpoint: Mapping[str, Mapping[str, Toolchain]] = {}  # endpoint -> its toolchains by command
+    offers: Mapping[str, tuple[Toolchain, ...]] = {}  # by command, where machines may have different ones
 
     @property
     def has_shell(self) -> bool:
@@ -89,9 +89,8 @@ class Profile(Value):
 
     def offered(self, command: str) -> tuple[Toolchain, ...]:
         """Return the toolchains of that command, each once: servers may have different ones."""
-        there = [tools[command] for tools in self.by_endpoint.values() if command in tools]
-        alone = [self.toolchains[command]] if command in self.toolchains else []
-        return tuple({tool.identity: tool for tool in there or alone}.values())
+        alone = (self.toolchains[command],) if command in self.toolchains else ()
+        return self.offers.get(command, alone)
 
 
 class Condition(Value):

@@ -218,10 +218,13 @@ class _Running:
     async def take(self, job: Job, tries: _Tries) -> Server:
         """Return a server that has what the job was made for. Raises ToolchainGone where none has."""
         while True:
-            fitting = [each for each in self.pool.usable if each.fits(job)]
+            fitting: Collection[Server] = self.pool.usable
+            others: list[Server] = []
+            if not self.members.all_fit(job):
+                fitting = [each for each in self.pool.usable if each.fits(job)]
+                others = [each for each in self.pool.usable if not each.fits(job)]
             if self.pool.usable and not fitting:
                 raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
-            others = [each for each in self.pool.usable if each not in fitting]
             endpoint = await self.pool.take([*others, *tries.to_avoid(fitting)])
             if endpoint.fits(job):
                 return endpoint
@@ -380,7 +383,7 @@ class _Tries:
         if enough:
             raise AttemptsUsedUp(f"{len(self.tried)} attempts failed{self.last_words()}") from error
 
-    def to_avoid(self, fitting: Sequence[Server]) -> list[Server]:
+    def to_avoid(self, fitting: Collection[Server]) -> list[Server]:
         """Return all that were tried, while there are others; then the last, unless it is the only one."""
         if any(endpoint not in self.tried for endpoint in fitting):
             return self.tried

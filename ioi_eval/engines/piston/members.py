@@ -16,7 +16,7 @@ from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import Patience, Server, ServerTimes, rest_after
 from ioi_eval.engines.pool import Pool, State
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
-from ioi_eval.model.job import Toolchain
+from ioi_eval.model.job import Job, Toolchain
 from ioi_eval.model.values import Value
 
 # --- many servers as one engine: what all can do, and which had better be left out -------------------
@@ -50,25 +50,25 @@ def merged(reports: Iterable[EndpointReport]) -> Merged:
         keep(lambda report: runtime in report.runtimes, f"most of the others have the runtime {runtime}")
     limits: dict[str, Any] = {name: least(*(_limit(report, name) for report in kept)) for name in _LIMITS}
     files = least(*(report.max_open_files for report in kept))
+    tools = kept[0].toolchains
+    common = {name: tools[name] for name in tools if all(name in report.toolchains for report in kept)}
     return Merged(
-        profile=Profile(
-            name=NAME,
-            architecture=machine,
-            confines=all(report.is_ours for report in kept),
-            toolchains={
-                command: _one_for([report.toolchains[command] for report in kept])
-                for command in kept[0].toolchains
-                if all(command in report.toolchains for report in kept)
-            },
-            runtimes=tuple(
-                name for name in kept[0].runtimes if all(name in report.runtimes for report in kept)
+        profile=offering(
+            Profile(
+                name=NAME,
+                architecture=machine,
+                confines=all(report.is_ours for report in kept),
+                toolchains=common,
+                runtimes=tuple(
+                    name for name in kept[0].runtimes if all(name in report.runtimes for report in kept)
+                ),
+                max_files=_MOST_FILES
+                if files is None
+                else max(1, min(_MOST_FILES, (files - _OTHER_FILES) // _FILES_EACH)),
+                strict=any(report.is_strict for report in kept),
+                **limits,
             ),
-            max_files=_MOST_FILES
-            if files is None
-            else max(1, min(_MOST_FILES, (files - _OTHER_FILES) // _FILES_EACH)),
-            by_endpoint={report.url: report.toolchains for report in kept},
-            strict=any(report.is_strict for report in kept),
-            **limits,
+            [report.toolchains for report in kept],
         ),
         left_out=left_out,
     )
@@ -79,6 +79,15 @@ def _needed(reports: Sequence[EndpointReport]) -> str:
     if any(all(name in report.runtimes for report in reports) for name in _KNOWN):
         return ""
     return _most_common(name for report in reports for name in _KNOWN if name in report.runtimes)
+
+
+def _other_runtime(reports: Sequence[EndpointReport]) -> tuple[str, ...]:
+    """Return the runtimes that all have, where some were looked at in a better one."""
+    if not reports:
+        return ()
+    common = merged(reports).profile.runtimes
+    used = next((name for name in _KNOWN if name in common), "")
+    return common if used and any(report.runtime not in ("", used) for report in reports) else ()
 
 
 def _limit(report: EndpointReport, name: str) -> int | None:
@@ -138,18 +147,15 @@ def _is_tighter(own: int | None, counted_on: int | None) -> bool:
     return own is not None and (counted_on is None or own < counted_on)
 
 
-def offering(profile: Profile, by_endpoint: Mapping[str, Mapping[str, Toolchain]]) -> Profile:
+def offering(profile: Profile, there: Iterable[Mapping[str, Toolchain]]) -> Profile:
     """Return the profile with the toolchains of these endpoints. Without any it keeps those it had."""
-    if not by_endpoint:
-        return profile
-    toolchains = {
-        command: _one_for([tools[command] for tools in by_endpoint.values() if command in tools])
-        for command in profile.toolchains
-        if any(command in tools for tools in by_endpoint.values())
-    }
-    return msgspec.structs.replace(
-        profile, toolchains={**profile.toolchains, **toolchains}, by_endpoint=by_endpoint
-    )
+    found: dict[str, dict[str, Toolchain]] = {}
+    for tools in there:
+        for command in profile.toolchains.keys() & tools.keys():
+            found.setdefault(command, {})[tools[command].identity] = tools[command]
+    offers = {command: tuple(found[command].values()) for command in profile.toolchains if command in found}
+    toolchains = {**profile.toolchains, **{command: _one_for(tools) for command, tools in offers.items()}}
+    return msgspec.structs.replace(profile, toolchains=toolchains, offers=offers) if offers else profile
 
 
 def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
@@ -205,6 +211,7 @@ class Members:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._found = frozenset[str]()
         self._endpoints: dict[str, Server] = {}
+        self._tools: dict[str, Mapping[str, Toolchain]] = {}  # of those that are in
         self.reports: dict[str, EndpointReport] = {}
         self.left_out: dict[str, str] = {}
         self.profile = given
@@ -214,8 +221,10 @@ class Members:
         self._found = await self._discovery.find()
         if not self._found:
             raise EngineUnavailable(f"no server was found by {self._discovery}")
-        await asyncio.gather(*(self._look_at(url) for url in self._found))
-        there = [report for report in self._in_order() if report.reachable]
+        there = await self._reachable(self._found)
+        if used := _other_runtime(there):
+            # A runtime may bring compilers of its own: all are looked at in the one that jobs will use.
+            there = await self._reachable(self._found, used)
         if not there:
             reports = tuple(self._in_order())
             reasons = [report.reason for report in reports]
@@ -232,28 +241,28 @@ class Members:
         if self._given is None:
             chosen = merged(there)
             self.profile = chosen.profile
-            used = next((name for name in _KNOWN if name in chosen.profile.runtimes), "")
-            if apart := [report.url for report in there if report.runtime not in ("", used)]:
-                # A runtime may bring compilers of its own: these are looked at in the one that all have.
-                await asyncio.gather(*(self._look_at(url) for url in apart))
-                chosen = merged(self._in_order())
-                self.profile = chosen.profile
-                there = [report for report in self._in_order() if report.reachable]
             self._begun_with = chosen.profile if self._same_compiler else None
             self.left_out.update(chosen.left_out)
         for report in there:
             self._let_in(report)
+        self._offer()
         for url in sorted(self._found - {report.url for report in there}):
             self._spawn(self._until_there(url))
         if self._discovery.every is not None:
             self._spawn(self._keep_up(self._discovery.every))
 
+    async def _reachable(self, urls: Iterable[str], runtimes: Collection[str] = ()) -> list[EndpointReport]:
+        await asyncio.gather(*(self._look_at(url, runtimes) for url in urls))
+        return [report for report in self._in_order() if report.reachable]
+
     def _in_order(self) -> Iterable[EndpointReport]:
         return (self.reports[url] for url in sorted(self.reports))
 
-    async def _look_at(self, url: str) -> EndpointReport:
+    async def _look_at(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
+        if self.profile is not None:
+            runtimes = self.profile.runtimes
         async with self._room:
-            report = await self._inspect(url, self.profile.runtimes if self.profile is not None else ())
+            report = await self._inspect(url, runtimes)
         self.reports[url] = report
         return report
 
@@ -275,7 +284,8 @@ class Members:
         told = self.left_out.pop(report.url, "")
         if reason:
             self.left_out[report.url] = reason
-            self._offer({url: tools for url, tools in self._offered.items() if url != report.url})
+            self._tools.pop(report.url, None)
+            self._offer()
             if reason != told:
                 self._tell(report.url, Change.LEFT_OUT, reason)
         return not reason
@@ -289,15 +299,21 @@ class Members:
             strict=report.is_strict,
         )
         endpoint.learn(report, slots=self._per_endpoint or report.slots or 1, times=times)
-        self._offer({**self._offered, report.url: report.toolchains})
+        self._tools[report.url] = report.toolchains
 
-    @property
-    def _offered(self) -> Mapping[str, Mapping[str, Toolchain]]:
-        return self.profile.by_endpoint if self.profile is not None else {}
-
-    def _offer(self, by_endpoint: Mapping[str, Mapping[str, Toolchain]]) -> None:
+    def _offer(self) -> None:
+        """Bring the profile up to date with the endpoints that are in."""
         assert self.profile is not None, "members begin with a profile"
-        self.profile = offering(self.profile, by_endpoint)
+        self.profile = offering(self.profile, self._tools.values())
+
+    def all_fit(self, job: Job) -> bool:
+        """Return True if every endpoint has what the job was made for."""
+        assert self.profile is not None, "members begin with a profile"
+        return all(
+            tool.identity in identities
+            for command, identities in job.made_for.items()
+            for tool in self.profile.offered(command)
+        )
 
     async def is_back(self, endpoint: Server) -> bool:
         """Probe an endpoint that was away, take over what it is now, and return True if it may have jobs."""
@@ -307,6 +323,7 @@ class Members:
         if not self._takes(report):
             return False
         self._learn(endpoint, report)
+        self._offer()
         return True
 
     # --- later ---------------------------------------------------------------------------------------
@@ -322,7 +339,8 @@ class Members:
                 self.left_out.pop(url, None)
                 if (endpoint := self._endpoints.pop(url, None)) is not None:
                     self._pool.update(endpoint, State.GONE)
-                    self._offer({other: tools for other, tools in self._offered.items() if other != url})
+                    self._tools.pop(url, None)
+                    self._offer()
                     self._tell(url, Change.GONE, "")
             new, self._found = found - self._found, found
             for url in sorted(new):
@@ -335,6 +353,7 @@ class Members:
             report = await self._look_at(url)
             if report.reachable and url in self._found:
                 self._let_in(report)
+                self._offer()
                 if url in self._endpoints:
                     self._tell(url, Change.JOINED, "")
                 return

@@ -167,8 +167,7 @@ def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile
     if profile.takes_paths:
         return _job_with_paths(recipe, tool, ahead)
     # By its name where endpoints have it in different places.
-    paths = {tools[tool.command].path for tools in profile.by_endpoint.values() if tool.command in tools}
-    if not paths <= {tool.path}:
+    if {each.path for each in profile.offered(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
     if profile.max_output is not None:
         log = max(0, min(recipe.limits.log, profile.max_output // 2))

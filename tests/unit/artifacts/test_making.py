@@ -241,9 +241,13 @@ def tools(version: str) -> Mapping[str, Toolchain]:
     return {"g++": Toolchain(command="g++", path=f"/opt/{version}/g++", version=version, identity=version)}
 
 
+def offers(there: Mapping[str, Mapping[str, Toolchain]]) -> Mapping[str, tuple[Toolchain, ...]]:
+    return {"g++": tuple(tools["g++"] for tools in there.values())}
+
+
 async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: Path) -> None:
     there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
-    server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), by_endpoint=there)
+    server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), offers=offers(there))
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(plain_problem(), submitted("code"))
         again = await artifacts.submission(plain_problem(), submitted("code"))
@@ -402,7 +406,7 @@ async def test_what_one_of_several_compilers_built_is_found_while_that_one_is_th
     found: list[tuple[str, int]] = []
     for there in (both, {"http://b": both["http://b"]}, {"http://a": both["http://a"]}):
         result = msgspec.structs.replace(GOOD, toolchains=list(there.values())[-1])
-        server = Server(result, by_endpoint=there)
+        server = Server(result, offers=offers(there))
         async with opened(tmp_path, server) as artifacts:
             built = await artifacts.submission(plain_problem(), submitted("code"))
         found.append((built.compiler, len(server.jobs)))

@@ -236,7 +236,7 @@ def test_only_alone_a_source_shares_its_grader() -> None:
 
 def test_different_compilers_are_told_apart() -> None:
     tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("12", "13")]
-    places = {str(place): {"g++": tool} for place, tool in enumerate(tools)}
-    profile = Profile(name="two", architecture="x86_64", toolchains=places["0"], by_endpoint=places)
-    assert profile.offered("g++") == tuple(tools)
-    assert msgspec.structs.replace(profile, by_endpoint={"0": places["0"]}).offered("g++") == (tools[0],)
+    alone = {"g++": tools[0]}
+    profile = Profile(name="two", architecture="x86_64", toolchains=alone, offers={"g++": tuple(tools)})
+    assert profile.offered("g++") == tuple(tools) and profile.offered("gcc") == ()
+    assert msgspec.structs.replace(profile, offers={}).offered("g++") == (tools[0],)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -41,6 +41,7 @@ class Machine(Loopback):
         super().__init__(self._done)
         self.version, self.worker = version, worker
         self.probed = 0
+        self.shells = PROFILE.runtimes
 
     async def _done(self, server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         """Does what its version of the compiler does: prints it."""
@@ -54,11 +55,12 @@ class Machine(Loopback):
             reply.headers[HEADER] = self.worker
         return reply
 
-    def report(self) -> EndpointReport:
+    def report(self, runtimes: Collection[str] = ()) -> EndpointReport:
         self.probed += 1
+        runtime = next(name for name in self.shells if name in (runtimes or self.shells))
         identity = Identity(tools=told_first(words(self.version))[0], worker=self.worker)
         return EndpointReport(
-            url=self.url, architecture="x86_64", runtimes=PROFILE.runtimes, runtime="ioi_eval",
+            url=self.url, architecture="x86_64", runtimes=self.shells, runtime=runtime,
             toolchains={"g++": compiler(self.version)}, identity=identity,
         )  # fmt: skip
 
@@ -76,8 +78,8 @@ async def on(monkeypatch: pytest.MonkeyPatch) -> Any:
         ) -> tuple[PistonEngine, list[ServerChanged]]:
             """`found`: what is discovered, where that is not all, but the first of them."""
 
-            async def probe(prober: object, url: str, runtimes: object = ()) -> EndpointReport:
-                return next(machine for machine in there if machine.url == url).report()
+            async def probe(prober: object, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
+                return next(machine for machine in there if machine.url == url).report(runtimes)
 
             monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", probe)
             for machine in there:
@@ -221,6 +223,15 @@ async def test_a_job_runs_where_there_is_what_it_was_made_for(on: Opening) -> No
     await until(lambda: all(endpoint.usable for endpoint in engine.endpoints))
     with pytest.raises(ToolchainGone):
         await engine.execute(made)
+
+
+async def test_all_are_looked_at_in_the_runtime_that_jobs_use(on: Opening) -> None:
+    """A package may bring a compiler of its own, which jobs in another one do not see."""
+    whole, small = Machine(), Machine()
+    small.shells = ("bash",)
+    engine, _ = await on(whole, small)
+    assert [report.runtime for report in engine.reports] == ["bash", "bash"]
+    assert (await engine.profile()).shell() == "bash" and whole.probed == 2
 
 
 async def test_a_rolling_upgrade(on: Opening) -> None:

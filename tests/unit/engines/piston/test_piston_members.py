@@ -46,7 +46,7 @@ async def test_one_that_joins_gets_work() -> None:
             release.set()
             results = await asyncio.gather(*jobs)
             assert sorted({result.endpoint for result in results}) == sorted([first.url, second.url])
-            assert set((await engine.profile()).by_endpoint) == {first.url, second.url}
+            assert {endpoint.url for endpoint in engine.endpoints} == {first.url, second.url}
 
 
 async def test_one_that_leaves_loses_no_job() -> None:

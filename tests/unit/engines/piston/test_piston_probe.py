@@ -222,8 +222,9 @@ async def test_a_cluster_is_probed_and_merged() -> None:
     async with Loopback(old_server(3000)) as a, Loopback(old_server(9000)) as b:
         async with engine_on(a, b, profile=None) as engine:
             profile = await engine.profile()
+            assert {endpoint.url for endpoint in engine.endpoints} == {a.url, b.url}
         assert (profile.architecture, profile.max_run_time, profile.max_output) == ("aarch64", 3000, 1500)
-        assert set(profile.by_endpoint) == {a.url, b.url} and not profile.takes_paths
+        assert not profile.takes_paths
         assert profile.toolchains["g++"].version == "8.3.0"
 
 
