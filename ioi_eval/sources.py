@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ioi_eval.benchmarks.benchmark import Candidate, Keep
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
-    from ioi_eval.problems import Package, Problems
+    from ioi_eval.problems import Package, Problems, check_problems
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
 else:
@@ -37,6 +37,7 @@ else:
             "Tables": "benchmarks.tables.Tables",
             "benchmark_of": "runs.sources.benchmark_of",
             "benchmarks": "benchmarks.benchmarks",
+            "check_problems": "problems.check_problems",
             "language_of": "runs.sources.language_of",
             "open_problems": "runs.sources.open_source",
         },
@@ -53,6 +54,7 @@ __all__ = [
     "Tables",
     "benchmark_of",
     "benchmarks",
+    "check_problems",
     "language_of",
     "open_problems",
 ]

@@ -3,6 +3,10 @@
 
     scripts/validate_official.py PACKAGES
     scripts/validate_official.py SOLUTIONS.jsonl --problems PACKAGES [--expected-column NAME]
+    scripts/validate_official.py --table PACKAGES...
+
+The last one prints a table in Markdown with a line for each package of some folders, also of those that
+cannot be used, and what they come to together.
 
 Exit code 0: no difference; 1: a difference; 3: some solutions could not be judged.
 """
@@ -13,16 +17,21 @@ import argparse
 import asyncio
 import sys
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-from ioi_eval import InputError, validate
+from ioi_eval import InputError, Store, validate
 from ioi_eval.runs import ValidatedSolutions
+from ioi_eval.sources import Package, Problems, check_problems
 
 
 async def main(arguments: argparse.Namespace) -> int:
+    if arguments.table:
+        return await table(arguments.solutions)
+    (solutions,) = arguments.solutions
     with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
-        found = await validate(
-            arguments.solutions, arguments.problems, column=arguments.expected_column, out=out
-        )
+        found = await validate(solutions, arguments.problems, column=arguments.expected_column, out=out)
     return report(found)
 
 
@@ -41,13 +50,81 @@ def report(found: ValidatedSolutions) -> int:
     return 1 if found.validation.differences else 3 if found.validation.unjudged else 0
 
 
+class Line(NamedTuple):
+    """One package of the table."""
+
+    package: str
+    format: str = ""
+    usable: bool = False
+    solutions: int = 0
+    compared: int = 0
+    differences: int = 0
+    unjudged: int = 0
+    why: str = ""  # it cannot be used, or some solutions were not judged
+
+    @property
+    def cells(self) -> tuple[object, ...]:
+        agreed = f"{self.compared - self.differences} of {self.compared}"
+        usable = "yes" if self.usable else "no"
+        said = self.why.replace("|", "\\|").replace("\n", " ")
+        return self.package, self.format, usable, self.solutions, agreed, self.unjudged, said
+
+
+async def table(sources: list[str]) -> int:
+    store, lines = Store.usual(), list[Line]()
+    print("| package | format | usable | solutions | expectations agreed | not judged | why |")
+    print("|---|---|---|--:|--:|--:|---|")
+    for package in packages(sources, store):
+        lines.append(await judged(package, store))
+        print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
+    together = Line(
+        package=f"{sum(line.usable for line in lines)} of {len(lines)} packages can be used",
+        usable=bool(lines) and all(line.usable for line in lines),
+        solutions=sum(line.solutions for line in lines),
+        compared=sum(line.compared for line in lines),
+        differences=sum(line.differences for line in lines),
+        unjudged=sum(line.unjudged for line in lines),
+    )
+    print(f"| {' | '.join(map(str, together.cells))} |")
+    return 1 if together.differences else 3 if together.unjudged or not together.usable else 0
+
+
+def packages(sources: list[str], store: Store) -> Iterator[Package]:
+    for source in sources:
+        try:
+            yield from check_problems(Path(source), cache=store.root / "packages")
+        except InputError as error:
+            yield Package(where=source, errors=(error,))
+
+
+async def judged(package: Package, store: Store) -> Line:
+    if package.problem is None:
+        more = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
+        return Line(package.where, package.format, why=f"{package.errors[0]}{more}")
+    name, solutions = package.problem.id, len(package.problem.solutions)
+    if not solutions:
+        return Line(name, package.format, usable=True, why="it brings no solutions")
+    try:
+        with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
+            found = (await validate(Problems([package.problem]), out=out, store=store)).validation
+    except InputError as error:  # a checker that does not compile
+        return Line(name, package.format, solutions=solutions, unjudged=solutions, why=str(error))
+    reasons = "; ".join(dict.fromkeys(one.reason for one in found.unjudged))
+    counts = (solutions, found.expectations, found.differences, len(found.unjudged))
+    return Line(name, package.format, True, *counts, why=reasons)
+
+
 if __name__ == "__main__":
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("solutions", metavar="SOLUTIONS")
+    parser.add_argument("solutions", metavar="SOLUTIONS", nargs="+")
     parser.add_argument("--problems", metavar="PACKAGES")
     parser.add_argument("--expected-column", metavar="NAME")
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_args()
+    if len(given.solutions) > 1 and not given.table:
+        parser.error("several sources are for --table")
     try:
-        sys.exit(asyncio.run(main(parser.parse_args())))
+        sys.exit(asyncio.run(main(given)))
     except InputError as error:
         parser.exit(2, f"error: {error}\n")

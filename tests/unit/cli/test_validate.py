@@ -218,6 +218,26 @@ def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
 
 
+def test_the_script_s_table_of_packages(cli: CommandLine, package: Path) -> None:
+    add_solutions(package, time_limit=RIGHT, unheard=RIGHT)
+    (package / "solutions/correct/best.pas").write_text("begin end.")
+    broken = package.parent / "broken"
+    broken.mkdir()
+    (broken / "problem.json").write_text("{")
+    script = [sys.executable, str(ROOT / "scripts" / "validate_official.py"), "--table"]
+    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "PYTHONPATH": str(ROOT)}
+    sources = [str(package.parent), "nowhere"]
+    done = subprocess.run(
+        [*script, *sources], cwd=cli.folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert lines[2][:6] == ["add", "CMS", "yes", "6", "3 of 4", "1"] and "'pascal'" in lines[2][6]
+    assert lines[3][1:6] == ["CMS", "no", "0", "0 of 0", "0"] and "broken JSON" in lines[3][6]
+    assert lines[4][:3] == ["nowhere", "", "no"] and "no such file or folder" in lines[4][6]
+    assert lines[5][:6] == ["1 of 3 packages can be used", "", "no", "6", "3 of 4", "1"]
+
+
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
 @pytest.mark.parametrize(
     ("name", "only", "solutions"),
