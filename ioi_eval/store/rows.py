@@ -74,13 +74,17 @@ RESULT_COLUMNS = frozenset(
 
 
 def identity(problem: Problem, submission: Submission) -> str:
-    """Equal for submissions that must get the same result: same problem, language, code and files."""
+    """Return a hash, equal for submissions of the same problem, language, code and files."""
     files = sorted([file.name, file.content.sha256] for file in submission.outputs)
     sources = sorted([file.name, file.content.sha256] for file in submission.files)
     more: list[Any] = [files, sources] if sources else [files] if files else []
     if submission.language_from is LanguageFrom.REPLY:  # where it cannot run, it is worth nothing
         more.append(submission.language_from)
-    content = [problem.id, problem.year, submission.language, submission.code, *more]
+    text = submission.code
+    code: str | bytes | None = text
+    if text is not None and plain(text) != text:  # halves of surrogate pairs, of which rows keep nothing
+        code = text.encode(errors="surrogatepass")
+    content = [problem.id, problem.year, submission.language, code, *more]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
 
 

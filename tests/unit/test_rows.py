@@ -181,6 +181,12 @@ def test_identity_is_problem_language_and_code(other: tuple[Problem, Submission]
     assert mine != identity(*other)
 
 
+def test_identity_is_of_the_text_that_is_built() -> None:
+    """Rows keep U+FFFD for each half of a surrogate pair; the compiler reads the halves themselves."""
+    texts = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
+    assert len({identity(SUM, submission("k", code=text)) for text in texts}) == 3
+
+
 def test_identity_is_also_the_files_that_were_handed_in() -> None:
     one, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
     mine = identity(SUM, submission("k", outputs=(one, two)))
