@@ -182,7 +182,7 @@ def bounds(
         for part in group.parts
     ]
     found: dict[bool, Range] = {}
-    for judged in _extremes(parts, stops=group.stops):
+    for judged in _extremes(group, parts):
         least = _together(group, [Grade(verdict, ends[0]) for verdict, ends in judged])
         most = _together(group, [Grade(verdict, ends[1]) for verdict, ends in judged])
         old = found.get(least.accepted, (least.points, most.points))
@@ -199,27 +199,32 @@ def _of_one(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
     return Bounds(ends, None) if earned.accepted else Bounds(None, ends)
 
 
-def _extremes(parts: Sequence[Bounds], *, stops: bool) -> Iterator[list[tuple[Verdict, Range]]]:
-    """Yield outcomes of the parts among which are the worst and the best for either verdict of their group.
-
-    Along a run of equal parts points rise or fall steadily: its two ends are enough, with the second part of
-    all, the first with another one before it.
-    """
+def _extremes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Verdict, Range]]]:
+    """Yield outcomes of the parts among which are the worst and the best for either verdict."""
     accepted = [None if part.accepted is None else (Verdict.AC, part.accepted) for part in parts]
     rejected = [None if part.rejected is None else (Verdict.WA, part.rejected) for part in parts]
-    changes = [place for place, (one, next_one) in enumerate(pairwise(parts)) if one != next_one]
-    ends = {0, 1, len(parts) - 1, *changes, *(place + 1 for place in changes)}
-    chosen: list[list[tuple[Verdict, Range] | None]] = [accepted]
-    if stops:
-        chosen += [[*accepted[:place], rejected[place]] for place in sorted(ends) if place < len(parts)]
+    chosen: list[list[tuple[Verdict, Range] | None]]
+    if group.stops:
+        # Along a run of equal parts points rise or fall steadily: its two ends are enough, with the second
+        # part of all, the first with another one before it. Behind one that is rejected nothing is judged.
+        changes = [place for place, (one, next_one) in enumerate(pairwise(parts)) if one != next_one]
+        last = next((place for place, one in enumerate(accepted) if one is None), len(parts) - 1)
+        ends = {0, 1, len(parts) - 1, *changes, *(place + 1 for place in changes)}
+        chosen = [
+            accepted,
+            *([*accepted[:place], rejected[place]] for place in sorted(ends) if place <= last),
+        ]
     else:
         pairs = list(zip(accepted, rejected, strict=True))
         worst = [min((one for one in pair if one), key=lambda one: one[1][0]) for pair in pairs]
         best = [max((one for one in pair if one), key=lambda one: one[1][1]) for pair in pairs]
-        chosen.append(rejected)
-        for place in (place for place in ends if place < len(parts)):
-            for rest in (worst, best):
-                chosen += [[*rest[:place], one, *rest[place + 1 :]] for one in pairs[place]]
+        chosen = [[*worst], [*best]]
+        if group.acceptance is not Acceptance.ALWAYS:
+            chosen += [accepted, rejected]
+            kinds = {part: place for place, part in reversed(list(enumerate(parts)))}
+            for place in {*kinds.values(), len(parts) - 1}:
+                for rest in (worst, best):
+                    chosen += [[*rest[:place], one, *rest[place + 1 :]] for one in pairs[place]]
     for outcome in chosen:
         judged = [one for one in outcome if one is not None]
         if len(judged) == len(outcome):
