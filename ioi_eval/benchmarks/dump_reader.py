@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -18,6 +18,7 @@ from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, shaped
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
 from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.options import Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.extraction import Extraction
 from ioi_eval.rules.repairs import Repairs
@@ -181,24 +182,54 @@ class Finder(Protocol):
     def label(self, problem: Problem) -> str: ...
 
 
+def known_language(name: str) -> str:
+    """Return the name of a language that the judge has, as it was written; InputError for others."""
+    find_language(name)
+    return name
+
+
 class DumpOptions(Value):
     """Options for reading rows. Each can change results."""
 
-    id_column: str | None = None  # None: `uuid` or `id`, where there is one; empty: none
-    language: str = ""  # of rows that name none; empty: see rules.languages
+    language: Annotated[
+        str,  # empty: see rules.languages
+        Said(
+            metavar="NAME",
+            help="The language of rows that name none, whatever else tells it.",
+            unset="told by the dump's format, the problem, the reply's fence; the benchmark's; c++",
+            read=known_language,
+        ),
+    ] = ""
     default_language: str = ""  # where nothing tells it; empty: the benchmark's, else C++
-    always_extract: bool = False  # from `generation`, where there is a `code` too
-    extract: Extraction = Extraction.LAST
-    repairs: Repairs = Repairs()
-    skip_bad_rows: bool = False
+    id_column: Annotated[
+        str | None,
+        Said(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
+    ] = None
     keys_of_content: bool = True  # of rows without an id; False, as in older runs: of their file and place
     # Columns, or paths into them. None, as in runs that do not know of them: the usual ones.
-    code_column: str | None = None
-    problem_column: str | None = None
-    language_column: str | None = None
-    model_column: str | None = None
-    year_column: str | None = None
-    subtask_column: str | None = None
+    code_column: Annotated[
+        str | None,
+        Said(
+            metavar="PATH",
+            help="The column with the program; with always_extract=True, the reply it is in;"
+            " `a.b` is b in a.",
+        ),
+    ] = None
+    always_extract: Annotated[
+        bool, Said(help="Read code from `generation`, even where there is a `code`.")
+    ] = False
+    problem_column: Annotated[str | None, Said(metavar="PATH", help="The column with the problem.")] = None
+    language_column: Annotated[str | None, Said(metavar="PATH", help="The column with the language.")] = None
+    model_column: Annotated[str | None, Said(metavar="PATH", help="The column with the model.")] = None
+    year_column: Annotated[str | None, Said(metavar="PATH", help="The column with the year.")] = None
+    subtask_column: Annotated[
+        str | None, Said(metavar="PATH", help="The column with the subtask aimed at.")
+    ] = None
+    skip_bad_rows: Annotated[bool, Said(help="Leave out rows that cannot be used, and list them.")] = False
+    extract: Annotated[
+        Extraction, Said(help="Which part of a `generation` is the program: see docs/benchmarks.md.")
+    ] = Extraction.LAST
+    repairs: Repairs = Repairs()
 
     @property
     def named(self) -> dict[str, str]:

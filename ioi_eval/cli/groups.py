@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin
 import msgspec
 import typer
 
+from ioi_eval.cli.console import as_called
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 
@@ -131,7 +132,7 @@ class Declared(NamedTuple):
         return typer.Option(
             both,
             *([f"-{said.short}"] if said.short else []),
-            help=said.help,
+            help=as_called(said.help),
             metavar=said.metavar or None,
             min=said.least if bounds is None else bounds.ge,
             max=said.most if bounds is None else bounds.le,

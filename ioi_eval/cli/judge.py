@@ -96,7 +96,7 @@ def judge(
     Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
     """
     spoken, code = _language(program, language), _code(program)
-    store, chosen, measured = open_store(), engine.choice(), timing.timing()
+    store, chosen, measured = open_store(), engine.choice(), timing
     options = JudgeOptions(
         job=chosen.job,
         all_tests=all_tests,

@@ -24,12 +24,13 @@ from ioi_eval.cli.config import (
 from ioi_eval.cli.engines import Engine, EngineOptions
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import Group, command
-from ioi_eval.cli.options import AllowSuspicious, OutputOptions, TimingOptions
+from ioi_eval.cli.options import AllowSuspicious, OutputOptions, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
 from ioi_eval.runs.authors import run as generate
+from ioi_eval.runs.work import RunOptions
 
 _EXAMPLES = """
   ioi-eval run -c config.yaml --benchmark apps -n 20
@@ -78,6 +79,7 @@ def run(
     timing: TimingOptions,
     engine: Engine,
     output: OutputOptions,
+    running: RunningOptions,
     config: _Config = None,
     print_prompt: _Print = False,
     rejudge: _Rejudge = False,
@@ -98,7 +100,7 @@ def run(
         if print_prompt:
             console.show(_first_prompt(wanted))
             return
-        outcome, seconds = _generated(wanted, engine, timing, output, rejudge)
+        outcome, seconds = _generated(wanted, engine, output.of(running, timing), output, rejudge)
     _show(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
@@ -106,7 +108,7 @@ def run(
 
 
 def _generated(
-    config: Config, engine: EngineOptions, timing: TimingOptions, output: OutputOptions, rejudge: bool
+    config: Config, engine: EngineOptions, options: RunOptions, output: OutputOptions, rejudge: bool
 ) -> tuple[GeneratedRun, float]:
     chosen = engine.choice(of_file=config.engine)
     return watched(
@@ -120,7 +122,7 @@ def _generated(
             choice=choice_of(config),
             asking=asking_of(config),
             engine=chosen,
-            options=output.options(timing),
+            options=options,
             rejudge=rejudge,
             store=open_store(),
             on_event=tell,

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, Selection
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.benchmarks.guess import guessed
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.standard_input import received
@@ -27,6 +28,7 @@ from ioi_eval.cli.options import (
     ReferenceOptions,
     RepairOptions,
     RowOptions,
+    RunningOptions,
     TimingOptions,
 )
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
@@ -99,6 +101,7 @@ def score(
     timing: TimingOptions,
     engine: Engine,
     output: OutputOptions,
+    running: RunningOptions,
     export: ExportOptions,
     all_tests: AllTests = False,
     allow_suspicious: AllowSuspicious = False,
@@ -115,10 +118,10 @@ def score(
         same: dict[str, Any] = {
             "out": output.out,
             "choice": problems,
-            "reading": repairs.added_to(rows.reading()),
+            "reading": msgspec.structs.replace(rows, repairs=repairs),
             "selection": selection.of(problems),
             "engine": choice,
-            "options": output.options(timing, all_tests=all_tests),
+            "options": output.of(running, timing, all_tests=all_tests),
             "store": open_store(),
         }
         if export.dry_run and not export.push_to_hub:
@@ -141,7 +144,7 @@ def _leave(
     leave_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.silent)
 
 
-def _guessed(dumps: Sequence[str | Place], rows: RowOptions) -> str:
+def _guessed(dumps: Sequence[str | Place], rows: DumpOptions) -> str:
     found = guessed(dumps, rows.problem_column)
     console.tell(f"--problems {found}, as the dump's ids and columns say")
     return found

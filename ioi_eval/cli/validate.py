@@ -14,7 +14,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.engines import Engine
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowOptions, TimingOptions
+from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowColumns, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation
@@ -109,10 +109,11 @@ def validate(
     solutions: _Solutions,
     expected: _Expected,
     problems: ProblemOptions,
-    reading: RowOptions,
+    reading: RowColumns,
     timing: TimingOptions,
     engine: Engine,
     output: OutputOptions,
+    running: RunningOptions,
     source: _Source = None,
     references: _Most = MOST,
     compare: _Compare = False,
@@ -130,10 +131,10 @@ def validate(
         "most": references,
         "column": expected.expected_column,
         "scale": expected.expected_scale,
-        "reading": reading.reading(),
+        "reading": reading,
         "selection": expected.selection(problems),
         "engine": engine.choice(),
-        "options": output.options(timing),
+        "options": output.of(running, timing),
         "store": open_store(),
     }
     if compare:

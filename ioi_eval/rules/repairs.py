@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import Annotated
 
+from ioi_eval.model.options import Said
 from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.rules.extraction import Notation, parse
 
@@ -27,10 +29,13 @@ _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M
 class Repairs(Value):
     """The additions to make to code that lacks them. All off: the code is judged as it was written."""
 
-    add_includes: bool = False  # the header that brings the whole standard library
-    add_header: bool = False  # the problem's own, graders/<id>.h
-    add_namespace: bool = False  # using namespace std;
-    add_imports: bool = False  # of Python: the names that harnesses of benchmarks give programs unasked
+    add_includes: Annotated[bool, Said(help="Repair: add #include <bits/stdc++.h>.")] = False
+    add_header: Annotated[
+        bool,  # graders/<id>.h
+        Said(help="Repair: add the problem's own header."),
+    ] = False
+    add_namespace: Annotated[bool, Said(help="Repair: add using namespace std;")] = False
+    add_imports: Annotated[bool, Said(help="Repair: add what benchmarks import for Python programs.")] = False
 
 
 def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:

@@ -20,7 +20,7 @@ from collections.abc import (
 )
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
@@ -28,10 +28,11 @@ from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.options import Borderline, JudgeOptions
+from ioi_eval.model.options import Borderline, JudgeOptions, Said
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
+from ioi_eval.rules.limits import read_borderline
 from ioi_eval.runs.engine import (
     AnyEngine,
     servers_found,
@@ -79,8 +80,24 @@ _T = TypeVar("_T")
 class Timing(Value):
     """The factor on time limits, and the band around them in which times are measured again."""
 
-    factor: float = 1.0
-    borderline: Borderline | None = Borderline()
+    factor: Annotated[
+        Annotated[float, msgspec.Meta(ge=0.01, le=1000)],
+        Said(
+            name="time_factor",
+            metavar="F",
+            help="Multiply all time limits; `ioi-eval calibrate` proposes a factor for this hardware.",
+        ),
+    ] = 1.0
+    borderline: Annotated[
+        Borderline | None,
+        Said(
+            typed=str,
+            read=read_borderline,
+            metavar="LOW:HIGH",
+            help="Measure times in this band of the limit again. Off: 1:1.",
+            unset=str(Borderline()),
+        ),
+    ] = Borderline()
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -93,12 +110,19 @@ class RunOptions(Value):
     """Options of a run, whatever it judges."""
 
     timing: Timing = Timing()
-    all_tests: bool = False  # run tests that can no longer change a score, too
-    fresh: bool = False  # discard earlier results and start over
-    reuse: tuple[str, ...] = ()  # folders of runs whose results are taken over
-    accept_compiler: bool = False  # also results of another compiler than the run's
-    share: bool = True  # judge equal submissions once
-    keep_outputs: bool = False  # rows have the beginning of the first wrong output, and of the expected one
+    fresh: Annotated[bool, Said(help="Discard earlier results and start over.")] = False
+    reuse: Annotated[
+        tuple[str, ...],  # folders
+        Said(metavar="DIR", help="Take over results of another run; may be repeated."),
+    ] = ()
+    accept_compiler: Annotated[bool, Said(help="Go on with another compiler than the run's.")] = False
+    share: Annotated[bool, Said(help="Judge equal submissions once.", panel="Judging")] = True
+    keep_outputs: Annotated[
+        bool, Said(help="Keep the beginning of a first wrong output, and what was expected.")
+    ] = False
+    all_tests: Annotated[
+        bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")
+    ] = False
     command: str = ""  # what goes on with the run, for the reader of a report
 
 
