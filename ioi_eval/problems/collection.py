@@ -342,17 +342,13 @@ _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 
 def statement_of(folder: Path) -> Blob | None:
     """Return the statement, the English one of several; None where there is none, or only a PDF."""
-    found = sorted(_texts(folder), key=_rank)
+    found = sorted((path for path in _named(folder) if path.suffix.lower() in _TEXTS), key=_rank)
     return Blob.of_file(found[0]) if found else None
 
 
 def has_document(folder: Path) -> bool:
     """Return True where there is a statement that is not text."""
     return any(path.suffix.lower() == ".pdf" for path in _named(folder))
-
-
-def _texts(folder: Path) -> Iterator[Path]:
-    return (path for path in _named(folder) if path.suffix.lower() in _TEXTS)
 
 
 def _named(folder: Path) -> Iterator[Path]:

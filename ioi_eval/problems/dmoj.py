@@ -341,7 +341,8 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
         if is_batch:
             for part in alike:
                 needed = [name for number in part.needs for name in _with_needs(batches, number)]
-                yield _batch(part, [*before, *needed])
+                tests = tuple(dict.fromkeys([*before, *needed, *part.tests]))
+                yield Subtask(name=part.name, points=part.points, tests=tests)
                 before += part.tests if not part.points else ()
         else:
             for gate, run in itertools.groupby(alike, key=lambda part: not part.points):
@@ -356,10 +357,6 @@ def _with_needs(batches: Sequence[_Part], number: int) -> Iterable[str]:
     for other in part.needs:
         yield from _with_needs(batches, other)
     yield from part.tests
-
-
-def _batch(part: _Part, before: Sequence[str]) -> Subtask:
-    return Subtask(name=part.name, points=part.points, tests=tuple(dict.fromkeys([*before, *part.tests])))
 
 
 def _run(cases: Sequence[_Part], before: Sequence[str]) -> Iterator[Subtask]:

@@ -678,7 +678,7 @@ class _Rules:
             return _number(group.fields, "accept_score", 1.0)
         if by_grader:  # the range bounds what the grader gives
             full = RAW_POINTS
-        elif self._ignores_sample and _is_sample(group) and "range" not in group.own:
+        elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own:
             return 0.0
         else:
             full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
@@ -719,10 +719,6 @@ def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
     points = next((_POINTS[flag] for flag in flags[::-1] if flag in _POINTS), Points.SUM)
     words = (_ACCEPTANCES[flag] for flag in flags[::-1] if flag in _ACCEPTANCES)
     return points, next(words, Acceptance.WORST_ERROR)
-
-
-def _is_sample(group: Group) -> bool:
-    return group.name.split("/")[0] == SAMPLE
 
 
 def _stops(group: Group) -> bool:
@@ -1118,7 +1114,8 @@ def _folder(path: Path, place: str, entrypoint: str, faults: Faults) -> _Sources
         return None
     (language,) = languages
     sources = [file for file in files if language_of(file.name)]
-    main = _entry(sources, entrypoint) or _main(sources, language, path.name)
+    named_so = (source for source in sources if entrypoint in (source.name, source.stem))
+    main = next(named_so, None) or _main(sources, language, path.name)
     if main is None:
         faults.note(f"left out: which source is started is not clear; call it {_STARTED[language][0]}", place)
         return None
@@ -1127,11 +1124,6 @@ def _folder(path: Path, place: str, entrypoint: str, faults: Faults) -> _Sources
         faults.note(f"left out: {main.name} has sources in folders above it", place)
         return None
     return _Sources(language, main, tuple(file for file in further if file != main))
-
-
-def _entry(sources: Sequence[Path], name: str) -> Path | None:
-    """Return the source that submissions.yaml names, by its file or its class."""
-    return next((source for source in sources if name in (source.name, source.stem)), None)
 
 
 def _main(sources: Sequence[Path], language: str, folder: str) -> Path | None:
@@ -1286,11 +1278,8 @@ def _language(fields: Fields) -> str:
 
 def _matches(pattern: str, name: str) -> bool:
     """Return True where a pattern matches a name or a folder around it; `*` does not cross folders."""
-    return any(re.fullmatch(rf"{_expression(one)}(/.*)?", name, re.DOTALL) for one in _spelled_out(pattern))
-
-
-def _expression(pattern: str) -> str:
-    return "[^/]*".join(map(re.escape, pattern.rstrip("/").split("*")))
+    parts = (map(re.escape, one.rstrip("/").split("*")) for one in _spelled_out(pattern))
+    return any(re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in parts)
 
 
 def _spelled_out(pattern: str) -> Iterator[str]:
