@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from ioi_eval.engines.contract import OWN as OWN_RUNTIME
     from ioi_eval.engines.transport import decode_reply, decode_request, encode_result
     from ioi_eval.engines.transport.jobs import brings_scripts, execute
-    from ioi_eval.judge.classic import classic_job, run_classic
+    from ioi_eval.judge.classic import classic_job
     from ioi_eval.rules.verdicts import classic_outcome, classic_result
+    from ioi_eval.runs.scorer import run_classic
     from ioi_eval.store.resources import classic_scripts
 else:
     __getattr__ = shown_in(
@@ -32,7 +33,7 @@ else:
             "decode_request": "engines.transport.decode_request",
             "encode_result": "engines.transport.encode_result",
             "execute": "engines.transport.jobs.execute",
-            "run_classic": "judge.classic.run_classic",
+            "run_classic": "runs.scorer.run_classic",
         },
     )
 

@@ -273,6 +273,15 @@ class Engine(_Opened, Protocol):
         ...
 
 
+@runtime_checkable
+class Executor(Protocol):
+    """An engine on a transport, which executes jobs of the judge's own, too: classic ones."""
+
+    async def execute(self, job: Job, *, attempts: int, phase: str) -> JobResult:
+        """Execute a job until all its stages had a sound box. JudgeFailure where there is none to be had."""
+        ...
+
+
 class Transport(_Opened, Protocol):
     """An executor of jobs: boxes on this machine, Piston servers. `JobEngine` makes an engine of any.
 

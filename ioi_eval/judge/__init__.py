@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.judge.classic import classic_job, run_classic
+from ioi_eval.judge.classic import classic_job
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.options import CheckerLimits, JudgeOptions, ManagerLimits
 
@@ -12,5 +12,4 @@ __all__ = [
     "JudgeOptions",
     "ManagerLimits",
     "classic_job",
-    "run_classic",
 ]

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Profile, Transport, least
-from ioi_eval.engines.transport.build_jobs import Ending, ending
-from ioi_eval.engines.transport.engine import JobEngine
-from ioi_eval.engines.transport.jobs import execute
+from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, least
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -33,9 +30,10 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
+from ioi_eval.rules.builds import Ending, ending
 from ioi_eval.rules.plan import PlannedTest, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import NO_CODE, classic_outcome, classic_result, not_compiled
+from ioi_eval.rules.verdicts import classic_outcome, classic_result
 from ioi_eval.store.resources import classic_scripts
 
 CONFIG = "graders/grader_config.json"
@@ -47,7 +45,6 @@ _CHECKERS = _PROGRAMS | {CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKi
 _DEFAULT_TIME = 10.0  # seconds, where the problem has no limit
 _MORE_TIME = 3.0  # seconds that the contract adds for the job
 _COMPILE_SECONDS = 120.0  # where no server has a limit of its own
-_ATTEMPTS = 4
 
 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
@@ -63,17 +60,6 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
         run_timeout=round((_time_limit(problem) + _MORE_TIME) * 1000),
         run_memory_limit=problem.limits.memory,
     )
-
-
-async def run_classic(
-    engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
-) -> TestResult:
-    """The result of one test by a classic job. JudgeFailure where our scripts, or the engine, cannot say."""
-    if submission.code is None:
-        return not_compiled(test.name, NO_CODE)
-    job = classic_job(problem, test, submission, runtime=runtime)
-    result = await execute(engine, job, attempts=_ATTEMPTS, phase="judging")
-    return read_classic(test, result, ours=runtime == OWN)
 
 
 def read_classic(test: Test, result: JobResult, *, ours: bool) -> TestResult:
@@ -207,9 +193,9 @@ async def judge_one_by_one(
         what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
         raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
     profile = await engine.profile()
-    if not isinstance(engine, JobEngine):
+    if not isinstance(engine, Executor):
         raise JudgeFailure(f"engine {profile.name} takes no classic jobs", phase="preparing", remedy=_REMEDY)
-    run = _Run(engine.transport, problem, submission, options, profile)
+    run = _Run(engine, problem, submission, options, profile)
     await run.to_the_end()
     refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(
@@ -226,13 +212,13 @@ async def judge_one_by_one(
 class _Run:
     def __init__(
         self,
-        transport: Transport,
+        engine: Executor,
         problem: Problem,
         submission: Submission,
         options: JudgeOptions,
         profile: Profile,
     ) -> None:
-        self._transport, self._problem, self._submission = transport, problem, submission
+        self._engine, self._problem, self._submission = engine, problem, submission
         self._options, self._profile = options, profile
         self.contract = self._contract()
         self.results: dict[str, TestResult] = {}
@@ -291,7 +277,7 @@ class _Run:
     async def _judged(self, planned: PlannedTest) -> TestResult:
         test = planned.test
         job = _within(self._job(self.contract, test), self._problem, self._profile)
-        result = await execute(self._transport, job, attempts=self._options.attempts, phase="judging")
+        result = await self._engine.execute(job, attempts=self._options.attempts, phase="judging")
         _look_for_limits(result, test, self._profile)
         if self.contract == "codeforces":
             look_for_faults(test, result, ours=False)

@@ -11,14 +11,17 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import Engine, Transport
+from ioi_eval.engines.contract import OWN, Engine, Transport
 from ioi_eval.engines.transport.engine import engine_of
+from ioi_eval.engines.transport.jobs import execute
+from ioi_eval.judge.classic import classic_job, read_classic
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
-from ioi_eval.model.values import Problem, Submission, SubmissionResult
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
+from ioi_eval.rules.verdicts import NO_CODE, not_compiled
 from ioi_eval.store import Store, private_folder
 
 _STORE_LIMIT = 4 << 30
@@ -118,6 +121,20 @@ class Scorer:
         Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
         """
         return await self.judge.sharing(sharing).judge(problem, submission)
+
+
+_CLASSIC_ATTEMPTS = 4
+
+
+async def run_classic(
+    engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
+) -> TestResult:
+    """Return a test's result by a classic job. JudgeFailure where our scripts, or the engine, cannot say."""
+    if submission.code is None:
+        return not_compiled(test.name, NO_CODE)
+    job = classic_job(problem, test, submission, runtime=runtime)
+    result = await execute(engine, job, attempts=_CLASSIC_ATTEMPTS, phase="judging")
+    return read_classic(test, result, ours=runtime == OWN)
 
 
 def score_sync(

@@ -27,6 +27,7 @@ LEVELS: dict[str, int] = {
 }
 ONLY: dict[str, list[str]] = _TABLE["only"]
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+CONTRACT = "engines.contract"
 SURFACE = ""  # ioi_eval/__init__.py, what `from ioi_eval import Scorer` reaches
 
 
@@ -75,6 +76,14 @@ def layer_offences(module: str, tree: ast.AST) -> Iterator[str]:
 def allowed(module: str, target: str) -> bool:
     same_folder = module.split(".")[0] == target.split(".")[0]
     return same_folder or level(target) < level(module)
+
+
+def engine_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    """The judge knows engines by their contract alone."""
+    for line, name in imported(tree):
+        target = inner(name) or ""
+        if within(module, ["judge"]) and within(target, ["engines"]) and not within(target, [CONTRACT]):
+            yield f"line {line}: {module} may import {CONTRACT} only, not {name}"
 
 
 def package_offences(module: str, tree: ast.AST) -> Iterator[str]:
@@ -155,6 +164,7 @@ def dotted(node: ast.AST) -> str:
 
 RULES = [
     layer_offences,
+    engine_offences,
     package_offences,
     terminal_offences,
     environment_offences,
@@ -182,6 +192,8 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("rules.scoring", "from ioi_eval.models import Test"),
         ("reports", "from ioi_eval.benchmarks import open_dump"),
         ("judge", "from . import classic"),
+        ("judge.judge", "from ioi_eval.engines.transport.engine import JobEngine"),
+        ("judge.classic", "from ioi_eval.engines import Engine"),
         ("rules.plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),
         ("judge", "print('hello')"),
@@ -205,6 +217,7 @@ def test_rules_see_offences(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
+        ("judge.judge", "from ioi_eval.engines.contract import Engine"),
         ("judge.scorer", "from ioi_eval.judge import classic\nfrom ioi_eval.model.values import Job"),
         ("cli.score", "from ioi_eval import Scorer\nimport os, tqdm\nprint(os.environ)"),
         ("engines.embedded", "try:\n    pass\nexcept BaseException:\n    undo()\n    raise"),

@@ -1,11 +1,4 @@
-"""Build jobs: sources and a script that compiles them, and what its ending means. Never a test. Pure.
-
-Nothing that a source prints is trusted. A compiler exits with 1 for an error in the source, and also when it
-cannot start a part of itself or write to the disk. So when a build fails, the script at once builds a control
-program with the same command: only where that works, and the disk has room, is the source at fault. Endings
-that a healthy compiler seldom has (a crash, words about one) buy a second build, and if that ends badly too,
-the source is what does it. What the compiler printed can never do more than buy that second build, because a
-source can make it print anything.
+"""Build jobs: sources and a script that compiles them, never a test. Pure. rules/builds.py reads the ending.
 
 A server's own box shows a compiler more than it should see, and what a source includes ends up in its
 program. Where the engine does not confine its stages as we do, a submission's build brings the proctor along:
@@ -15,10 +8,8 @@ How that ended is read from the proctor's report, never from what a compiler sai
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -26,37 +17,17 @@ from ioi_eval.engines.contract import DRIVERS, OWN, Profile, Recipe, least
 from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
 from ioi_eval.engines.transport.ahead import FOLDER, OBJECT, header_name
 from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
-from ioi_eval.model.job import CPU_LIMIT, IDLED, Job, JobFile, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import Job, JobFile, Toolchain
 from ioi_eval.model.values import Blob
-from ioi_eval.rules.limits import BUILD_IDLE, build_idle, hard_stop, milliseconds
+from ioi_eval.rules.builds import MACHINE_AT_FAULT
+from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds
 
-# --- the script and its ending -----------------------------------------------------------------------
+# --- the script --------------------------------------------------------------------------------------
 
 
-MACHINE_AT_FAULT = 90  # no compiler exits with it
-KILLED = 137  # what a shell calls a program that was killed: by the server or the machine, not by our limits
 _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
-_OWN_LIMITS = frozenset({"Memory limit exceeded", "Too many processes", "Too many or too large files"})
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
 _QUICK_LOG = ".ioi-eval-quick.log"
-NO_ROOM = "No space left"
-_SIGNS_OF_A_CRASH = re.compile(
-    rf"internal compiler error|terminated program|cannot execute|{NO_ROOM}|Cannot allocate memory"
-    r"|out of memory|[Rr]esource temporarily unavailable"
-)
-_TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
-_UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-class Ending(StrEnum):
-    BUILT = "built"
-    REFUSED = "refused"  # an error in the source
-    CUT_SHORT = "cut short"  # a limit of ours that the source exceeded: CPU time, memory, output
-    IDLED = "idled"  # it waited for something that never came
-    STOPPED = "stopped"  # below its limit of CPU time: it waited for something, or the machine was busy
-    KILLED = "killed"  # by the server or the machine, which says nothing of the source
-    CRASHED = "crashed"  # the compiler did; worth one more build
-    MACHINE = "machine"  # the control program could not be built either
 
 
 def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False) -> str:
@@ -101,50 +72,6 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     kept = [_CONTROL if word == recipe.output else word for word in recipe.command if word not in names]
     place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
     return (*kept[:place], recipe.control.name, *kept[place:])
-
-
-def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
-    """`refusals`: the exit codes by which this compiler says that the source is wrong."""
-    if stage.status is None and stage.code == 0:
-        return Ending.BUILT
-    if stage.code is None or stage.status not in (None, StageStatus.RE):
-        # What a stage was ended by that did not end by itself. A message is a box's, no compiler's.
-        if stage.status is StageStatus.TO:
-            return _STOPS.get(stage.message or "", Ending.STOPPED)
-        if stage.signal is None or stage.status in (StageStatus.OL, StageStatus.EL):
-            return Ending.CUT_SHORT
-        return Ending.CUT_SHORT if stage.message in _OWN_LIMITS else Ending.KILLED
-    if stage.code in _CODES:
-        return _CODES[stage.code]
-    if stage.code not in refusals or _SIGNS_OF_A_CRASH.search(stage.stdout):
-        return Ending.CRASHED
-    return Ending.REFUSED
-
-
-_STOPS = {CPU_LIMIT: Ending.CUT_SHORT, IDLED: Ending.IDLED}
-_CODES = {MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
-
-
-def log_of(stage: Stage, limit: int) -> str:
-    """Return the compiler's output, printable, at most `limit` characters; and the limit that stopped it."""
-    text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
-    text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
-    return "\n".join(part for part in (text, _stopped(stage)) if part)
-
-
-def _stopped(stage: Stage) -> str:
-    end = ending(stage)
-    if end not in (Ending.CUT_SHORT, Ending.STOPPED, Ending.IDLED):
-        return ""
-    if end is Ending.IDLED:
-        return f"The compiler was stopped: it did nothing for {BUILD_IDLE:g} s."
-    reasons = {
-        StageStatus.TO: "it took too long",
-        StageStatus.OL: "it printed too much",
-        StageStatus.EL: "it printed too much",
-    }
-    reason = reasons.get(stage.status) if stage.status else None
-    return f"The compiler was stopped: {reason or stage.message or f'killed by {stage.signal}'}."
 
 
 # --- the jobs, for each kind of transport ------------------------------------------------------------

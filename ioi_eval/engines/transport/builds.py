@@ -26,14 +26,7 @@ from ioi_eval.engines.transport.ahead import (
     object_recipe,
     serves,
 )
-from ioi_eval.engines.transport.build_jobs import (
-    DELIVERY_SECONDS,
-    NO_ROOM,
-    Ending,
-    build_job,
-    ending,
-    log_of,
-)
+from ioi_eval.engines.transport.build_jobs import DELIVERY_SECONDS, build_job
 from ioi_eval.engines.transport.checks import check
 from ioi_eval.engines.transport.jobs import read
 from ioi_eval.engines.transport.shipping import (
@@ -46,6 +39,7 @@ from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits, BuildOptions
 from ioi_eval.model.values import Blob, Value
+from ioi_eval.rules.builds import NO_ROOM, Ending, ending, log_of
 from ioi_eval.rules.limits import hard_stop
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin

@@ -25,7 +25,7 @@ from ioi_eval.engines.transport.run_jobs import (
 )
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.job import Stage
+from ioi_eval.model.job import Job, JobResult, Stage
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.store import Store
 
@@ -93,6 +93,9 @@ class JobEngine:
     async def build(self, recipe: Recipe) -> Built | Rejected:
         async with self._turns.take():
             return await self.builds.build(recipe)
+
+    async def execute(self, job: Job, *, attempts: int, phase: str) -> JobResult:
+        return await execute(self.transport, job, attempts=attempts, phase=phase)
 
     async def judge(self, batch: Batch) -> Answers:
         """As many tests as one job takes.

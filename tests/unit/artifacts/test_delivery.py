@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.transport.build_jobs import Ending, ending
 from ioi_eval.engines.transport.shipping import (
     hand_over,
     killed_while_compiling,
@@ -17,6 +16,7 @@ from ioi_eval.engines.transport.shipping import (
 )
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.models import Blob, Stage, StageStatus
+from ioi_eval.rules.builds import Ending, ending
 
 pytestmark = pytest.mark.alike
 
