@@ -31,21 +31,6 @@ struct Spec {
   bool allow_unconfined = false;
 };
 
-process::Limits read_limits(const json::Value& value) {
-  const auto milliseconds = [&](const char* name) { return value.at(name).is_null() ? process::unlimited : value.at(name).as_whole(name) * 1000; };
-  process::Limits limits;
-  limits.wall_us = milliseconds("wall_ms");
-  limits.hard_us = milliseconds("hard_ms");
-  limits.cpu_us = milliseconds("cpu_ms");
-  limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
-  limits.file_size = value.at("file_size").whole_or(process::unlimited, "limits.file_size");
-  limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
-  limits.disk = value.at("disk").whole_or(process::unlimited, "limits.disk");
-  limits.names = value.at("names").whole_or(process::unlimited, "limits.names");
-  limits.open_files = value.at("open_files").whole_or(process::unlimited, "limits.open_files");
-  return limits;
-}
-
 void read_profile(const std::string& name, process::Program& program) {
   if (name != "tool" && name != "stage") sys::fail("profile: tool or stage expected, not " + name);
   program.nests = name == "stage";
@@ -67,7 +52,8 @@ Spec read_spec(const json::Value& value) {
   read_profile(value.at("profile").as_text("profile"), spec.program);
   if (spec.program.nests) spec.readable.push_back("/dev/zero");  // for scripts; what they start a proctor for does without
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
-  spec.program.limits = read_limits(value.at("limits"));
+  spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
+  spec.program.limits.open_files = value.at("limits").at("open_files").whole_or(process::unlimited, "limits.open_files");
   spec.layers = room::Layers::of(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;

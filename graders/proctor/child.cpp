@@ -272,12 +272,6 @@ void close_others(std::vector<int> kept) {
   files::close_between(from, ~0U);
 }
 
-int64_t now_us() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
-}
-
 pid_t own_pid(int proc) {
   char link[32] = {};
   if (readlinkat(proc, "self", link, sizeof link - 1) <= 0) return -1;
@@ -297,7 +291,7 @@ void become(const room::Room& room, const Program& program, int proc, int news) 
     keep_descriptors(room, program, news);
     reset_signals(program);
     if (program.instead) be_as_after_a_start();
-    message.started_us = now_us();
+    message.started_us = sys::now_us();
     if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
     filter_calls(room, program);
     program.instead ? go_on(program, news) : execute(room, program);

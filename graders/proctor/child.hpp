@@ -14,13 +14,11 @@ void arrange_shared_mounts(const room::Room& room);
 // What the supervisor hears of a program that is about to run.
 struct News {
   pid_t there;         // its pid as the supervisor's /proc counts it
-  int64_t started_us;  // by the clock of now_us
+  int64_t started_us;  // by sys::now_us
 };
 
 // The supervisor's side: waits until the program runs. Fails with the step that failed when it could not be started.
 News await_start(int news);
-
-int64_t now_us();
 
 // Closes all but the standard descriptors and those kept. Before a program starts everything else is marked close-on-exec
 // already; this is the second lock.

@@ -1,6 +1,5 @@
 #include "desk.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -19,20 +18,6 @@ bool is_of_system(const std::string& program) { return program.find('/') != std:
 std::string take(int folder, const char* name) {
   const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   return fd.valid() ? files::read_text(fd.get(), opinion::longest) : "";
-}
-
-void empty(const std::string& path) {
-  DIR* folder = opendir(path.c_str());
-  if (!folder) sys::fail_errno("cannot empty " + path);
-  while (const dirent* entry = readdir(folder)) {
-    const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    const std::string inner = path + "/" + name;
-    if (unlink(inner.c_str()) == 0 || (errno != EISDIR && errno != EPERM)) continue;
-    empty(inner);
-    rmdir(inner.c_str());
-  }
-  closedir(folder);
 }
 
 }  // namespace
@@ -98,7 +83,7 @@ process::Program Desk::program(const std::vector<std::string>& arguments) const 
 }
 
 void Desk::clear_feedback() const {
-  if (with_feedback_) empty(folder_ + "/" + feedback_name);
+  if (with_feedback_) files::remove_all(folder_ + "/" + feedback_name);
 }
 
 sys::Fd Desk::take_next_pass() const {
@@ -127,7 +112,7 @@ void Desk::collect_feedback(opinion::Statement& statement, bool leave) const {
   statement.score_file = take(folder.get(), "score.txt");
   statement.multiplier = take(folder.get(), "score_multiplier.txt");
   statement.message = take(folder.get(), "judgemessage.txt");
-  if (!leave) empty(path);
+  if (!leave) files::remove_all(path);
 }
 
 }  // namespace desk

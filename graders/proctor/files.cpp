@@ -144,7 +144,7 @@ void remove_all(const std::string& folder, const std::function<bool(const std::s
     if (name == "." || name == ".." || stays(name)) continue;
     const std::string path = folder + "/" + name;
     if (unlink(path.c_str()) == 0) continue;
-    if (errno != EISDIR) sys::fail_errno("cannot remove " + path);
+    if (errno != EISDIR && errno != EPERM) sys::fail_errno("cannot remove " + path);
     remove_all(path);
     if (rmdir(path.c_str()) != 0) sys::fail_errno("cannot remove " + path);
   }

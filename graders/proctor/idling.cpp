@@ -95,4 +95,30 @@ void Lent::look(int64_t now, int64_t did_us, bool ready) {
   looked_at_ = now, did_us_ = did_us, ready_ = ready;
 }
 
+void Account::start(int64_t now) {
+  started_us_ = now;
+  blocked_.look(now, false, 0);
+  clock_.started(member_, now, patience_.idle_us);
+}
+
+void Account::look(const Look& look) {
+  blocked_.look(look.now, look.blocked, look.disk_work);
+  if (!clock_.matters(look.now)) return;
+  lent_.look(look.now, look.computed_us + look.waited_us, look.ready);
+  tell(look.now, look.computed_us, look.waited_us);
+}
+
+void Account::tell(int64_t now, int64_t computed_us, int64_t waited_us) {
+  const int64_t awake_us = now - started_us_ - slept_us_;
+  const int64_t busy_us = (patience_.computing_is_idling ? 0 : computed_us) + waited_us + this->waited_us() + awake_us;
+  clock_.tell(member_, now, busy_us, patience_.trusted ? 0 : blocked_.doubtful_us());
+}
+
+Account::End Account::end(int64_t now) const {
+  const auto over = [](int64_t time, int64_t most) { return most >= 0 && time > most; };
+  if (over(idle_us(now), patience_.idle_us)) return End::idled;
+  const bool perhaps = over(clock_.idle_us(member_, now) + clock_.doubtful_us(), patience_.idle_us);
+  return perhaps || over(clock_.elapsed_us(now), patience_.whole_us) ? End::stalled : End::none;
+}
+
 }  // namespace idling

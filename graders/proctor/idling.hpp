@@ -88,4 +88,57 @@ class Blocked {
   bool blocked_ = false, worked_ = false;
 };
 
+// What a supervisor sees of its program at one look.
+struct Look {
+  int64_t now;
+  int64_t computed_us, waited_us;  // by all its processes so far; the latter for processors
+  bool ready, blocked;             // to run; in the state of those who wait for a disk
+  int64_t disk_work;
+};
+
+// How long a program may do nothing, and how long it may take. Negative: for ever.
+struct Patience {
+  int64_t idle_us, whole_us;
+  bool computing_is_idling;  // it has no limit of its own
+  bool trusted;              // what looks like waiting for a disk is that
+  bool quiet;                // nothing else goes on: what only looks like that is idling
+};
+
+// The rules of time for one program. They are given all that they go by, and ask no clock themselves.
+class Account {
+ public:
+  enum class End { none, idled, stalled };  // the last: at the end of all patience, or it may have idled
+
+  Account(Clock& clock, size_t member, const Patience& patience) : clock_(clock), member_(member), patience_(patience) {}
+
+  void start(int64_t now);
+
+  // Whoever watches has slept for so long on purpose. When it did not mean to it computed, waited for a processor, or was stopped
+  // with all others: a machine that stands still is nobody's idling.
+  void slept(int64_t us) { slept_us_ += us; }
+
+  // Whether looks have to be exact from here on.
+  bool matters(int64_t now) const { return clock_.matters(now); }
+
+  // Whether the next look needs to know of the disk.
+  bool asks_for_disk_work(bool blocked) const { return !patience_.trusted && (blocked || blocked_.is()); }
+  void look(const Look& look);
+  End end(int64_t now) const;
+
+  // The program is no more.
+  void finish(int64_t now, int64_t computed_us, int64_t waited_us) { tell(now, computed_us, waited_us); }
+  int64_t idle_us(int64_t now) const { return clock_.idle_us(member_, now) + (patience_.quiet ? clock_.doubtful_us() : 0); }
+  int64_t waited_us() const { return blocked_.total_us() + lent_.total_us(); }  // for a disk, or a machine
+
+ private:
+  void tell(int64_t now, int64_t computed_us, int64_t waited_us);
+
+  Clock& clock_;
+  const size_t member_;
+  const Patience patience_;
+  Lent lent_;
+  Blocked blocked_;
+  int64_t started_us_ = 0, slept_us_ = 0;
+};
+
 }  // namespace idling

@@ -81,7 +81,7 @@ class Interactive : public Task {
   static bool ends_by_itself(const process::Running& interactor, idling::Clock& clock) {
     constexpr int look_ms = 10;
     constexpr int64_t silence_us = 50 * 1000;
-    const int64_t asked = process::now_us();
+    const int64_t asked = sys::now_us();
     std::optional<int64_t> before;
     clock.ask();
     for (;;) {

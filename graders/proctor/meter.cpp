@@ -80,12 +80,6 @@ char state_of(int proc, const std::string& thread) {
   return fields.size() > 1 ? fields[1] : 0;
 }
 
-int64_t monotonic_us() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
-}
-
 struct Schedule {
   int64_t ran_us = 0, waited_us = 0;
 };
@@ -172,8 +166,7 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   return usage;
 }
 
-void Waits::note(int proc, const std::vector<std::string>& threads, bool now) {
-  const int64_t time = monotonic_us();
+void Waits::note(int proc, const std::vector<std::string>& threads, int64_t time, bool now) {
   std::map<std::string, Thread> found;
   pending_us_ = 0;
   for (const std::string& name : threads) {

@@ -25,9 +25,9 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 // kernel does not tell.
 class Waits {
  public:
-  // What has come to it since the last call. `now`: whether who waits at this moment counts as well, which the kernel tells of a
+  // What has come to it since the last call, which is made at `time`. `now`: whether who waits at this moment counts as well, which the kernel tells of a
   // thread only when it runs again. Takes as long as there are threads.
-  void note(int proc, const std::vector<std::string>& threads, bool now);
+  void note(int proc, const std::vector<std::string>& threads, int64_t time, bool now);
   int64_t total_us() const { return ended_us_ + pending_us_; }
 
  private:

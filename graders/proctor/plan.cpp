@@ -14,16 +14,6 @@ int64_t micro(const json::Value& milliseconds, const char* what) {
   return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(what) * 1000;
 }
 
-process::Limits read_limits(const json::Value& value) {
-  process::Limits limits;
-  limits.cpu_us = micro(value.at("cpu_ms"), "limits.cpu_ms");
-  limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
-  limits.hard_us = micro(value.at("hard_ms"), "limits.hard_ms");
-  limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
-  limits.file_size = value.at("output").whole_or(process::unlimited, "limits.output");
-  return limits;
-}
-
 double read_full(const json::Value& value, const char* what) {
   const double full = value.at("full").is_null() ? 1 : value.at("full").as_number(what);
   if (!(full > 0)) sys::fail(std::string(what) + ": a number above 0 expected");
@@ -55,7 +45,7 @@ Manager read_manager(const json::Value& value) {
   Manager manager;
   manager.argv = value.at("argv").texts("manager.argv");
   manager.kind = value.at("kind").text_or("cms", "manager.kind");
-  manager.limits = read_limits(value.at("limits"));
+  manager.limits = read_limits(value.at("limits"), "output");
   manager.full = read_full(value, "manager.full");
   return manager;
 }
@@ -64,7 +54,7 @@ Checker read_checker(const json::Value& value) {
   Checker checker;
   checker.kind = value.at("kind").as_text("checker.kind");
   checker.argv = value.at("argv").texts("checker.argv");
-  checker.limits = read_limits(value.at("limits"));
+  checker.limits = read_limits(value.at("limits"), "output");
   checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
   checker.absolute = value.at("absolute").is_null() ? -1 : value.at("absolute").as_number("checker.absolute");
@@ -130,6 +120,19 @@ std::string task_file(const json::Value& value, const char* what) {
 
 }  // namespace
 
+process::Limits read_limits(const json::Value& value, const char* largest_file) {
+  process::Limits limits;
+  limits.cpu_us = micro(value.at("cpu_ms"), "limits.cpu_ms");
+  limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
+  limits.hard_us = micro(value.at("hard_ms"), "limits.hard_ms");
+  limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
+  limits.file_size = value.at(largest_file).whole_or(process::unlimited, (std::string("limits.") + largest_file).c_str());
+  limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
+  limits.disk = value.at("disk").whole_or(process::unlimited, "limits.disk");
+  limits.names = value.at("names").whole_or(process::unlimited, "limits.names");
+  return limits;
+}
+
 std::string file_name(const std::string& name, const char* what) {
   if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos || name.find('\0') != std::string::npos)
     sys::fail(std::string(what) + ": a name inside the job's folder expected");
@@ -144,7 +147,7 @@ Plan parse(const std::string& source) {
   plan.task_type = value.at("task_type").as_text("task_type");
   plan.submission = read_submission(value.at("submission"));
   if (plan.submission.argv.empty() && plan.task_type != "OutputOnly") sys::fail("submission.argv: a program expected");
-  plan.limits = read_limits(value.at("limits"));
+  plan.limits = read_limits(value.at("limits"), "output");
   if (plan.submission.address_space && plan.limits.memory != process::unlimited) plan.limits.address_space = plan.limits.memory + backstop;
   plan.input_file = task_file(value.at("input_file"), "input_file");
   plan.output_file = task_file(value.at("output_file"), "output_file");

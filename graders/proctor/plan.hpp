@@ -70,6 +70,9 @@ struct Plan {
   size_t echo = 0;  // bytes of a wrong output that its line repeats
 };
 
+// Of a program, whatever it is. Lengths of time are in ms; `largest_file` is the name of that limit.
+process::Limits read_limits(const json::Value& value, const char* largest_file);
+
 // Both fail (sys::Failure) with the field that is wrong.
 Plan parse(const std::string& source);
 std::string file_name(const std::string& name, const char* what);  // the name, if it stays inside the job's folder

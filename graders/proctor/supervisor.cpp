@@ -38,7 +38,8 @@ class Supervisor {
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
         alone_(program.profile == seccomp::Profile::submission),
         proc_(room.proc.get()),
-        report_fd_(report) {}
+        report_fd_(report),
+        account_(clock_, program.member, patience(program)) {}
 
   Report run() {
     prepare();
@@ -50,10 +51,10 @@ class Supervisor {
       reap(WNOHANG);
       if (!ended_) enforce();
     }
-    tell(ended_at_, reaped_cpu_us_);
+    account_.finish(ended_at_, reaped_cpu_us_, waits_.total_us());
     report_.wall_us = ended_at_ - started_at_;
-    report_.idle_us = clock_.idle_us(program_.member, ended_at_) + (program_.quiet ? clock_.doubtful_us() : 0);
-    report_.waited_us = waits_.total_us() + blocked_.total_us() + lent_.total_us();
+    report_.idle_us = account_.idle_us(ended_at_);
+    report_.waited_us = waits_.total_us() + account_.waited_us();
     leave();
     if (room_.layers.on("order"))
       kill_all();
@@ -125,8 +126,7 @@ class Supervisor {
     forget_its_files();
     child_there_ = news.there;
     started_at_ = news.started_us;
-    blocked_.look(started_at_, false, 0);
-    clock_.started(program_.member, started_at_, program_.limits.wall_us);
+    account_.start(started_at_);
   }
 
   // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the program. And
@@ -147,9 +147,9 @@ class Supervisor {
 
   void wait_for_news() {
     const timespec patience = {0, crowded_ || alone_ ? poll_ns : poll_tree_ns};
-    const int64_t began = now_us();
+    const int64_t began = sys::now_us();
     const int news = sigtimedwait(&watched_, nullptr, &patience);
-    slept_us_ += std::min<int64_t>(now_us() - began, patience.tv_nsec / 1000);
+    account_.slept(std::min<int64_t>(sys::now_us() - began, patience.tv_nsec / 1000));
     if (news == SIGTERM) finish(Killed::leash);
   }
 
@@ -164,7 +164,7 @@ class Supervisor {
       largest_reaped_ = std::max<int64_t>(largest_reaped_, usage.ru_maxrss * 1024LL);
       if (pid != child_) continue;
       ended_ = true;
-      ended_at_ = now_us();
+      ended_at_ = sys::now_us();
       report_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
       report_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     }
@@ -173,38 +173,25 @@ class Supervisor {
 
   // Of several threads seldom, where that is enough: each of them has to be asked.
   void note_waits() {
-    const int64_t now = now_us();
-    const bool matters = clock_.matters(now), single = alone_ && !program_.threads;
+    const int64_t now = sys::now_us();
+    const bool matters = account_.matters(now), single = alone_ && !program_.threads;
     if (!single && !matters && now < note_again_) return;
     note_again_ = now + notes_us;
-    waits_.note(proc_, single ? std::vector<std::string>{std::to_string(child_there_)} : meter::threads_in(proc_, processes()), matters);
+    waits_.note(proc_, single ? std::vector<std::string>{std::to_string(child_there_)} : meter::threads_in(proc_, processes()), now, matters);
   }
 
   std::vector<pid_t> processes() const { return alone_ ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_); }
 
-  // What is computed without a limit is no excuse. Whenever this process did not mean to sleep it computed, waited for a processor, or
-  // was stopped with all others: a machine that stands still is nobody's idling.
-  void tell(int64_t now, int64_t cpu_us) {
-    const int64_t computed = program_.limits.cpu_us == unlimited ? 0 : cpu_us;
-    const int64_t awake_us = now - started_at_ - slept_us_;
-    const int64_t busy = computed + waits_.total_us() + blocked_.total_us() + lent_.total_us() + awake_us;
-    clock_.tell(program_.member, now, busy, alone_ ? blocked_.doubtful_us() : 0);
-  }
-
-  // `doubtful`: with what may have been waiting.
-  bool idled_too_long(int64_t now, bool doubtful) const {
-    const int64_t limit = program_.limits.wall_us;
-    return limit != unlimited && clock_.idle_us(program_.member, now) + (doubtful ? clock_.doubtful_us() : 0) > limit;
-  }
-
-  bool has_stalled(int64_t now) const {
-    const int64_t limit = program_.limits.hard_us;
-    return limit != unlimited && clock_.elapsed_us(now) > limit;
+  // What is computed without a limit is no excuse.
+  static idling::Patience patience(const Program& program) {
+    const Limits& limits = program.limits;
+    const bool trusted = program.profile != seccomp::Profile::submission;
+    return {limits.wall_us, limits.hard_us, limits.cpu_us == unlimited, trusted, program.quiet};
   }
 
   void enforce() {
     if (!room_.layers.on("polling")) return;
-    const int64_t now = now_us();
+    const int64_t now = sys::now_us();
     meter::Usage usage = alone_ ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
     // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks first.
     const int64_t kept = program_.kept >= 0 ? files::blocks(program_.kept) : 0;
@@ -213,15 +200,12 @@ class Supervisor {
     const bool too_much = limits.memory != unlimited && usage.memory + kept > limits.memory;
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
-    const bool matters = alone_ && (usage.at_disk || blocked_.is());
-    blocked_.look(now, usage.at_disk, matters ? meter::disk_work(proc_, child_there_) : 0);
-    if (clock_.matters(now)) {
-      lent_.look(now, reaped_cpu_us_ + usage.cpu_us + waits_.total_us(), usage.ready);
-      tell(now, reaped_cpu_us_ + usage.cpu_us);
-    }
+    const int64_t disk_work = account_.asks_for_disk_work(usage.at_disk) ? meter::disk_work(proc_, child_there_) : 0;
+    account_.look({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), usage.ready, usage.at_disk, disk_work});
+    const idling::Account::End end = account_.end(now);
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
-    if (idled_too_long(now, program_.quiet) || (report_.stalled = idled_too_long(now, true) || has_stalled(now)))
-      finish(Killed::wall);
+    if (end != idling::Account::End::none)
+      report_.stalled = end == idling::Account::End::stalled, finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
       finish(Killed::cpu);
     else if (limits.processes != unlimited && usage.processes > limits.processes)
@@ -242,12 +226,12 @@ class Supervisor {
 
   // Looking at a large folder takes long, so that it is done the less often the longer it takes.
   bool wrote_too_much() {
-    const int64_t now = now_us();
+    const int64_t now = sys::now_us();
     if (!folder_.valid() || now < look_again_) return false;
     const Limits& limits = program_.limits;
     const int64_t most = limits.names == unlimited ? INT64_MAX - 1 : limits.names;
     const meter::Contents contents = meter::contents_of(folder_.get(), most);
-    const int64_t end = now_us();
+    const int64_t end = sys::now_us();
     look_again_ = end + std::max<int64_t>(look_us, 50 * (end - now));
     return contents.names > most || (limits.disk != unlimited && contents.bytes > limits.disk);
   }
@@ -310,9 +294,8 @@ class Supervisor {
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
   bool ended_ = false, crowded_ = false;
   meter::Waits waits_;
-  idling::Lent lent_;
-  idling::Blocked blocked_;
-  int64_t slept_us_ = 0, started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0;
+  idling::Account account_;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0;
 };
 
 }  // namespace

@@ -61,6 +61,13 @@ struct Failure {
 [[noreturn]] inline void fail(std::string text) { throw Failure{std::move(text), false}; }
 [[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what), false}; }
 
+// The one clock of all rules of time. They are given what it shows, so that tests give them what they like.
+inline int64_t now_us() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+}
+
 // What `call` gives, which makes a process. All that a user may have can be taken for a moment, by a crowd that is just being ended.
 template <typename Call>
 long made(Call call) {

@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crowd import crowd, one_processor, stopped_meanwhile
@@ -312,6 +313,117 @@ def test_a_processor_that_is_lent_to_another_machine(
 ) -> None:
     """No machine here can be made to lend one."""
     assert int(told_of_looks(compiled, LOOKS, looks)) == lent
+
+
+# --- the rules of time, by what supervisors see, and by no clock ---
+
+# The patience of each program (idle, whole, whether it is trusted, whether all is quiet), then looks: whose, when, how long was slept
+# since the one before, what the program has computed and waited for so far, whether it is ready and blocked, a disk's work. How each
+# program ends, and when, as soon as one does.
+RULES = """#include <cstdio>
+#include <memory>
+#include <vector>
+int main() {
+  int programs;
+  scanf("%d", &programs);
+  idling::Clock clock(static_cast<size_t>(programs));
+  std::vector<std::unique_ptr<idling::Account>> all;
+  for (int i = 0; i < programs; ++i) {
+    long long idle, whole;
+    int trusted, quiet;
+    scanf("%lld %lld %d %d", &idle, &whole, &trusted, &quiet);
+    const idling::Patience patience = {idle, whole, false, trusted != 0, quiet != 0};
+    all.push_back(std::make_unique<idling::Account>(clock, static_cast<size_t>(i), patience));
+  }
+  for (auto& account : all) account->start(1);  // by a clock that shows no 0
+  int who, ready, blocked;
+  long long now, slept, computed, waited, work;
+  while (scanf("%d %lld %lld %lld %lld %d %d %lld", &who, &now, &slept, &computed, &waited, &ready, &blocked, &work) == 8) {
+    idling::Account& account = *all[static_cast<size_t>(who)];
+    account.slept(slept);
+    account.look({now, computed, waited, ready != 0, blocked != 0, account.asks_for_disk_work(blocked != 0) ? work : 0});
+    const auto end = account.end(now);
+    if (end == idling::Account::End::none) continue;
+    printf("%d %s %lld", who, end == idling::Account::End::idled ? "idled" : "stalled", now / 1000);
+    return 0;
+  }
+  printf("none");
+}
+"""
+MS = 1000
+Did = Callable[
+    [int], tuple[int, int, bool, bool, int]
+]  # by a time in ms: computed, waited, ready, blocked, a disk's work
+
+
+def slept_all_the_time(_: int) -> tuple[int, int, bool, bool, int]:
+    return 0, 0, False, False, 0
+
+
+def computed_until(end: int) -> Did:
+    return lambda now: (min(now, end), 0, now < end, False, 0)
+
+
+def waited_until(end: int) -> Did:
+    return lambda now: (0, min(now, end), now < end, False, 0)
+
+
+def blocked_until(end: int, *, disk: bool = False) -> Did:
+    return lambda now: (0, 0, False, now < end, now if disk else 0)
+
+
+def ended(
+    compiled: Callable[[str], Path],
+    *programs: Did,
+    idle: Sequence[int] = (),
+    whole: int = 4000,
+    trusted: bool = False,
+    quiet: bool = False,
+    still: tuple[int, int] = (0, 0),
+) -> str:
+    """Who ends first, how and when, with a look every 10 ms for ten seconds. `still`: nobody looks, the machine stands."""
+    patience = [f"{least * MS} {whole * MS} {trusted:d} {quiet:d}" for least in idle or [400] * len(programs)]
+    words = [str(len(programs)), *patience]
+    for now in range(10, 10_000, 10):
+        if still[0] <= now < still[1]:
+            continue
+        for who, did in enumerate(programs):
+            computed, waited, ready, blocked, work = did(now)
+            words.append(
+                f"{who} {now * MS + 1} {10 * MS} {computed * MS} {waited * MS} {ready:d} {blocked:d} {work}"
+            )
+    return told_of_looks(compiled, RULES, "\n".join(words))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("programs", "rules", "told"),
+    [
+        ([slept_all_the_time], {}, "0 idled 410"),
+        ([computed_until(9990)], {}, "0 stalled 4010"),  # its CPU time is another's to limit
+        ([computed_until(9990)], {"whole": 20_000}, "none"),
+        ([computed_until(1000)], {}, "0 idled 1410"),
+        ([waited_until(2000)], {}, "0 idled 2410"),
+        # A partner that does something keeps all of them, and no longer than it does it: who looks last sees all.
+        ([slept_all_the_time, computed_until(1000)], {}, "1 idled 1410"),
+        ([slept_all_the_time, slept_all_the_time], {"idle": (900, 400)}, "1 idled 410"),
+        # What looks like waiting for a disk.
+        ([blocked_until(9990, disk=True)], {"whole": 20_000}, "none"),
+        ([blocked_until(2000, disk=True)], {}, "0 idled 2400"),
+        ([blocked_until(9990)], {}, "0 stalled 410"),
+        ([blocked_until(9990)], {"quiet": True}, "0 idled 410"),
+        ([blocked_until(9990, disk=True)], {"quiet": True, "whole": 20_000}, "none"),
+        ([blocked_until(9990)], {"trusted": True, "whole": 20_000}, "none"),
+        ([blocked_until(300)], {}, "0 stalled 410"),  # nobody knows what of that it waited for
+        # A machine that stands still.
+        ([slept_all_the_time], {"still": (100, 3000)}, "0 idled 3310"),
+        ([computed_until(9990)], {"still": (100, 3000), "whole": 20_000}, "none"),
+    ],
+)
+def test_how_time_ends_a_program(
+    compiled: Callable[[str], Path], programs: Sequence[Did], rules: dict[str, Any], told: str
+) -> None:
+    assert ended(compiled, *programs, **rules) == told
 
 
 # --- the hard stop ---
