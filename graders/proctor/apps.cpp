@@ -77,7 +77,8 @@ bool close(const std::string& ours, const std::string& theirs) { return close_fl
 // Line by line, empty ones of the output left out or not.
 class InTurn : public Way {
  public:
-  InTurn(const Texts& expected, bool skip_empty, Same same) : expected_(expected), skip_empty_(skip_empty), same_(same) {}
+  InTurn(const Texts& expected, bool skip_empty, Same same)
+      : expected_(expected), skip_empty_(skip_empty), same_(same) {}
 
   bool meet(const std::string& line) override {
     if (skip_empty_ && line.empty()) return true;
@@ -108,7 +109,9 @@ class Floats : public InTurn {
   bool end() const override { return !whole_ && InTurn::end(); }
 
  private:
-  static bool digits(const std::string& line) { return !line.empty() && line.find_first_not_of("0123456789") == std::string::npos; }
+  static bool digits(const std::string& line) {
+    return !line.empty() && line.find_first_not_of("0123456789") == std::string::npos;
+  }
 
   bool whole_;
 };

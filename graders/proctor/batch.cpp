@@ -38,9 +38,11 @@ class Batch : public Task {
   }
 
   verdict::Verdict play(const plan::Test& test, int input) {
-    const sys::Fd error = files::memory("error"), output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
+    const sys::Fd error = files::memory("error"),
+        output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
     const bool one_way = room_.layers.on("one-way");
-    const sys::Fd said = plan_.output_file.empty() ? files::write_only(output, one_way) : sys::Fd(), told = files::write_only(error, one_way);
+    const sys::Fd said = plan_.output_file.empty() ? files::write_only(output, one_way) : sys::Fd(),
+        told = files::write_only(error, one_way);
     process::Program program = submission();
     const sys::Fd copied = plan_.input_file.empty() ? hand_input(input, program) : lay_out(input);
     if (plan_.output_file.empty()) program.output = said.get();

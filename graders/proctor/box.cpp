@@ -38,32 +38,40 @@ void read_profile(const std::string& name, process::Program& program) {
 }
 
 Spec read_spec(const json::Value& value) {
-  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads box specs of version 2");
+  if (value.at("version").as_whole("version") != version)
+    sys::fail("version: this proctor reads box specs of version 2");
   Spec spec;
   spec.report = static_cast<int>(value.at("report_fd").whole_or(STDERR_FILENO, "report_fd"));
   spec.leash = static_cast<int>(value.at("leash_fd").whole_or(-1, "leash_fd"));
   spec.program.argv = value.at("argv").texts("argv");
-  if (spec.program.argv.empty() || spec.program.argv[0].find('/') == std::string::npos) sys::fail("argv: the path of a program expected");
-  for (const auto& variable : value.at("env").object) spec.program.env.push_back(variable.first + "=" + variable.second.as_text("env"));
+  if (spec.program.argv.empty() || spec.program.argv[0].find('/') == std::string::npos)
+    sys::fail("argv: the path of a program expected");
+  for (const auto& variable : value.at("env").object)
+    spec.program.env.push_back(variable.first + "=" + variable.second.as_text("env"));
   spec.dir = value.at("dir").as_text("dir");
   for (const json::Value& file : value.at("files").as_list("files"))
-    spec.files.emplace_back(plan::file_name(file.at("name").as_text("files.name"), "files.name"), file.at("path").as_text("files.path"));
+    spec.files.emplace_back(plan::file_name(file.at("name").as_text("files.name"), "files.name"),
+        file.at("path").as_text("files.path"));
   spec.readable = value.at("read").texts("read");
   read_profile(value.at("profile").as_text("profile"), spec.program);
-  if (spec.program.nests) spec.readable.push_back("/dev/zero");  // for scripts; what they start a proctor for does without
+  // For scripts; what they start a proctor for does without.
+  if (spec.program.nests) spec.readable.push_back("/dev/zero");
   spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
   spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
-  spec.program.limits.open_files = value.at("limits").at("open_files").whole_or(process::unlimited, "limits.open_files");
+  spec.program.limits.open_files =
+      value.at("limits").at("open_files").whole_or(process::unlimited, "limits.open_files");
   spec.layers = room::Layers::of(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;
 }
 
 void make_parents(const std::string& name) {
-  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) mkdir(name.substr(0, slash).c_str(), 0755);
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
+    mkdir(name.substr(0, slash).c_str(), 0755);
 }
 
-// Opens the host's files while we still may, and links them into the folder by descriptor. They stay open across the program's start.
+// Opens the host's files while we still may, and links them into the folder by descriptor. They stay open across the
+// program's start.
 std::vector<sys::Fd> link_files(Spec& spec) {
   std::vector<sys::Fd> opened;
   for (const auto& file : spec.files) {
@@ -72,7 +80,8 @@ std::vector<sys::Fd> link_files(Spec& spec) {
     sys::Fd fd(fcntl(low.get(), F_DUPFD_CLOEXEC, first_linked));
     if (!fd.valid()) sys::fail_errno("cannot keep " + file.second + " open");
     make_parents(file.first);
-    if (symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), file.first.c_str()) != 0) sys::fail_errno("cannot link " + file.first);
+    if (symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), file.first.c_str()) != 0)
+      sys::fail_errno("cannot link " + file.first);
     spec.program.inherited.push_back(fd.get());
     opened.push_back(std::move(fd));
   }
@@ -83,7 +92,8 @@ void own_links(const Spec& spec) {
   if (!room::can_drop_privileges()) return;
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
-      if (chown(file.first.substr(0, slash).c_str(), static_cast<uid_t>(spec.uid), static_cast<gid_t>(spec.uid)) != 0) sys::fail_errno("cannot give away a folder");
+      if (chown(file.first.substr(0, slash).c_str(), static_cast<uid_t>(spec.uid), static_cast<gid_t>(spec.uid)) != 0)
+        sys::fail_errno("cannot give away a folder");
 }
 
 const char* name(process::Killed killed) {
@@ -101,9 +111,14 @@ const char* name(process::Killed killed) {
 }
 
 std::string described(const process::Outcome& outcome, const std::string& confinement) {
-  return "{\"v\":2,\"code\":" + std::to_string(outcome.code) + ",\"signal\":" + std::to_string(outcome.signal) + ",\"killed\":\"" + (outcome.stalled ? "hard" : name(outcome.killed)) +
-         "\",\"cpu_us\":" + std::to_string(outcome.cpu_us) + ",\"wall_us\":" + std::to_string(outcome.wall_us) + ",\"waited_us\":" +
-         std::to_string(outcome.waited_us) + ",\"memory\":" + std::to_string(outcome.memory) + ",\"confinement\":" + confinement + "}\n";
+  return "{\"v\":2" + text::field("code", outcome.code) + text::field("signal", outcome.signal) + ",\"killed\":\"" +
+         (outcome.stalled ? "hard" : name(outcome.killed)) + "\"" + text::field("cpu_us", outcome.cpu_us) +
+         text::field("wall_us", outcome.wall_us) + text::field("waited_us", outcome.waited_us) +
+         text::field("memory", outcome.memory) + ",\"confinement\":" + confinement + "}\n";
+}
+
+std::string described(const sys::Failure& failure) {
+  return "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n";
 }
 
 sys::Fd termination() {
@@ -133,8 +148,8 @@ void set_variable(std::vector<std::string>& env, const std::string& name, const 
   env.push_back(head + value);
 }
 
-// A compiler that opens what it writes to, to read it, would wait for itself: a source can name such a pipe. What is not ours it
-// cannot open either.
+// A compiler that opens what it writes to, to read it, would wait for itself: a source can name such a pipe. What is
+// not ours it cannot open either.
 void close_pipes() {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status;
@@ -151,8 +166,10 @@ std::string run_box(Spec& spec) {
   room::drop_privileges(spec.uid, spec.layers);
   std::vector<room::Held> held;
   for (size_t i = 0; i < opened.size(); ++i) held.push_back({opened[i].get(), spec.files[i].second});
-  const room::Room room = room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined, held, spec.program.nests);
-  const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  const room::Room room =
+      room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined, held, spec.program.nests);
+  const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
+      error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
   spec.program.output = output;
   spec.program.error = error;
@@ -171,7 +188,9 @@ std::string run_box(Spec& spec) {
   return described(outcome, room.report());
 }
 
-bool tell(int fd, const std::string& report) { return write(fd, report.data(), report.size()) == static_cast<ssize_t>(report.size()); }
+bool tell(int fd, const std::string& report) {
+  return write(fd, report.data(), report.size()) == static_cast<ssize_t>(report.size());
+}
 
 }  // namespace
 
@@ -183,13 +202,13 @@ int command(const std::string& path) {
     files::close_all_on_exec();
     spec = read_spec(json::parse(files::read_all(file.get(), largest_spec)));
   } catch (const sys::Failure& failure) {
-    tell(spec.report, "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n");
+    tell(spec.report, described(failure));
     return 2;
   }
   try {
     return tell(spec.report, run_box(spec)) ? 0 : 1;
   } catch (const sys::Failure& failure) {
-    return tell(spec.report, "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n") ? 0 : 1;
+    return tell(spec.report, described(failure)) ? 0 : 1;
   }
 }
 

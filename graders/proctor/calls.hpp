@@ -6,9 +6,11 @@
 
 namespace calls {
 
-// Whose line it is. A submission's threads are a profile of their own: what only runtimes need, a program without threads has not.
+// Whose line it is. A submission's threads are a profile of their own: what only runtimes need, a program without
+// threads has not.
 constexpr unsigned lone = 1, threaded = 2, tool = 4, stage = 8, flat_stage = 16;
-constexpr unsigned submission = lone | threaded, stages = stage | flat_stage, ours = tool | stages, everybody = submission | ours;
+constexpr unsigned submission = lone | threaded, stages = stage | flat_stage, ours = tool | stages,
+    everybody = submission | ours;
 
 // What is looked at before a call is allowed. seccomp.cpp makes programs of them.
 enum class Check {

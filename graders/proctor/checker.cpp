@@ -31,7 +31,8 @@ void change(compare::Tokens& rules, const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-Checker::Checker(const plan::Checker& description) : description_(description), comparison_(compare::named(description.kind)) {
+Checker::Checker(const plan::Checker& description)
+    : description_(description), comparison_(compare::named(description.kind)) {
   if (opinion::is_kind(description.kind))
     desk_ = std::make_unique<desk::Desk>("the checker", description.argv, description.limits);
   else if (!comparison_)
@@ -53,21 +54,25 @@ opinion::Opinion Checker::check(const Files& files, const std::vector<std::strin
 }
 
 bool Checker::equal(const Files& files, const std::vector<std::string>& arguments) const {
-  compare::Tokens rules = {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
+  compare::Tokens rules =
+      {description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
   change(rules, arguments);
   return comparison_(files.output, files.answer, rules);
 }
 
-// Many a checker was never tried on nonsense. If that made its failure the judge's, a program could choose not to be scored.
+// Many a checker was never tried on nonsense. If that made its failure the judge's, a program could choose not to be
+// scored.
 opinion::Opinion Checker::believed(const Files& files, const std::vector<std::string>& arguments) {
   const opinion::Statement statement = run(files, arguments);
   try {
     return opinion::read(description_.kind, statement);
   } catch (const sys::Failure& failure) {
     if (description_.passes > 1) throw;  // what it made of the answer would depend on what it left of other passes
-    const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") && takes_the_answer(files, arguments);
+    const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") &&
+        takes_the_answer(files, arguments);
     // A machine that was busy is not busy twice.
-    if (!provoked || (statement.outcome.killed == process::Killed::wall && run(files, arguments).outcome.killed != process::Killed::wall)) throw;
+    const auto idled = [](const opinion::Statement& of) { return of.outcome.killed == process::Killed::wall; };
+    if (!provoked || (idled(statement) && !idled(run(files, arguments)))) throw;
     return {0, std::string(opinion::wrong) + ": " + failure.text + ", but it accepts the reference answer"};
   }
 }
@@ -104,7 +109,8 @@ opinion::Statement Checker::run(const Files& files, const std::vector<std::strin
   const bool again = description_.passes > 1;
   if (again) next_pass_ = desk_->take_next_pass();
   desk_->collect_feedback(statement, again);
-  if (next_pass_.valid() && statement.outcome.code != 42) sys::fail(statement.who + " asks for another pass, and rejects this one");
+  if (next_pass_.valid() && statement.outcome.code != 42)
+    sys::fail(statement.who + " asks for another pass, and rejects this one");
   return statement;
 }
 

@@ -27,12 +27,12 @@ class Checker {
   void settle(const room::Room& room);
   bool is_program() const { return desk_ != nullptr; }
 
-  // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the output is worth,
-  // nor what the answer is worth as an output. Where it takes the answer, the output is to blame.
+  // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the
+  // output is worth, nor what the answer is worth as an output. Where it takes the answer, the output is to blame.
   opinion::Opinion check(const Files& files, const std::vector<std::string>& arguments);
 
-  // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one pass in the
-  // feedback folder is there in the next. Invalid: that was the last one.
+  // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one
+  // pass in the feedback folder is there in the next. Invalid: that was the last one.
   void begin();
   sys::Fd next_pass() { return std::move(next_pass_); }
 

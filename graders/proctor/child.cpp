@@ -41,13 +41,13 @@ int64_t all_tasks(const room::Room& room) {
   const sys::Fd fd(openat(room.proc.get(), "loadavg", O_RDONLY | O_CLOEXEC));
   char line[128] = {};
   long long tasks = 0;
-  if (!fd.valid() || read(fd.get(), line, sizeof line - 1) <= 0 || std::sscanf(line, "%*s %*s %*s %*d/%lld", &tasks) != 1) return unlimited;
-  return tasks;
+  if (!fd.valid() || read(fd.get(), line, sizeof line - 1) <= 0) return unlimited;
+  return std::sscanf(line, "%*s %*s %*s %*d/%lld", &tasks) == 1 ? tasks : unlimited;
 }
 
-// In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the same user runs, so
-// the exact limit is the supervisor's. This one is far above it: a crowd that grows between two looks leaves numbers for the others,
-// most of all for who judges them.
+// In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the
+// same user runs, so the exact limit is the supervisor's. This one is far above it: a crowd that grows between two
+// looks leaves numbers for the others, most of all for who judges them.
 int64_t most_tasks(const room::Room& room, const Program& program) {
   const int64_t others_may_start = program.nests ? 16384 : 4096;
   const int64_t limit = program.limits.processes;
@@ -64,7 +64,8 @@ void set_limits(const room::Room& room, const Program& program, int64_t tasks) {
   if (layers.on("rlimit-core")) limit(RLIMIT_CORE, 1);
   if (layers.on("rlimit-memlock")) limit(RLIMIT_MEMLOCK, 0);
   if (layers.on("rlimit-msgqueue")) limit(RLIMIT_MSGQUEUE, 0);
-  // Signals to come are counted per user, so that a limit that can be reached tells how many others have. 0 is always reached.
+  // Signals to come are counted per user, so that a limit that can be reached tells how many others have. 0 is always
+  // reached.
   if (program.profile == seccomp::Profile::submission && layers.on("rlimit-sigpending")) limit(RLIMIT_SIGPENDING, 0);
   if (layers.on("rlimit-nofile")) limit(RLIMIT_NOFILE, limits.open_files);
   if (layers.on("rlimit-fsize")) limit(RLIMIT_FSIZE, limits.file_size);
@@ -88,8 +89,10 @@ void place_standard(const Program& program) {
     if (dup2(moved[i], i) < 0) sys::fail_errno("standard descriptor " + std::to_string(i));
 }
 
-void mount_or_fail(const std::string& source, const std::string& target, const char* type, unsigned long flags, const std::string& data) {
-  if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0) sys::fail_errno("mount on " + target);
+void mount_or_fail(const std::string& source, const std::string& target, const char* type, unsigned long flags,
+    const std::string& data) {
+  if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0)
+    sys::fail_errno("mount on " + target);
 }
 
 void bind_file(const std::string& source, const std::string& target, bool writable) {
@@ -102,7 +105,8 @@ void stand_in_for_proc(int program) {
   mount_or_fail("proc", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=4k,nr_inodes=8");
   for (const char* folder : {"/proc/self", "/proc/self/fd"})
     if (mkdir(folder, 0755) != 0) sys::fail_errno(folder);
-  if (mknod(("/proc/self/fd/" + std::to_string(program)).c_str(), S_IFREG, 0) != 0) sys::fail_errno("the program's name");
+  if (mknod(("/proc/self/fd/" + std::to_string(program)).c_str(), S_IFREG, 0) != 0)
+    sys::fail_errno("the program's name");
   mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
 }
 
@@ -111,9 +115,11 @@ void arrange_mounts(const room::Room& room, const Program& program) {
   if (!program.folder.empty()) {
     const std::string folder = room.job + "/" + program.folder;
     bind_file(folder, work_folder, program.folder_writable);
-    for (const std::string& name : program.writable) bind_file(folder + "/" + name, std::string(work_folder) + "/" + name, true);
+    for (const std::string& name : program.writable)
+      bind_file(folder + "/" + name, std::string(work_folder) + "/" + name, true);
   }
-  if (!program.tmp_size.empty()) mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + program.tmp_size);
+  if (!program.tmp_size.empty())
+    mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + program.tmp_size);
   // The job's folder stays below ours for the supervisor's sake only until here.
   if (umount2("/job", MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
   if (program.proc) return;
@@ -139,7 +145,8 @@ void grant_folder(landlock::Rules& rules, const Program& program) {
 }
 
 // Of /proc/self. Not all of it: below net stands what the machine's other processes have open.
-constexpr const char* what_runtimes_read[] = {"fd", "maps", "stat", "status", "statm", "cgroup", "mountinfo", "coredump_filter"};
+constexpr const char* what_runtimes_read[] =
+    {"fd", "maps", "stat", "status", "statm", "cgroup", "mountinfo", "coredump_filter"};
 
 // Everything that Landlock lets the program touch.
 void enforce_landlock(const room::Room& room, const Program& program) {
@@ -153,7 +160,8 @@ void enforce_landlock(const room::Room& room, const Program& program) {
   if (program.proc) {
     rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
     if (program.profile == seccomp::Profile::submission)
-      for (const char* name : what_runtimes_read) rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
+      for (const char* name : what_runtimes_read)
+        rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
     else
       rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
   }
@@ -180,7 +188,8 @@ void reset_signals(const Program& program) {
 // A submission that cannot be started is one that fails, not one that nobody can judge.
 void end_if_it_is_to_blame(const Program& program) {
   const int error = errno;
-  if (program.profile == seccomp::Profile::submission && program.file >= 0 && elf::cannot_be_started(program.file, error)) {
+  if (program.profile == seccomp::Profile::submission && program.file >= 0 &&
+      elf::cannot_be_started(program.file, error)) {
     dprintf(STDERR_FILENO, "the program cannot be started: %s\n", std::strerror(error));
     _exit(127);
   }
@@ -227,10 +236,12 @@ void confine(const room::Room& room, const Program& program) {
   set_limits(room, program, tasks);
 }
 
-// Its supervisor may measure it, and the list of locks is gone that the kernel opens for whoever ends: they could be another's, too.
+// Its supervisor may measure it, and the list of locks is gone that the kernel opens for whoever ends: they could be
+// another's, too.
 void be_as_after_a_start() {
   constexpr size_t length_of_head = 3 * sizeof(void*);
-  if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0) sys::fail_errno("a process as after a start");
+  if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0)
+    sys::fail_errno("a process as after a start");
 }
 
 // Closes what a start would close.
@@ -242,7 +253,8 @@ void go_on(const Program& program, int news) {
 void filter_calls(const room::Room& room, const Program& program) {
   if (!room.seccomp) return;
   const bool flat = program.profile == seccomp::Profile::stage && !room.user;
-  const std::string wrong = seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, program.threads, getpid());
+  const std::string wrong =
+      seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, program.threads, getpid());
   if (!wrong.empty()) sys::fail(wrong);
 }
 
@@ -307,7 +319,8 @@ void become(const room::Room& room, const Program& program, int proc, int news) 
 News await_start(int news) {
   std::string said;
   char buffer[512];
-  for (ssize_t length; (length = read(news, buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<size_t>(length));
+  for (ssize_t length; (length = read(news, buffer, sizeof buffer)) > 0;)
+    said.append(buffer, static_cast<size_t>(length));
   News message;
   if (said.size() > sizeof message) sys::fail(said.substr(sizeof message));
   if (said.size() < sizeof message) sys::fail("the program could not be started");

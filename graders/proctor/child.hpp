@@ -5,7 +5,8 @@
 
 namespace process {
 
-// Shows the caller, and all that it forks, what programs see that share their mounts: their folder, and neither the job's nor /proc.
+// Shows the caller, and all that it forks, what programs see that share their mounts: their folder, and neither the
+// job's nor /proc.
 void arrange_shared_mounts(const room::Room& room);
 
 // Becomes the program; `news` is the pipe to the supervisor. Does not return.
@@ -20,8 +21,8 @@ struct News {
 // The supervisor's side: waits until the program runs. Fails with the step that failed when it could not be started.
 News await_start(int news);
 
-// Closes all but the standard descriptors and those kept. Before a program starts everything else is marked close-on-exec
-// already; this is the second lock.
+// Closes all but the standard descriptors and those kept. Before a program starts everything else is marked
+// close-on-exec already; this is the second lock.
 void close_others(std::vector<int> kept);
 
 // The caller's own pid as the /proc behind `proc` counts it.

@@ -14,9 +14,9 @@ struct Line {
   pipes::Pipe to_user = pipes::make(), to_manager = pipes::make();
 };
 
-class Communication : public Task {
+class Communication : public Together {
  public:
-  explicit Communication(const Parts& parts) : Task(parts) {
+  explicit Communication(const Parts& parts) : Together(parts) {
     if (!manager_) sys::fail("manager: a Communication task needs one");
   }
 
@@ -52,7 +52,8 @@ class Communication : public Task {
   }
 
  private:
-  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told, idling::Clock& clock) const {
+  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told,
+      idling::Clock& clock) const {
     std::vector<std::string> arguments;
     std::vector<int> ends;
     for (const Line& line : lines) {
@@ -74,16 +75,12 @@ class Communication : public Task {
 
   std::vector<Member> start_members(const std::vector<Line>& lines, idling::Clock& clock) const {
     std::vector<Member> members;
-    for (size_t index = 0; index < lines.size(); ++index) {
-      sys::Fd error = files::memory("error");
-      const sys::Fd told = files::write_only(error);
-      process::Program program = submission(clock, index);
-      program.error = told.get();
-      program.talks = true;
-      connect(program, lines[index]);
-      if (lines.size() > 1) program.argv.push_back(std::to_string(index));
-      members.push_back({process::start(room_, program), std::move(error)});
-    }
+    for (size_t index = 0; index < lines.size(); ++index)
+      members.push_back(start(clock, index, [&](process::Program& program) {
+        program.talks = true;
+        connect(program, lines[index]);
+        if (lines.size() > 1) program.argv.push_back(std::to_string(index));
+      }));
     return members;
   }
 
@@ -101,11 +98,13 @@ class Communication : public Task {
     }
   }
 
-  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or else to its
-  // standard output.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, int said) const {
+  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or
+  // else to its standard output.
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement,
+      int said) const {
     if (checker_.is_program()) {
-      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty()) heard("cms", statement);
+      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty())
+        heard("cms", statement);
       check(verdict, test, said);
       return;
     }

@@ -20,8 +20,8 @@ namespace {
 
 bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
 
-// The symbols of a file that the white diff looks at: two files are equal when their symbols are. Without blank lines, a line may
-// also end with a carriage return.
+// The symbols of a file that the white diff looks at: two files are equal when their symbols are. Without blank lines,
+// a line may also end with a carriage return.
 class Symbols {
  public:
   explicit Symbols(int fd, bool blank_lines = true) : bytes_(fd), blank_lines_(blank_lines) {}
@@ -119,7 +119,8 @@ class Words {
   static bool is_space(int c) { return c == '\n' || is_blank(c); }
 
   void gather(std::string& word, bool spaces) {
-    for (; ahead_ != Bytes::end && is_space(ahead_) == spaces; ahead_ = bytes_.next()) word += static_cast<char>(ahead_);
+    for (; ahead_ != Bytes::end && is_space(ahead_) == spaces; ahead_ = bytes_.next())
+      word += static_cast<char>(ahead_);
   }
 
   Bytes bytes_;
@@ -136,13 +137,16 @@ bool as_number(const std::string& word, double& number) {
 bool same_word(const std::string& ours, const std::string& theirs, const Tokens& rules) {
   double a, b;
   if (rules.tolerant() && as_number(theirs, b)) return as_number(ours, a) && rules.close(a, b);
-  return rules.case_sensitive ? ours == theirs : strcasecmp(ours.c_str(), theirs.c_str()) == 0 && ours.size() == theirs.size();
+  if (rules.case_sensitive) return ours == theirs;
+  return strcasecmp(ours.c_str(), theirs.c_str()) == 0 && ours.size() == theirs.size();
 }
 
 constexpr size_t largest_value = 16 << 20;
 constexpr int deepest_value = 500;
 
-bool written_whole(const ::json::Value& value) { return value.text.find_first_not_of("0123456789", value.text[0] == '-' ? 1 : 0) == std::string::npos; }
+bool written_whole(const ::json::Value& value) {
+  return value.text.find_first_not_of("0123456789", value.text[0] == '-' ? 1 : 0) == std::string::npos;
+}
 
 // The digits of a whole number, however many these are; empty where a number has a fraction.
 std::string whole(const ::json::Value& value) {
@@ -163,7 +167,8 @@ class Values {
 
   bool same(const ::json::Value& a, const ::json::Value& b) const {
     using Kind = ::json::Value::Kind;
-    const auto numeric = [](const ::json::Value& value) { return value.kind == Kind::number || value.kind == Kind::boolean; };
+    const auto numeric = [](const ::json::Value& value) { return value.kind == Kind::number ||
+        value.kind == Kind::boolean; };
     if (numeric(a) && numeric(b)) return same_number(a, b);
     if (a.kind != b.kind) return false;
     switch (a.kind) {
@@ -175,8 +180,8 @@ class Values {
   }
 
  private:
-  // Exactly, as Python compares: what is written as a whole number is never rounded to a float. Two of these are equal or
-  // not, whatever the tolerance.
+  // Exactly, as Python compares: what is written as a whole number is never rounded to a float. Two of these are equal
+  // or not, whatever the tolerance.
   bool same_number(const ::json::Value& a, const ::json::Value& b) const {
     const bool ours = written_whole(a), theirs = written_whole(b);
     if (ours || theirs ? whole(a) == whole(b) : a.number == b.number) return true;
@@ -234,10 +239,13 @@ bool json(int output, int answer, const Tokens& rules, bool wrapped) {
   if (files::size(output) > static_cast<int64_t>(largest_value)) return false;
   const ::json::Value expected = ::json::parse(files::read_all(answer, largest_value), deepest_value);
   try {
-    // What has more values than the answer is another one, and is not read to its end: a list of millions would fill our memory.
-    const ::json::Value value = ::json::parse(files::read_all(output, largest_value), deepest_value, values_in(expected));
+    // What has more values than the answer is another one, and is not read to its end: a list of millions would fill
+    // our memory.
+    const ::json::Value value =
+        ::json::parse(files::read_all(output, largest_value), deepest_value, values_in(expected));
     const Values values(rules);
-    return values.same(value, expected) || (wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
+    return values.same(value, expected) ||
+        (wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
   } catch (const sys::Failure&) {
     return false;  // what the submission gave back is no JSON
   }

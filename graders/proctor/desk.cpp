@@ -22,7 +22,8 @@ std::string take(int folder, const char* name) {
 
 }  // namespace
 
-Desk::Desk(std::string who, const std::vector<std::string>& argv, const process::Limits& limits) : who_(std::move(who)), argv_(argv), limits_(limits) {
+Desk::Desk(std::string who, const std::vector<std::string>& argv, const process::Limits& limits)
+    : who_(std::move(who)), argv_(argv), limits_(limits) {
   if (argv.empty()) sys::fail(who_ + ": a program expected");
   if (limits_.file_size == process::unlimited) limits_.file_size = largest_file;
   limits_.processes = most_processes;
@@ -39,11 +40,13 @@ void Desk::settle(const room::Room& room, const std::string& folder, bool with_f
   folder_ = folder;
   with_feedback_ = with_feedback;
   if (mkdir(folder.c_str(), 0755) != 0) sys::fail_errno("cannot make a folder for " + who_);
-  if (with_feedback && mkdir((folder + "/" + feedback_name).c_str(), 0755) != 0) sys::fail_errno("cannot make a folder for feedback");
+  if (with_feedback && mkdir((folder + "/" + feedback_name).c_str(), 0755) != 0)
+    sys::fail_errno("cannot make a folder for feedback");
   for (int i = 0; i < 3; ++i) {
     places_[i] = sys::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
     const std::string link = folder + "/" + names[i];
-    if (symlink(("/proc/self/fd/" + std::to_string(places_[i].get())).c_str(), link.c_str()) != 0) sys::fail_errno("cannot link " + link);
+    if (symlink(("/proc/self/fd/" + std::to_string(places_[i].get())).c_str(), link.c_str()) != 0)
+      sys::fail_errno("cannot link " + link);
   }
   copy_arguments();
 }
@@ -60,7 +63,8 @@ void Desk::copy_arguments() const {
 void Desk::lay(int input, int answer, int output) {
   const int shown[3] = {input, answer, output};
   for (int i = 0; i < 3; ++i)
-    if (shown[i] >= 0 && dup3(shown[i], places_[i].get(), O_CLOEXEC) < 0) sys::fail_errno("cannot hand a file to " + who_);
+    if (shown[i] >= 0 && dup3(shown[i], places_[i].get(), O_CLOEXEC) < 0)
+      sys::fail_errno("cannot hand a file to " + who_);
 }
 
 process::Program Desk::program(const std::vector<std::string>& arguments) const {

@@ -1,5 +1,5 @@
-// Where a checker, a manager or an interactor sits: a folder with links to the files of the test at hand, and the starting
-// of a trusted program in it.
+// Where a checker, a manager or an interactor sits: a folder with links to the files of the test at hand, and the
+// starting of a trusted program in it.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ constexpr const char* written_name = "output.txt";
 
 class Desk {
  public:
-  // `argv`: a job's file or a program of the system, and its arguments; an argument that names a file of the job is copied
-  // onto the desk. Opens the program before anything untrusted runs. `who` is how failures call it.
+  // `argv`: a job's file or a program of the system, and its arguments; an argument that names a file of the job is
+  // copied onto the desk. Opens the program before anything untrusted runs. `who` is how failures call it.
   Desk(std::string who, const std::vector<std::string>& argv, const process::Limits& limits);
 
   // Makes the folder. Called once the proctor is in its room.
@@ -32,11 +32,13 @@ class Desk {
   // The program with these arguments behind its name, its own behind them; its standard descriptors still to be set.
   process::Program program(const std::vector<std::string>& arguments) const;
 
-  // What it left in its feedback folder goes into the statement. Unless it is to find it there again, it goes out of the folder.
+  // What it left in its feedback folder goes into the statement. Unless it is to find it there again, it goes out of
+  // the folder.
   void collect_feedback(opinion::Statement& statement, bool leave = false) const;
   void clear_feedback() const;
 
-  // The input of another pass, which it may have left there: out of the folder, to be read only. Invalid where there is none.
+  // The input of another pass, which it may have left there: out of the folder, to be read only. Invalid where there is
+  // none.
   sys::Fd take_next_pass() const;
 
   // A file in its folder that it may write, empty, open for reading.

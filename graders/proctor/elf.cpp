@@ -39,7 +39,8 @@ bool names_a_strange_loader(int program, const Elf64_Ehdr& header) {
     if (segment.p_type != PT_INTERP) continue;
     char path[64];
     const ssize_t length = pread(program, path, sizeof path, static_cast<off_t>(segment.p_offset));
-    return length < 0 || segment.p_filesz > static_cast<uint64_t>(length) || !is_loader(std::string(path, segment.p_filesz));
+    return length < 0 || segment.p_filesz > static_cast<uint64_t>(length) ||
+        !is_loader(std::string(path, segment.p_filesz));
   }
   return false;
 }
@@ -49,7 +50,8 @@ bool names_a_strange_loader(int program, const Elf64_Ehdr& header) {
 bool cannot_be_started(int program, int error) {
   Elf64_Ehdr header;
   if (!read_at(program, 0, header)) return false;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;  // no compiler of ours makes such a file: it was damaged
+  // No compiler of ours makes such a file: it was damaged.
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
   return header.e_machine == machine && (error == ENOEXEC || names_a_strange_loader(program, header));
 }
 

@@ -1,4 +1,5 @@
-// Why a compiled program cannot be started: a source may bring sections that make its program one that no kernel starts.
+// Why a compiled program cannot be started: a source may bring sections that make its program one that no kernel
+// starts.
 #pragma once
 
 namespace elf {

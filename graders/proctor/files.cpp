@@ -87,7 +87,9 @@ sys::Fd memory(const char* name) {
   return fd;
 }
 
-sys::Fd write_only(const sys::Fd& fd, bool for_good) { return opened_once_more(fd, O_WRONLY, for_good ? to_write : 0700); }
+sys::Fd write_only(const sys::Fd& fd, bool for_good) {
+  return opened_once_more(fd, O_WRONLY, for_good ? to_write : 0700);
+}
 
 sys::Fd read_only(const sys::Fd& fd) { return opened_once_more(fd, O_RDONLY, to_read); }
 

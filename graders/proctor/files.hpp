@@ -8,8 +8,8 @@
 
 namespace files {
 
-// A descriptor of one of the job's files. A link to /proc/self/fd/N stands for the inherited descriptor N; any other file is
-// unlinked once it is open, so that no path leads to it any more.
+// A descriptor of one of the job's files. A link to /proc/self/fd/N stands for the inherited descriptor N; any other
+// file is unlinked once it is open, so that no path leads to it any more.
 // `hide` is false where tests leave it its name.
 sys::Fd open_secret(const std::string& name, bool hide = true);
 
@@ -19,8 +19,8 @@ std::string read_tail(int fd, size_t most);
 
 sys::Fd memory(const char* name);  // an empty file in memory
 
-// The same for a program that shall only write, or only read: what it can write and read again is memory, which nobody counts. The
-// file's mode keeps it from opening it anew by a name below /proc.
+// The same for a program that shall only write, or only read: what it can write and read again is memory, which nobody
+// counts. The file's mode keeps it from opening it anew by a name below /proc.
 // `for_good` is false where tests leave it its mode.
 sys::Fd write_only(const sys::Fd& fd, bool for_good = true);
 sys::Fd read_only(const sys::Fd& fd);
@@ -39,7 +39,8 @@ sys::Fd nameless_program(const sys::Fd& fd);
 sys::Fd reopenable(sys::Fd fd);
 
 // All that lies in a folder that no submission could change, but what `stays` by its name.
-void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& stays = [](const std::string&) { return false; });
+void remove_all(const std::string& folder,
+    const std::function<bool(const std::string&)>& stays = [](const std::string&) { return false; });
 
 // Marks everything above the standard descriptors close-on-exec, whatever the one who started us left open.
 void close_all_on_exec();

@@ -1,5 +1,5 @@
-// Function: a harness calls one function of the submission with arguments from its standard input and writes the result, as
-// JSON, to a descriptor of its own; the comparison happens here, where the submission cannot reach.
+// Function: a harness calls one function of the submission with arguments from its standard input and writes the
+// result, as JSON, to a descriptor of its own; the comparison happens here, where the submission cannot reach.
 #include <algorithm>
 
 #include "task.hpp"

@@ -1,5 +1,5 @@
-// The clock of a test: how long its programs have idled, all of them at once. A machine that is busy with others, and a partner that
-// computes, make a test take longer and are nothing that a program could be blamed for.
+// The clock of a test: how long its programs have idled, all of them at once. A machine that is busy with others, and a
+// partner that computes, make a test take longer and are nothing that a program could be blamed for.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,8 @@ namespace idling {
 
 constexpr size_t most_members = 128;  // programs of one test
 
-// Lies in memory that the supervisors of a test's programs share: each tells what its own program did, and reads what all of them did.
+// Lies in memory that the supervisors of a test's programs share: each tells what its own program did, and reads what
+// all of them did.
 class Clock {
  public:
   explicit Clock(size_t programs);
@@ -38,7 +39,8 @@ class Clock {
   // Everybody has to tell from here on.
   void ask() { page_->asked = true; }
 
-  // By what a member has told since then: how long it has done nothing, counted from any time; nothing where it has not told.
+  // By what a member has told since then: how long it has done nothing, counted from any time; nothing where it has not
+  // told.
   std::optional<int64_t> rested_us(size_t member, int64_t since) const;
 
   // How long nobody did anything, by what all of them have told up to now; never too long.
@@ -61,8 +63,9 @@ class Clock {
   size_t members_;
 };
 
-// Time that the kernel tells nobody of: of a program that is on a processor, while the machine below lends that processor to another
-// machine. Who is ready to run at two looks, and has neither computed nor waited for a processor in between, was kept from it.
+// Time that the kernel tells nobody of: of a program that is on a processor, while the machine below lends that
+// processor to another machine. Who is ready to run at two looks, and has neither computed nor waited for a processor
+// in between, was kept from it.
 class Lent {
  public:
   // `did_us`: what the program has computed and waited for so far.
@@ -77,7 +80,8 @@ class Lent {
 // Time in the state of those who wait for a disk. Others are in it, too, and some of them because they like to.
 class Blocked {
  public:
-  // `disk_work`: any number that changes when a disk works for the program. It counts while the program is blocked, and once after.
+  // `disk_work`: any number that changes when a disk works for the program. It counts while the program is blocked, and
+  // once after.
   void look(int64_t now, bool blocked, int64_t disk_work);
   bool is() const { return blocked_; }
   int64_t total_us() const { return at_disk_us_ + doubtful_us_ + spell_us_; }
@@ -109,12 +113,13 @@ class Account {
  public:
   enum class End { none, idled, stalled };  // the last: at the end of all patience, or it may have idled
 
-  Account(Clock& clock, size_t member, const Patience& patience) : clock_(clock), member_(member), patience_(patience) {}
+  Account(Clock& clock, size_t member, const Patience& patience)
+      : clock_(clock), member_(member), patience_(patience) {}
 
   void start(int64_t now);
 
-  // Whoever watches has slept for so long on purpose. When it did not mean to it computed, waited for a processor, or was stopped
-  // with all others: a machine that stands still is nobody's idling.
+  // Whoever watches has slept for so long on purpose. When it did not mean to it computed, waited for a processor, or
+  // was stopped with all others: a machine that stands still is nobody's idling.
   void slept(int64_t us) { slept_us_ += us; }
 
   // Whether looks have to be exact from here on.
@@ -127,7 +132,9 @@ class Account {
 
   // The program is no more.
   void finish(int64_t now, int64_t computed_us, int64_t waited_us) { tell(now, computed_us, waited_us); }
-  int64_t idle_us(int64_t now) const { return clock_.idle_us(member_, now) + (patience_.quiet ? clock_.doubtful_us() : 0); }
+  int64_t idle_us(int64_t now) const {
+    return clock_.idle_us(member_, now) + (patience_.quiet ? clock_.doubtful_us() : 0);
+  }
   int64_t waited_us() const { return blocked_.total_us() + lent_.total_us(); }  // for a disk, or a machine
 
  private:

@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t interactors_place = 1;  // on the clock of a test
 
-class Interactive : public Task {
+class Interactive : public Together {
  public:
-  explicit Interactive(const Parts& parts) : Task(parts) {
+  explicit Interactive(const Parts& parts) : Together(parts) {
     if (!manager_) sys::fail("manager: an Interactive task needs an interactor");
   }
 
@@ -25,13 +25,15 @@ class Interactive : public Task {
     process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
     std::vector<Member> members;
     members.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
-    // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so what it has
-    // decided by then, it has decided by itself.
+    // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so
+    // what it has decided by then, it has decided by itself.
     to_user.write.reset(), from_user.read.reset();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
-    const bool was_left = verdict.end != verdict::End::ok && (verdict.used.signal == SIGPIPE || ends_by_itself(interactor, clock));
+    const bool was_left = verdict.end != verdict::End::ok &&
+        (verdict.used.signal == SIGPIPE || ends_by_itself(interactor, clock));
     from_user.close();
-    // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has judged.
+    // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has
+    // judged.
     const bool blamed = room_.layers.on("blame");
     if (verdict.end == verdict::End::ok && blamed) pipes::drain(to_user.read, interactor.report());
     to_user.close();
@@ -51,7 +53,8 @@ class Interactive : public Task {
   }
 
  private:
-  process::Running start_interactor(const plan::Test& test, int input, int output, int told, idling::Clock& clock) const {
+  process::Running start_interactor(const plan::Test& test, int input, int output, int told,
+      idling::Clock& clock) const {
     std::vector<std::string> told_of = {desk::input_name, desk::output_name, desk::answer_name};
     if (plan_.manager.kind == "icpc") told_of = {desk::input_name, desk::answer_name, desk::feedback_name};
     if (plan_.manager.kind == "exit-code") told_of = {desk::input_name, desk::answer_name};
@@ -66,18 +69,15 @@ class Interactive : public Task {
   }
 
   Member start_submission(int input, int output, idling::Clock& clock) const {
-    sys::Fd error = files::memory("error");
-    const sys::Fd told = files::write_only(error);
-    process::Program program = submission(clock, 0);
-    program.talks = true;
-    program.input = input;
-    program.output = output;
-    program.error = told.get();
-    return {process::start(room_, program), std::move(error)};
+    return start(clock, 0, [&](process::Program& program) {
+      program.talks = true;
+      program.input = input;
+      program.output = output;
+    });
   }
 
-  // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what is missing;
-  // on a busy machine that takes as long as it takes.
+  // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what
+  // is missing; on a busy machine that takes as long as it takes.
   static bool ends_by_itself(const process::Running& interactor, idling::Clock& clock) {
     constexpr int look_ms = 10;
     constexpr int64_t silence_us = 50 * 1000;
@@ -93,9 +93,10 @@ class Interactive : public Task {
     }
   }
 
-  // An interactor that was not content and ended first has decided: what the submission did without a partner does not count.
-  // Otherwise a submission that failed has failed, whatever the interactor made of the silence.
-  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left, int transcript) const {
+  // An interactor that was not content and ended first has decided: what the submission did without a partner does not
+  // count. Otherwise a submission that failed has failed, whatever the interactor made of the silence.
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left,
+      int transcript) const {
     const bool failed = verdict.end != verdict::End::ok;
     if (failed && !was_left && room_.layers.on("blame")) return;
     const opinion::Opinion opinion = heard(plan_.manager.kind, statement);

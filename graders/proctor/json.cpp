@@ -85,7 +85,8 @@ class Parser {
 
   Value read_number() {
     const size_t start = position_;
-    while (position_ < source_.size() && (std::isdigit(static_cast<unsigned char>(peek())) || (peek() && std::strchr("+-.eE", peek()))))
+    while (position_ < source_.size() &&
+        (std::isdigit(static_cast<unsigned char>(peek())) || (peek() && std::strchr("+-.eE", peek()))))
       ++position_;
     const std::string digits = source_.substr(start, position_ - start);
     char* end = nullptr;
@@ -246,7 +247,9 @@ std::vector<std::string> Value::texts(const char* what) const {
   return all;
 }
 
-std::string Value::text_or(const char* fallback, const char* what) const { return is_null() ? fallback : as_text(what); }
+std::string Value::text_or(const char* fallback, const char* what) const {
+  return is_null() ? fallback : as_text(what);
+}
 int64_t Value::whole_or(int64_t fallback, const char* what) const { return is_null() ? fallback : as_whole(what); }
 bool Value::boolean_or(bool fallback, const char* what) const { return is_null() ? fallback : as_boolean(what); }
 

@@ -37,8 +37,9 @@ class Value {
   bool boolean_or(bool fallback, const char* what) const;
 };
 
-// Fails (sys::Failure) with the byte offset where the text is not JSON, nests deeper than allowed (our own documents nest
-// five levels, and recursion must not be the sender's choice) or holds more values, each of which takes a hundred times as much memory.
+// Fails (sys::Failure) with the byte offset where the text is not JSON, nests deeper than allowed (our own documents
+// nest five levels, and recursion must not be the sender's choice) or holds more values, each of which takes a hundred
+// times as much memory.
 Value parse(const std::string& source, int deepest = 32, size_t most = SIZE_MAX);
 
 // The text as a JSON string, quotes included; the text must be valid UTF-8.

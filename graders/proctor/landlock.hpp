@@ -26,7 +26,8 @@ class Rules {
   bool valid() const { return ruleset_.valid(); }
   void permit(int fd, Access access);                      // what the descriptor refers to; an unlinked file too
   void permit_path(const char* path, Access access);       // passes over paths that are not there
-  std::string enforce() const;                             // for the calling process, for good; empty or what went wrong
+  // For the calling process, for good; empty or what went wrong.
+  std::string enforce() const;
 
  private:
   sys::Fd ruleset_;

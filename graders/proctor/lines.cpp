@@ -58,14 +58,16 @@ class Pieces {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A decimal number as its digits without zeros at the ends, and the place of the point; not `valid` where a word is none.
+// A decimal number as its digits without zeros at the ends, and the place of the point; not `valid` where a word is
+// none.
 struct Decimal {
   bool valid = false, negative = false;
   std::string digits;
   int64_t exponent = 0;
 
   bool operator==(const Decimal& other) const {
-    return valid && other.valid && digits == other.digits && (digits.empty() || (negative == other.negative && exponent == other.exponent));
+    return valid && other.valid && digits == other.digits &&
+        (digits.empty() || (negative == other.negative && exponent == other.exponent));
   }
 };
 
@@ -102,7 +104,8 @@ class Reader {
     const bool negative = sign();
     const size_t from = at_;
     int64_t value = 0;
-    for (; at_ < word_.size() && is_digit(word_[at_]) && at_ - from < longest_exponent; ++at_) value = value * 10 + (word_[at_] - '0');
+    for (; at_ < word_.size() && is_digit(word_[at_]) && at_ - from < longest_exponent; ++at_)
+      value = value * 10 + (word_[at_] - '0');
     number.exponent += negative ? -value : value;
     return at_ > from;
   }

@@ -49,8 +49,8 @@ int64_t counted(const std::string& text, const char* word) {
   return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + std::strlen(word), nullptr, 10);
 }
 
-// What is no part of the resident set. Page tables: a process may have far more of them than of memory, because all pages that were
-// only ever read are one and the same. What it has sent to swap, and huge pages.
+// What is no part of the resident set. Page tables: a process may have far more of them than of memory, because all
+// pages that were only ever read are one and the same. What it has sent to swap, and huge pages.
 int64_t beside_resident(const std::string& status) {
   int64_t kilobytes = 0;
   for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += counted(status, field);
@@ -101,10 +101,13 @@ Work work_of(int proc, pid_t pid) {
   unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
   long long threads = 0;
   char state = 0;
-  const int found = std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(), " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system, &children_user, &children_system, &threads);
+  const int found = std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(),
+      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system,
+          &children_user, &children_system, &threads);
   if (found != 6) return {};
   const unsigned long long ticks = user + system + children_user + children_system;
-  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads, state};
+  return {static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads,
+      state};
 }
 
 void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
@@ -113,7 +116,8 @@ void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
     const std::string line = read_small(proc, task + "/children");
     const char* at = line.c_str();
     char* end = nullptr;
-    for (long pid = std::strtol(at, &end, 10); end != at; at = end, pid = std::strtol(at, &end, 10)) children.push_back(static_cast<pid_t>(pid));
+    for (long pid = std::strtol(at, &end, 10); end != at; at = end, pid = std::strtol(at, &end, 10))
+      children.push_back(static_cast<pid_t>(pid));
   }
   for (const pid_t child : children) {
     found.push_back(child);
@@ -172,7 +176,8 @@ void Waits::note(int proc, const std::vector<std::string>& threads, int64_t time
   for (const std::string& name : threads) {
     const Schedule schedule = schedule_of(proc, name);
     const auto at = seen_.find(name);
-    const bool known = at != seen_.end() && at->second.waited_us <= schedule.waited_us;  // else it is another one with its number
+    // Else it is another one with its number.
+    const bool known = at != seen_.end() && at->second.waited_us <= schedule.waited_us;
     const bool still = known && at->second.ran_us == schedule.ran_us && at->second.waited_us == schedule.waited_us;
     const Thread thread = {schedule.ran_us, schedule.waited_us, still ? at->second.moved_at : time};
     ended_us_ += known ? thread.waited_us - at->second.waited_us : thread.waited_us;

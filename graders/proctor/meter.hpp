@@ -11,7 +11,8 @@ namespace meter {
 
 struct Usage {
   int64_t cpu_us = 0;
-  int64_t memory = 0;  // page tables, swap and huge pages included: reading memory that was never written costs nothing else
+  // Page tables, swap and huge pages included: reading memory that was never written costs nothing else.
+  int64_t memory = 0;
   int64_t processes = 0;  // threads are as many of them, as RLIMIT_NPROC counts
   pid_t largest = 0;  // the process that holds most memory
   bool at_disk = false;  // one of them waits for a disk just now
@@ -21,12 +22,12 @@ struct Usage {
 // One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 
-// How long threads were ready to run and had no processor, all together; those that have ended as far as they were seen. 0 where the
-// kernel does not tell.
+// How long threads were ready to run and had no processor, all together; those that have ended as far as they were
+// seen. 0 where the kernel does not tell.
 class Waits {
  public:
-  // What has come to it since the last call, which is made at `time`. `now`: whether who waits at this moment counts as well, which the kernel tells of a
-  // thread only when it runs again. Takes as long as there are threads.
+  // What has come to it since the last call, which is made at `time`. `now`: whether who waits at this moment counts as
+  // well, which the kernel tells of a thread only when it runs again. Takes as long as there are threads.
   void note(int proc, const std::vector<std::string>& threads, int64_t time, bool now);
   int64_t total_us() const { return ended_us_ + pending_us_; }
 
@@ -58,8 +59,8 @@ struct Contents {
   int64_t bytes = 0, names = 0;
 };
 
-// What lies in a folder and below it. Ends early when there are more names than `most`. What lies below a hundred folders is not looked
-// for: each of them costs a descriptor.
+// What lies in a folder and below it. Ends early when there are more names than `most`. What lies below a hundred
+// folders is not looked for: each of them costs a descriptor.
 Contents contents_of(int folder, int64_t most);
 
 // Their pids as the /proc behind `proc` counts them.

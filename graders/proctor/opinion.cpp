@@ -56,7 +56,9 @@ bool is_decimal(const std::string& word) {
 double score(const Statement& statement, const std::string& raw, double full = 1) {
   const std::string word = trimmed(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full : -1;
-  if (!(value >= 0 && value <= 1)) sys::fail(statement.who + " printed no score between 0 and " + (full == 1 ? "1" : std::to_string(full)) + " but \"" + text::printable(word, 80) + "\"");
+  if (!(value >= 0 && value <= 1))
+    sys::fail(statement.who + " printed no score between 0 and " + (full == 1 ? "1" : std::to_string(full)) +
+        " but \"" + text::printable(word, 80) + "\"");
   return value;
 }
 
@@ -77,7 +79,8 @@ void refuse_bad_end(const Statement& statement) {
 }
 
 [[noreturn]] void refuse_code(const Statement& statement) {
-  sys::fail(statement.who + " exited with code " + std::to_string(statement.outcome.code) + ": " + trimmed(text::error_line(statement.told)));
+  sys::fail(statement.who + " exited with code " + std::to_string(statement.outcome.code) + ": " +
+      trimmed(text::error_line(statement.told)));
 }
 
 Opinion by_cms(const Statement& statement) {
@@ -85,7 +88,8 @@ Opinion by_cms(const Statement& statement) {
   return {score(statement, text::first_line(statement.said)), translated(first_line(statement.told))};
 }
 
-// The number behind the word `points`, with which testlib begins its message, as part of what the test is worth; or `partial A/B` on any line.
+// The number behind the word `points`, with which testlib begins its message, as part of what the test is worth; or
+// `partial A/B` on any line.
 double points(const Statement& statement) {
   const std::string& told = statement.told;
   for (size_t at = 0; at < told.size(); at = told.find('\n', at), at += at < told.size()) {
@@ -97,14 +101,15 @@ double points(const Statement& statement) {
   return score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")), statement.full);
 }
 
-// `_pc(N)` is N of 200, told by the message's beginning and by an exit code of N or, with another base, 50 + N. The code alone would be
-// one of the others.
+// `_pc(N)` is N of 200, told by the message's beginning and by an exit code of N or, with another base, 50 + N. The
+// code alone would be one of the others.
 bool is_part(const Statement& statement, const std::string& message, double& part) {
   constexpr const char* begins = "partially correct (";
   constexpr int whole = 200, other_base = 50;
   if (message.compare(0, std::strlen(begins), begins) != 0) return false;
   const long said = std::strtol(message.c_str() + std::strlen(begins), nullptr, 10);
-  if (said < 0 || said > whole || (statement.outcome.code != said && statement.outcome.code != said + other_base)) return false;
+  if (said < 0 || said > whole || (statement.outcome.code != said && statement.outcome.code != said + other_base))
+    return false;
   part = static_cast<double>(said) / whole;
   return true;
 }
@@ -136,8 +141,11 @@ Opinion by_icpc(const Statement& statement) {
   if (statement.outcome.code == 43) return {0, message.empty() ? wrong : message};
   if (statement.outcome.code != 42) refuse_code(statement);
   const bool in_points = !statement.score_file.empty();
-  if (in_points && !statement.multiplier.empty()) sys::fail(statement.who + " wrote score.txt and score_multiplier.txt");
-  const double value = in_points ? score(statement, statement.score_file, statement.full) : statement.multiplier.empty() ? 1 : score(statement, statement.multiplier);
+  if (in_points && !statement.multiplier.empty())
+    sys::fail(statement.who + " wrote score.txt and score_multiplier.txt");
+  const double value = in_points                      ? score(statement, statement.score_file, statement.full)
+                       : statement.multiplier.empty() ? 1
+                                                      : score(statement, statement.multiplier);
   return {value, message.empty() ? (value < 1 ? partial : correct) : message};
 }
 
@@ -145,7 +153,8 @@ Opinion by_codeforces(const Statement& statement) {
   if (statement.outcome.code != 0) refuse_code(statement);
   const std::string answer = first_line(statement.said);
   const bool passed = answer == "1" || answer == "100";
-  if (!passed && !is_decimal(answer)) sys::fail(statement.who + " printed no verdict but \"" + text::printable(answer, 80) + "\"");
+  if (!passed && !is_decimal(answer))
+    sys::fail(statement.who + " printed no verdict but \"" + text::printable(answer, 80) + "\"");
   return {passed ? 1.0 : 0.0, passed ? correct : wrong};
 }
 
@@ -153,7 +162,9 @@ struct Rules {
   const char* kind;
   Opinion (*read)(const Statement&);
 };
-constexpr Rules all_rules[] = {{"cms", by_cms}, {"testlib", by_testlib}, {"exit-code", by_exit_code}, {"icpc", by_icpc}, {"codeforces", by_codeforces}};
+constexpr Rules all_rules[] =
+    {{"cms", by_cms}, {"testlib", by_testlib}, {"exit-code", by_exit_code}, {"icpc", by_icpc},
+        {"codeforces", by_codeforces}};
 
 }  // namespace
 
@@ -165,8 +176,10 @@ bool is_kind(const std::string& kind) {
 
 bool may_be_provoked(const std::string& kind, const Statement& statement) {
   const process::Outcome& outcome = statement.outcome;
-  const bool stopped = outcome.killed == process::Killed::leash || (outcome.killed == process::Killed::no && outcome.signal == SIGKILL);
-  const bool says_so = outcome.killed == process::Killed::no && outcome.signal == 0 && outcome.code == fail_of_testlib &&
+  const bool stopped = outcome.killed == process::Killed::leash ||
+      (outcome.killed == process::Killed::no && outcome.signal == SIGKILL);
+  const bool says_so = outcome.killed == process::Killed::no && outcome.signal == 0 &&
+      outcome.code == fail_of_testlib &&
                        (kind == "testlib" || statement.told.compare(0, 4, "FAIL") == 0);
   return outcome.failure.empty() && !stopped && !says_so;
 }

@@ -17,17 +17,19 @@ struct Statement {
   std::string who;  // "the checker", "the manager": failures name it
   process::Outcome outcome;
   std::string said, told;           // standard output and standard error
-  std::string score_file, multiplier, message;  // score.txt, score_multiplier.txt, judgemessage.txt, where there is a feedback folder
+  // Score.txt, score_multiplier.txt, judgemessage.txt, where there is a feedback folder.
+  std::string score_file, multiplier, message;
   double full = 1;                  // the number in score.txt that is worth everything
 };
 
 constexpr size_t longest = 1 << 16;  // bytes of what a program says that are read
 
-// By the rules of a kind: cms, testlib, exit-code, icpc, codeforces. Fails (sys::Failure) when nothing can be made of it.
+// By the rules of a kind: cms, testlib, exit-code, icpc, codeforces. Fails (sys::Failure) when nothing can be made of
+// it.
 Opinion read(const std::string& kind, const Statement& statement);
 
-// Whether a failure of such a program may come of what it was given to judge: it is not the box's, not the machine's, and not one that
-// the program itself calls the judge's, as testlib does where an output is better than the answer.
+// Whether a failure of such a program may come of what it was given to judge: it is not the box's, not the machine's,
+// and not one that the program itself calls the judge's, as testlib does where an output is better than the answer.
 bool may_be_provoked(const std::string& kind, const Statement& statement);
 
 // Whether there are rules for it.

@@ -24,8 +24,8 @@ class OutputOnly : public Task {
   }
 };
 
-// A test for which a file was handed in is judged by it, another one by the program, unless only a file counts. The checker is told of
-// the last, not of what was handed in.
+// A test for which a file was handed in is judged by it, another one by the program, unless only a file counts. The
+// checker is told of the last, not of what was handed in.
 class BatchAndOutput : public Task {
  public:
   explicit BatchAndOutput(const Parts& parts) : Task(parts), files_(parts), program_(make_batch(parts, by_program)) {}

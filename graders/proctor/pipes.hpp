@@ -14,11 +14,12 @@ struct Pipe {
 
 Pipe make();
 
-// The name under which a program opens a descriptor that it inherits. Opening a pipe by it never blocks, so nobody waits for a
-// partner that died before it came.
+// The name under which a program opens a descriptor that it inherits. Opening a pipe by it never blocks, so nobody
+// waits for a partner that died before it came.
 std::string path(const sys::Fd& end);
 
-// Reads and forgets what comes out of `end` until there is something to read from `until`: who writes is not killed for it.
+// Reads and forgets what comes out of `end` until there is something to read from `until`: who writes is not killed for
+// it.
 void drain(const sys::Fd& end, int until);
 
 }  // namespace pipes

@@ -32,8 +32,10 @@ Warm read_warm(const json::Value& value) {
 Submission read_submission(const json::Value& value) {
   Submission submission;
   submission.argv = value.at("argv").texts("submission.argv");
-  for (const std::string& name : value.at("files").texts("submission.files")) submission.files.push_back(file_name(name, "submission.files"));
-  for (const auto& variable : value.at("env").object) submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
+  for (const std::string& name : value.at("files").texts("submission.files"))
+    submission.files.push_back(file_name(name, "submission.files"));
+  for (const auto& variable : value.at("env").object)
+    submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
   submission.threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
   submission.proc = value.at("proc").boolean_or(false, "submission.proc");
   submission.warm = read_warm(value.at("warm"));
@@ -72,7 +74,8 @@ bool read_user_io(const json::Value& value) {
 
 int read_processes(const json::Value& value) {
   const int64_t processes = value.whole_or(1, "processes");
-  if (processes < 1 || processes > most_processes) sys::fail("processes: a number from 1 to " + std::to_string(most_processes) + " expected");
+  if (processes < 1 || processes > most_processes)
+    sys::fail("processes: a number from 1 to " + std::to_string(most_processes) + " expected");
   return static_cast<int>(processes);
 }
 
@@ -100,13 +103,16 @@ Test read_test(const json::Value& value, size_t groups) {
   Test test;
   test.index = value.at("index").as_whole("tests.index");
   test.input = file_name(value.at("input").as_text("tests.input"), "tests.input");
-  if (!value.at("answer").is_null()) test.answer = file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
-  if (!value.at("output").is_null()) test.output = file_name(value.at("output").as_text("tests.output"), "tests.output");
+  if (!value.at("answer").is_null())
+    test.answer = file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
+  if (!value.at("output").is_null())
+    test.output = file_name(value.at("output").as_text("tests.output"), "tests.output");
   test.by_file = value.at("by_file").boolean_or(false, "tests.by_file");
   test.arguments = value.at("arguments").texts("tests.arguments");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
     const int64_t index = group.as_whole("tests.groups");
-    if (index < 0 || index >= static_cast<int64_t>(groups)) sys::fail("tests.groups: there is no group " + std::to_string(index));
+    if (index < 0 || index >= static_cast<int64_t>(groups))
+      sys::fail("tests.groups: there is no group " + std::to_string(index));
     test.groups.push_back(static_cast<size_t>(index));
   }
   return test;
@@ -114,7 +120,8 @@ Test read_test(const json::Value& value, size_t groups) {
 
 std::string task_file(const json::Value& value, const char* what) {
   const std::string name = value.text_or("", what);
-  if (name.find('/') != std::string::npos || name == "." || name == "..") sys::fail(std::string(what) + ": a file name expected");
+  if (name.find('/') != std::string::npos || name == "." || name == "..")
+    sys::fail(std::string(what) + ": a file name expected");
   return name;
 }
 
@@ -126,7 +133,8 @@ process::Limits read_limits(const json::Value& value, const char* largest_file) 
   limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
   limits.hard_us = micro(value.at("hard_ms"), "limits.hard_ms");
   limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
-  limits.file_size = value.at(largest_file).whole_or(process::unlimited, (std::string("limits.") + largest_file).c_str());
+  limits.file_size = value.at(largest_file).whole_or(process::unlimited,
+      (std::string("limits.") + largest_file).c_str());
   limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
   limits.disk = value.at("disk").whole_or(process::unlimited, "limits.disk");
   limits.names = value.at("names").whole_or(process::unlimited, "limits.names");
@@ -134,7 +142,8 @@ process::Limits read_limits(const json::Value& value, const char* largest_file) 
 }
 
 std::string file_name(const std::string& name, const char* what) {
-  if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos || name.find('\0') != std::string::npos)
+  if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos ||
+      name.find('\0') != std::string::npos)
     sys::fail(std::string(what) + ": a name inside the job's folder expected");
   return name;
 }
@@ -148,7 +157,8 @@ Plan parse(const std::string& source) {
   plan.submission = read_submission(value.at("submission"));
   if (plan.submission.argv.empty() && plan.task_type != "OutputOnly") sys::fail("submission.argv: a program expected");
   plan.limits = read_limits(value.at("limits"), "output");
-  if (plan.submission.address_space && plan.limits.memory != process::unlimited) plan.limits.address_space = plan.limits.memory + backstop;
+  if (plan.submission.address_space && plan.limits.memory != process::unlimited)
+    plan.limits.address_space = plan.limits.memory + backstop;
   plan.input_file = task_file(value.at("input_file"), "input_file");
   plan.output_file = task_file(value.at("output_file"), "output_file");
   plan.checker = read_checker(value.at("checker"));
@@ -156,7 +166,8 @@ Plan parse(const std::string& source) {
   plan.processes = read_processes(value.at("processes"));
   plan.fifo_io = read_user_io(value.at("user_io"));
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
-  for (const json::Value& test : value.at("tests").as_list("tests")) plan.tests.push_back(read_test(test, plan.groups.size()));
+  for (const json::Value& test : value.at("tests").as_list("tests"))
+    plan.tests.push_back(read_test(test, plan.groups.size()));
   plan.layers = room::Layers::of(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   plan.alone = value.at("alone").boolean_or(false, "alone");

@@ -26,7 +26,8 @@ struct Checker {
   std::vector<std::string> argv;
   process::Limits limits;
   bool case_sensitive = true, space_sensitive = false;  // tokens
-  double absolute = -1, relative = -1;                  // tolerances for numbers; negative: numbers are words like others
+  // Tolerances for numbers; negative: numbers are words like others.
+  double absolute = -1, relative = -1;
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
   int passes = 1;                                       // icpc: how often it may let a submission run again
 };

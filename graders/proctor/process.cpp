@@ -54,7 +54,8 @@ Running start(const room::Room& room, const Program& program) {
 pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags) {
   if (room.seccomp) seccomp::prepare(program.profile, program.threads);
   const int namespaces = !room.pid ? 0 : room.shared.empty() ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWPID;
-  const long supervisor = sys::made([&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
+  const long supervisor =
+      sys::made([&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
   if (supervisor < 0) sys::fail_errno("cannot start a process");
   if (supervisor == 0) supervise(room, program, report);
   return static_cast<pid_t>(supervisor);

@@ -1,5 +1,5 @@
-// One confined program: started in its own box, watched by a supervisor of its own, measured, and dead with all that it started
-// before its outcome is known.
+// One confined program: started in its own box, watched by a supervisor of its own, measured, and dead with all that it
+// started before its outcome is known.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ constexpr int64_t unlimited = -1;
 
 struct Limits {
   int64_t cpu_us = unlimited;
-  int64_t wall_us = unlimited;        // of idling: see idling.hpp. Without a limit of CPU time, what it computes counts as well
+  // Of idling: see idling.hpp. Without a limit of CPU time, what it computes counts as well.
+  int64_t wall_us = unlimited;
   int64_t hard_us = unlimited;        // of time that passes, whatever it does
   int64_t memory = unlimited;         // bytes touched, all processes together
   int64_t file_size = unlimited;      // of any file that it writes, its standard output included
@@ -34,8 +35,10 @@ struct Program {
   int input = -1, output = -1, error = -1;  // -1: /dev/null
   std::vector<int> inherited;          // further descriptors that it gets, under their own numbers
   int told = -1;                       // one more of them, whose number is its last argument
-  void (*instead)(const Program&) = nullptr;  // what the confined process goes on with where nothing is to be started; never returns
-  std::string folder;                  // its working folder, a path below the job's folder ("." is the job's folder itself); empty: none
+  // What the confined process goes on with where nothing is to be started; never returns.
+  void (*instead)(const Program&) = nullptr;
+  // Its working folder, a path below the job's folder ("." is the job's folder itself); empty: none.
+  std::string folder;
   bool folder_writable = false;
   std::vector<std::string> writable;   // files and folders in it that may be written although the folder may not
   std::string tmp_size;                // of a /tmp of its own, such as "64m"; empty: none
@@ -45,9 +48,11 @@ struct Program {
   int kept = -1;                       // a file that it can write and read again: what it holds there is memory, too
   bool talks = false;                  // to who judges it: what it wrote is counted
   bool quiet = false;                  // nothing else goes on: what only looks like waiting for a disk is idling
-  bool nests = false;                  // will build boxes of its own: Landlock forbids all mounts, so only namespaces hold it where there are any
+  // Will build boxes of its own: Landlock forbids all mounts, so only namespaces hold it where there are any.
+  bool nests = false;
   Limits limits;
-  idling::Clock* clock = nullptr;      // of the programs that run together with it, itself one of them; null: it runs alone
+  // Of the programs that run together with it, itself one of them; null: it runs alone.
+  idling::Clock* clock = nullptr;
   size_t member = 0;                   // of that clock
 };
 
@@ -68,8 +73,11 @@ struct Outcome {
 class Running {
  public:
   // `in_order`: its outcome is known when all of it is dead, and not before.
-  Running(pid_t supervisor, sys::Fd report, bool in_order) : supervisor_(supervisor), report_(std::move(report)), in_order_(in_order) {}
-  Running(Running&& other) noexcept : supervisor_(std::exchange(other.supervisor_, -1)), report_(std::move(other.report_)), in_order_(other.in_order_) {}
+  Running(pid_t supervisor, sys::Fd report, bool in_order)
+      : supervisor_(supervisor), report_(std::move(report)), in_order_(in_order) {}
+  Running(Running&& other) noexcept
+      : supervisor_(std::exchange(other.supervisor_, -1)), report_(std::move(other.report_)),
+          in_order_(other.in_order_) {}
   Running(const Running&) = delete;
   ~Running();
 
@@ -85,7 +93,8 @@ class Running {
 
 Running start(const room::Room& room, const Program& program);
 
-// The pid of a supervisor that tells the outcome to `report`. With CLONE_PARENT among the flags it is the child of our own parent.
+// The pid of a supervisor that tells the outcome to `report`. With CLONE_PARENT among the flags it is the child of our
+// own parent.
 pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags = 0);
 
 inline Outcome run(const room::Room& room, const Program& program) { return start(room, program).wait(); }

@@ -11,10 +11,13 @@ int bytes_behind(int first) { return first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : fir
 bool goes_on(int byte) { return byte != Bytes::end && (byte & 0xC0) == 0x80; }
 
 // What Python's str.splitlines() ends a line at, besides \r\n.
-bool ends_line(int32_t c) { return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+bool ends_line(int32_t c) {
+  return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
 
 bool is_white(int32_t c) {
-  return is_strippable(c) || ends_line(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x205F || c == 0x3000;
+  return is_strippable(c) || ends_line(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F ||
+      c == 0x205F || c == 0x3000;
 }
 
 // The character at a place of a text, and in `next` where the one behind it is.

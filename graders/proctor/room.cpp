@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "files.hpp"
+#include "text.hpp"
 #include "json.hpp"
 #include "seccomp.hpp"
 
@@ -22,18 +23,21 @@ namespace {
 
 constexpr long default_uid = 65534;
 
-// Folders of the system that hold programs, libraries and the little configuration that these read. Not /etc as a whole:
-// it has names of users and hosts that are nobody's business.
+// Folders of the system that hold programs, libraries and the little configuration that these read. Not /etc as a
+// whole: it has names of users and hosts that are nobody's business.
 const char* const system_folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"};
+const char* const system_files[] =
+    {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"};
 // A Java of the distribution keeps its configuration below /etc and links to it.
 constexpr int oldest_java = 8, newest_java = 40;
 // Not /dev/zero: memory that is mapped of it may be held without being in anybody's resident set.
-const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"}, no_devices = {"/dev/null"};
+const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"},
+    no_devices = {"/dev/null"};
 
 std::vector<std::string> readable_files() {
   std::vector<std::string> all(std::begin(system_files), std::end(system_files));
-  for (int version = oldest_java; version <= newest_java; ++version) all.push_back("/etc/java-" + std::to_string(version) + "-openjdk");
+  for (int version = oldest_java; version <= newest_java; ++version)
+    all.push_back("/etc/java-" + std::to_string(version) + "-openjdk");
   return all;
 }
 
@@ -43,7 +47,9 @@ bool write_file(const char* path, const std::string& content) {
 }
 
 // Inside nobody is uid 0, whose programs would start with all capabilities of the namespace.
-std::string id_map(unsigned outside) { return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1"; }
+std::string id_map(unsigned outside) {
+  return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1";
+}
 
 std::string enter_user_namespace(int beside) {
   const std::string uid = id_map(geteuid()), gid = id_map(getegid());
@@ -58,24 +64,28 @@ std::string enter_user_namespace(int beside) {
 
 void make_read_only(const std::string& path) {
   struct { uint64_t set, clear, propagation, userns; } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
-  if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0) return;
+  if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0)
+    return;
   // Before 5.12 a bind mount is made read-only by itself, and must keep the flags that its source has locked.
   struct statvfs status;
   unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
-  if (statvfs(path.c_str(), &status) == 0) flags |= status.f_flag & (ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME | ST_RELATIME);
+  if (statvfs(path.c_str(), &status) == 0)
+    flags |= status.f_flag & (ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME | ST_RELATIME);
   if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
 }
 
-// What is open is found again through the mount that it was opened on, and there its owner may write. So it is opened once more on
-// one that is read-only, and that goes with the old root.
+// What is open is found again through the mount that it was opened on, and there its owner may write. So it is opened
+// once more on one that is read-only, and that goes with the old root.
 void hold_read_only(const std::vector<Held>& held) {
   for (const Held& file : held) {
     struct stat before, after;
     if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot hold " + file.path);
-    if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0) sys::fail_errno("cannot hold " + file.path);
+    if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      sys::fail_errno("cannot hold " + file.path);
     make_read_only(file.path);
     const sys::Fd again(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
-    const bool same = again.valid() && fstat(again.get(), &after) == 0 && after.st_ino == before.st_ino && after.st_dev == before.st_dev;
+    const bool same = again.valid() && fstat(again.get(), &after) == 0 && after.st_ino == before.st_ino &&
+        after.st_dev == before.st_dev;
     if (!same || dup3(again.get(), file.fd, O_CLOEXEC) < 0) sys::fail("cannot hold " + file.path + ": it has changed");
   }
 }
@@ -97,7 +107,8 @@ void make_parents(const std::string& path) {
 
 // Not called bind: an older library declares std::bind here, and takes the call for its own.
 void bind_mount(const std::string& source, const std::string& target) {
-  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) sys::fail_errno("cannot show " + source);
+  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    sys::fail_errno("cannot show " + source);
 }
 
 // Shows a file, folder or link of the host at the same place below `root`; passes over what is not there.
@@ -128,17 +139,20 @@ std::string staging_folder() {
 // An empty root to be, over a folder.
 std::string begin_root() {
   const std::string root = staging_folder();
-  if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0) sys::fail_errno("cannot make a root");
+  if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0)
+    sys::fail_errno("cannot make a root");
   return root;
 }
 
 // Nothing of the old root is left.
 void turn_to(const std::string& root) {
-  if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0) sys::fail_errno("cannot change the root");
+  if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0)
+    sys::fail_errno("cannot change the root");
 }
 
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, const std::vector<std::string>& readable, const std::vector<const char*>& devices) {
+void build_root(const std::string& job, const std::vector<std::string>& readable,
+    const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
   // The folder may lie below the place that is about to be covered, so it is bound by its descriptor.
@@ -148,12 +162,15 @@ void build_root(const std::string& job, const std::vector<std::string>& readable
   for (const std::string& path : readable_files()) show(root, path, true);
   for (const std::string& path : readable) show(root, path, true);
   for (const char* path : devices) show(root, path, false);
-  const char* const links[][2] = {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
+  const char* const links[][2] =
+      {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
+          {"/proc/self/fd/2", "/dev/stderr"}};
   for (const auto& link : links)
     if (symlink(link[0], (root + link[1]).c_str()) != 0) sys::fail_errno("cannot link " + std::string(link[1]));
   bind_mount(source, root + "/job");
   bind_mount("/proc", root + "/proc");
-  if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0) sys::fail_errno("cannot make the root read-only");
+  if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0)
+    sys::fail_errno("cannot make the root read-only");
   turn_to(root);
   if (chdir("/job") != 0) sys::fail_errno("cannot enter the job's folder");
 }
@@ -176,17 +193,19 @@ int refusal(int told, const std::string& why) {
   return refused;
 }
 
-// Whether a program can have a pid namespace and a /proc of its own, which the kernel refuses where a part of all that it sees
-// of the present one is covered, as containers cover it.
+// Whether a program can have a pid namespace and a /proc of its own, which the kernel refuses where a part of all that
+// it sees of the present one is covered, as containers cover it.
 int try_pid_namespace(int told) {
   const std::string root = begin_root();
   mkdir((root + "/proc").c_str(), 0755);
   bind_mount("/proc", root + "/proc");
   turn_to(root);
-  const long child = sys::made([] { return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
+  const long child = sys::made([] {
+      return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
   if (child < 0) return refusal(told, sys::reason("pid namespace"));
   if (child == 0) {
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) _exit(refusal(told, sys::reason("own /proc")));
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+      _exit(refusal(told, sys::reason("own /proc")));
     _exit(starts_by_name_only() ? by_name_there : all_there);
   }
   int status = 0;
@@ -199,8 +218,8 @@ struct Trial {
   bool by_name;
 };
 
-// Whoever has entered a namespace cannot leave it, and some without the others are worth less than none: a program without
-// /proc has no open files by name, as checkers and FIFOs need them. So another process tries them all.
+// Whoever has entered a namespace cannot leave it, and some without the others are worth less than none: a program
+// without /proc has no open files by name, as checkers and FIFOs need them. So another process tries them all.
 Trial try_namespaces() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
@@ -230,7 +249,8 @@ bool kernel_since(int major, int minor) {
   return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<const char*>& devices, const std::vector<Held>& held) {
+void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<const char*>& devices,
+    const std::vector<Held>& held) {
   const Trial trial = try_namespaces();
   const std::string wrong = trial.wrong.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.wrong;
   if (!wrong.empty()) {
@@ -267,7 +287,9 @@ std::string quoted_list(const std::vector<std::string>& items) {
   return "[" + all + "]";
 }
 
-bool has(const std::vector<std::string>& names, const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool has(const std::vector<std::string>& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 }  // namespace
 
@@ -275,13 +297,15 @@ Layers Layers::of(const json::Value& document) {
   Layers layers;
   if (!document.at("layers").is_null()) {
     const std::vector<std::string> names = document.at("layers").texts("layers");
-    layers.namespaces = has(names, "namespaces"), layers.landlock = has(names, "landlock"), layers.seccomp = has(names, "seccomp");
+    layers.namespaces = has(names, "namespaces"), layers.landlock = has(names, "landlock"),
+        layers.seccomp = has(names, "seccomp");
   }
   if (document.at("without").is_null()) return layers;
 #ifdef IOI_EVAL_TEST_LAYERS
   layers.without = document.at("without").texts("without");
-  for (bool* layer : {&layers.namespaces, &layers.landlock, &layers.seccomp})
-    *layer = *layer && layers.on(layer == &layers.namespaces ? "namespaces" : layer == &layers.landlock ? "landlock" : "seccomp");
+  layers.namespaces = layers.namespaces && layers.on("namespaces");
+  layers.landlock = layers.landlock && layers.on("landlock");
+  layers.seccomp = layers.seccomp && layers.on("seccomp");
   return layers;
 #else
   sys::fail("without: a layer can be taken away in a test build only");
@@ -300,7 +324,8 @@ bool can_drop_privileges() {
 void drop_privileges(long uid, const Layers& layers) {
   if (!can_drop_privileges() || !layers.on("uid")) return;
   const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
-  if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0) sys::fail_errno("cannot become an unprivileged user");
+  if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)
+    sys::fail_errno("cannot become an unprivileged user");
 }
 
 void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
@@ -319,7 +344,8 @@ Room enter(const std::string& job, const std::vector<std::string>& readable, Lay
   if (layers.seccomp && !room.seccomp) room.missing.push_back("seccomp: this kernel has no filters");
   if (room.landlock_abi > 0) grant_system(room, readable, shown);
   if (!room.confined() && !allow_unconfined)
-    sys::fail("this kernel offers neither Landlock nor namespaces, so a submission could read the answers; --allow-unconfined runs it all the same");
+    sys::fail("this kernel offers neither Landlock nor namespaces, so a submission could read the answers; "
+              "--allow-unconfined runs it all the same");
   return room;
 }
 
@@ -330,9 +356,10 @@ std::string Room::report(const std::string& interpreter) const {
   if (mount) namespaces.push_back("mount");
   if (net) namespaces.push_back("net");
   if (ipc) namespaces.push_back("ipc");
-  return "{\"v\":1,\"uid\":" + std::to_string(geteuid()) + ",\"no_new_privs\":true,\"landlock\":" + std::to_string(landlock_abi) +
-         ",\"seccomp\":" + (seccomp ? "true" : "false") + ",\"namespaces\":" + quoted_list(namespaces) + ",\"proc\":" +
-         (pid ? "\"own\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) + (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
+  return "{\"v\":1" + text::field("uid", geteuid()) + ",\"no_new_privs\":true" + text::field("landlock", landlock_abi) +
+         ",\"seccomp\":" + (seccomp ? "true" : "false") + ",\"namespaces\":" + quoted_list(namespaces) +
+         ",\"proc\":" + (pid ? "\"own\"" : "\"self\"") + ",\"missing\":" + quoted_list(missing) +
+         (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
 }
 
 }  // namespace room

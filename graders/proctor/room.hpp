@@ -12,8 +12,8 @@
 
 namespace room {
 
-// Which layers may be used. Tests switch off the three that a kernel may lack, and a test build (IOI_EVAL_TEST_LAYERS) any
-// other: that each of them holds what it is said to hold is found out by taking it away. A user never does.
+// Which layers may be used. Tests switch off the three that a kernel may lack, and a test build (IOI_EVAL_TEST_LAYERS)
+// any other: that each of them holds what it is said to hold is found out by taking it away. A user never does.
 struct Layers {
   bool namespaces = true, landlock = true, seccomp = true;
 
@@ -42,23 +42,26 @@ struct Held {
 struct Room {
   Layers layers;
   bool user = false, mount = false, net = false, ipc = false;  // namespaces entered
-  bool counts = false;                                         // RLIMIT_NPROC counts what is in the user namespace, and nothing else
-  bool pid = false;                                            // programs get a pid namespace each, and a /proc that shows nothing else
+  // RLIMIT_NPROC counts what is in the user namespace, and nothing else.
+  bool counts = false;
+  // Programs get a pid namespace each, and a /proc that shows nothing else.
+  bool pid = false;
   bool by_name = false;                                        // no program starts whose /dev/fd/N leads nowhere
   int landlock_abi = 0;
   bool seccomp = false;
   std::vector<std::string> missing;  // one sentence per layer that the kernel refused
   std::vector<Grant> system;         // what every program may read: the system's folders and harmless devices
   std::string job = ".";             // the job's folder as the proctor sees it from now on
-  std::string shared;                // the folder of all programs, which see the same mounts; empty: each has mounts of its own
+  // The folder of all programs, which see the same mounts; empty: each has mounts of its own.
+  std::string shared;
   sys::Fd proc;                      // the /proc that measures are read from
 
   bool confined() const { return mount || (layers.landlock && landlock_abi > 0); }
   std::string report(const std::string& interpreter = "") const;  // the confinement report of docs/protocol.md
 };
 
-// Whether this is uid 0 and can be another user. Where no other user is mapped, uid 0 is an ordinary user's name in a namespace
-// of his; programs start without its capabilities.
+// Whether this is uid 0 and can be another user. Where no other user is mapped, uid 0 is an ordinary user's name in a
+// namespace of his; programs start without its capabilities.
 bool can_drop_privileges();
 
 // Becomes an unprivileged user when started by uid 0, because neither modes nor non-dumpability hold against uid 0.
@@ -67,9 +70,9 @@ void drop_privileges(long uid, const Layers& layers);
 // Nobody but root may look into this process from now on, however much the same user.
 void close_to_others(const Layers& layers);
 
-// Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are further
-// folders of the system that programs may read. Fails where there would be no confinement and that was not allowed.
-// `devices`: whether programs see those that can be read.
+// Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are
+// further folders of the system that programs may read. Fails where there would be no confinement and that was not
+// allowed. `devices`: whether programs see those that can be read.
 Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined,
            const std::vector<Held>& held = {}, bool devices = true);
 

@@ -94,7 +94,9 @@ void make_own_folder(const plan::Plan& plan, long uid, bool is_there) {
     if (!to.valid()) sys::fail_errno("cannot copy " + name);
     files::copy(from.get(), to.get());
   }
-  if (room::can_drop_privileges() && plan.layers.on("uid") && chown(task::own_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
+  if (room::can_drop_privileges() && plan.layers.on("uid") &&
+      chown(task::own_folder, static_cast<uid_t>(uid),
+          static_cast<gid_t>(uid)) != 0) sys::fail_errno("give away the submission's folder");
 }
 
 task::Opened open_all(const plan::Plan& plan, bool for_checker) {
@@ -121,7 +123,8 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
     try {
       const verdict::Verdict verdict = task.judge(test);
       lines.judged(test.index, verdict);
-      if (verdict.end == verdict::End::wall && verdict.used.stalled) return;  // what else it would keep us from is not tried
+      // What else it would keep us from is not tried.
+      if (verdict.end == verdict::End::wall && verdict.used.stalled) return;
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {
       lines.failed(test.index, failure);
@@ -139,7 +142,8 @@ class Place {
   const room::Room& enter(const plan::Plan& plan) {
     if (room_) {
       const room::Layers &here = room_->layers, &there = plan.layers;
-      const bool same = here.namespaces == there.namespaces && here.landlock == there.landlock && here.seccomp == there.seccomp;
+      const bool same = here.namespaces == there.namespaces && here.landlock == there.landlock &&
+          here.seccomp == there.seccomp;
       if (!same || plan.readable != readable_) sys::fail("the plan asks for another room");
       return *room_;
     }
@@ -178,10 +182,12 @@ class Place {
 
   // Nothing of a submission may meet the next one, nor what it was started for go on.
   void leave_nothing() {
-    waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), [](const One& one) { return !one.itself->missing().empty(); }), waiting_.end());
+    waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
+        [](const One& one) { return !one.itself->missing().empty(); }), waiting_.end());
     files::remove_all(task::own_folder);
     files::remove_all(".", [&](const std::string& name) {
-      return name == task::own_folder || std::any_of(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.folder == name; });
+      return name == task::own_folder ||
+          std::any_of(waiting_.begin(), waiting_.end(), [&](const One& one) { return one.folder == name; });
     });
   }
 
@@ -220,7 +226,9 @@ class Waiting {
     return why_not_.empty() ? place_.interpreter(plan, why_not_) : nullptr;
   }
 
-  std::string report() const { return !asked_ ? "" : why_not_.empty() ? "forked" : "started: " + text::printable(why_not_, 500); }
+  std::string report() const {
+    return !asked_ ? "" : why_not_.empty() ? "forked" : "started: " + text::printable(why_not_, 500);
+  }
 
  private:
   static std::string reason_against(const plan::Plan& plan) {
@@ -243,12 +251,14 @@ void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
   if (!plan.layers.on("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
   std::unique_ptr<desk::Desk> manager;
-  if (!plan.manager.argv.empty()) manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
+  if (!plan.manager.argv.empty())
+    manager = std::make_unique<desk::Desk>("the manager", plan.manager.argv, plan.manager.limits);
   make_own_folder(plan, nobody, place.is_entered());
   Waiting waiting(plan, place);
   task::Opened opened = open_all(plan, checker.is_program() || manager);
   const room::Room& room = place.enter(plan);
-  if (opened.program.valid() && !room.mount && room.layers.on("copies")) opened.program = files::nameless_program(opened.program);
+  if (opened.program.valid() && !room.mount && room.layers.on("copies"))
+    opened.program = files::nameless_program(opened.program);
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
   warm::Interpreter* const interpreter = waiting.start(plan);

@@ -51,7 +51,8 @@ sock_filter jump(unsigned code, uint32_t value, size_t yes, size_t no) {
 }
 sock_filter give(uint32_t verdict) { return statement(BPF_RET | BPF_K, verdict); }
 sock_filter load_argument(unsigned index) {
-  return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));  // low half: little-endian
+  // Low half: little-endian.
+  return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));
 }
 sock_filter load_high_half(unsigned index) {
   return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
@@ -60,7 +61,8 @@ sock_filter load_high_half(unsigned index) {
 // Allowed when the argument is one of the values, refused with `error` otherwise.
 Program one_of(unsigned argument, const std::vector<uint32_t>& values, int error) {
   Program program = {load_argument(argument)};
-  for (size_t i = 0; i < values.size(); ++i) program.push_back(jump(BPF_JMP | BPF_JEQ | BPF_K, values[i], values.size() - i, 0));
+  for (size_t i = 0; i < values.size(); ++i)
+    program.push_back(jump(BPF_JMP | BPF_JEQ | BPF_K, values[i], values.size() - i, 0));
   program.push_back(give(answer(error)));
   program.push_back(give(allowed));
   return program;
@@ -72,14 +74,16 @@ Program bits(unsigned argument, uint32_t mask, bool wanted, int error) {
   return {load_argument(argument), jump(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), give(yes), give(no)};
 }
 
-// Who opens a file for reading can empty it with a flag, and Landlock asks no more than whether it may be read before ABI 3. For
-// the same reason truncate() is in no list: only what is open for writing is cut.
+// Who opens a file for reading can empty it with a flag, and Landlock asks no more than whether it may be read before
+// ABI 3. For the same reason truncate() is in no list: only what is open for writing is cut.
 Program not_emptied_by_reading(unsigned argument) {
-  return {load_argument(argument), statement(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE), jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1),
+  return {load_argument(argument), statement(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1),
           give(answer(EACCES)), give(allowed)};
 }
 
-constexpr uint32_t new_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+constexpr uint32_t new_namespaces =
+    CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 // A thread of the same process and nothing more, which nobody waits for.
 Program thread_only() {
@@ -87,14 +91,16 @@ Program thread_only() {
           jump(BPF_JMP | BPF_JSET | BPF_K, new_namespaces | CLONE_VFORK, 0, 1), give(answer(EAGAIN)), give(allowed)};
 }
 
-// Of membarrier: to ask what there is, and what stays among the caller's own threads. Their names are younger than the headers.
+// Of membarrier: to ask what there is, and what stays among the caller's own threads. Their names are younger than the
+// headers.
 const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXPEDITED */, 1 << 4 /* to register it */,
                                             1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */,
-                                            1 << 7 /* PRIVATE_EXPEDITED_RSEQ */, 1 << 8 /* to register it */, 1 << 9 /* GET_REGISTRATIONS */};
+                                            1 << 7 /* PRIVATE_EXPEDITED_RSEQ */, 1 << 8 /* to register it */,
+                                            1 << 9 /* GET_REGISTRATIONS */};
 
-// Threads of one process wake each other by locks that are private. Other futexes are found by the file that they lie in: by one of
-// the system's two programs could talk, and the kernel itself wakes who waits there when a thread ends. So only who has threads may
-// wait: joining one is waiting for that.
+// Threads of one process wake each other by locks that are private. Other futexes are found by the file that they lie
+// in: by one of the system's two programs could talk, and the kernel itself wakes who waits there when a thread ends.
+// So only who has threads may wait: joining one is waiting for that.
 Program joining_futex() {
   Program program = {load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), give(allowed)};
   const Program waiting = one_of(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
@@ -102,37 +108,46 @@ Program joining_futex() {
   return program;
 }
 
-// Shared memory that belongs to no file stays when MADV_DONTNEED takes it out of the resident set: nobody would count it. How many
-// huge pages are left all processes of the machine can tell each other.
+// Shared memory that belongs to no file stays when MADV_DONTNEED takes it out of the resident set: nobody would count
+// it. How many huge pages are left all processes of the machine can tell each other.
 Program counted_memory() {
-  return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2),
+  return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
+      jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2),
           jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1), give(answer(EPERM)), give(allowed)};
 }
 
-// The kernel counts these for each process. What it counts for each user (processes, signals to come, locked memory, message queues)
-// tells of the user's other processes: who lowers its limit finds where the count stands.
-const std::vector<uint32_t> limits_of_a_process = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
+// The kernel counts these for each process. What it counts for each user (processes, signals to come, locked memory,
+// message queues) tells of the user's other processes: who lowers its limit finds where the count stands.
+const std::vector<uint32_t> limits_of_a_process =
+    {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
 
 // Its own limits may be asked for, where there is no new one: a null pointer.
 Program own_limits(pid_t self) {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0), jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), give(answer(EPERM)),
-                     load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), give(allowed)};
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), give(answer(EPERM)),
+                     load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
+                     jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), give(allowed)};
   const Program setting = one_of(1, limits_of_a_process, EPERM);
   program.insert(program.end(), setting.begin(), setting.end());
   return program;
 }
 
 // Of madvise: what stays among the caller's own pages. A kernel that does not know the others says EINVAL, too.
-const std::vector<uint32_t> own_pages = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
-                                         MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK, 22 /* POPULATE_READ */, 23 /* POPULATE_WRITE */};
+const std::vector<uint32_t> own_pages =
+    {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE,
+                                         MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK, 22 /* POPULATE_READ */,
+                                         23 /* POPULATE_WRITE */};
 
-// A clock may be that of a process, which its number names: how long another one has worked is a word that it can say. Those of
-// threads the kernel shows to their own process only.
+// A clock may be that of a process, which its number names: how long another one has worked is a word that it can say.
+// Those of threads the kernel shows to their own process only.
 uint32_t clock_of(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
 
 Program own_clock(pid_t self) {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), give(allowed), jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), give(allowed)};
-  const Program own = one_of(0, {clock_of(0, 0), clock_of(0, 1), clock_of(0, 2), clock_of(self, 0), clock_of(self, 1), clock_of(self, 2)}, EINVAL);
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), give(allowed),
+      jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), give(allowed)};
+  const Program own = one_of(0,
+      {clock_of(0, 0), clock_of(0, 1), clock_of(0, 2), clock_of(self, 0), clock_of(self, 1), clock_of(self, 2)},
+          EINVAL);
   program.insert(program.end(), own.begin(), own.end());
   return program;
 }
@@ -158,7 +173,8 @@ Program decide(calls::Check check, pid_t self) {
     case Check::no_flags: return one_of(5, {0}, EOPNOTSUPP);
     case Check::plain_fcntl: return one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
     case Check::plain_ioctl: return one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
-    case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
+    case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA},
+        EPERM);
     case Check::only_threads: return thread_only();
     case Check::own_barrier: return one_of(0, own_barriers, EINVAL);
     case Check::no_namespaces: return bits(0, new_namespaces, false, EPERM);
@@ -191,8 +207,9 @@ std::vector<Rule> rules_of(unsigned who, pid_t self) {
   return rules;
 }
 
-// The rules as a binary search over ranges of calls that share an answer: the kernel translates the program each time it is
-// installed and then runs it once for every call in its table, so its length and depth are paid for with every program started.
+// The rules as a binary search over ranges of calls that share an answer: the kernel translates the program each time
+// it is installed and then runs it once for every call in its table, so its length and depth are paid for with every
+// program started.
 class Tree {
  public:
   explicit Tree(std::vector<Rule> rules) {

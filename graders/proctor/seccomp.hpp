@@ -16,8 +16,8 @@ enum class Profile {
 // Works the filter out, so that programs started from here on need not.
 void prepare(Profile profile, bool threads);
 
-// Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a submission's
-// kill may have. no_new_privs must be set. Returns an empty string or what went wrong.
+// Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a
+// submission's kill may have. no_new_privs must be set. Returns an empty string or what went wrong.
 std::string install(Profile profile, bool threads, pid_t self);
 
 // Whether this kernel takes filters at all.

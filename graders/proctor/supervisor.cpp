@@ -19,8 +19,10 @@ namespace process {
 namespace {
 
 constexpr long poll_ns = 10 * 1000 * 1000;       // a submission's limits are exact to this
-constexpr long poll_tree_ns = 50 * 1000 * 1000;  // looking at a tree of processes costs a hundred times as much, and its limits are generous
-constexpr int64_t crowd = 4;                     // with a quarter of the processes that it may have a tree is looked at as often as a submission
+// Looking at a tree of processes costs a hundred times as much, and its limits are generous.
+constexpr long poll_tree_ns = 50 * 1000 * 1000;
+// With a quarter of the processes that it may have a tree is looked at as often as a submission.
+constexpr int64_t crowd = 4;
 constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
 constexpr int64_t notes_us = 50 * 1000;  // between two looks at what many threads waited
 // A thread that was joined is counted for a moment longer.
@@ -129,20 +131,22 @@ class Supervisor {
     account_.start(started_at_);
   }
 
-  // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the program. And
-  // whoever holds an end of another program's pipe keeps its reader waiting.
+  // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the
+  // program. And whoever holds an end of another program's pipe keeps its reader waiting.
   void keep_only_ours() const {
     if (!room_.layers.on("descriptors")) return;
     std::vector<int> kept = program_.inherited;
     for (const room::Grant& grant : room_.system) kept.push_back(grant.fd.get());
-    for (const int fd : {report_fd_, proc_, program_.kept, program_.file, program_.input, program_.output, program_.error})
+    for (const int fd : {report_fd_, proc_, program_.kept, program_.file, program_.input, program_.output,
+        program_.error})
       if (fd >= 0) kept.push_back(fd);
     close_others(kept);
   }
 
   // The program's own descriptors are its own from here on.
   void forget_its_files() const {
-    if (room_.layers.on("descriptors")) close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get()});
+    if (room_.layers.on("descriptors"))
+      close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get()});
   }
 
   void wait_for_news() {
@@ -153,8 +157,8 @@ class Supervisor {
     if (news == SIGTERM) finish(Killed::leash);
   }
 
-  // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a subreaper.
-  // Returns whether any process is left.
+  // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a
+  // subreaper. Returns whether any process is left.
   bool reap(int options) {
     int status = 0;
     rusage usage;
@@ -177,10 +181,13 @@ class Supervisor {
     const bool matters = account_.matters(now), single = alone_ && !program_.threads;
     if (!single && !matters && now < note_again_) return;
     note_again_ = now + notes_us;
-    waits_.note(proc_, single ? std::vector<std::string>{std::to_string(child_there_)} : meter::threads_in(proc_, processes()), now, matters);
+    const std::vector<std::string> lone = {std::to_string(child_there_)};
+    waits_.note(proc_, single ? lone : meter::threads_in(proc_, processes()), now, matters);
   }
 
-  std::vector<pid_t> processes() const { return alone_ ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_); }
+  std::vector<pid_t> processes() const {
+    return alone_ ? std::vector<pid_t>{child_there_} : meter::descendants(proc_, self_there_);
+  }
 
   // What is computed without a limit is no excuse.
   static idling::Patience patience(const Program& program) {
@@ -192,8 +199,10 @@ class Supervisor {
   void enforce() {
     if (!room_.layers.on("polling")) return;
     const int64_t now = sys::now_us();
-    meter::Usage usage = alone_ ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
-    // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks first.
+    meter::Usage usage =
+        alone_ ? meter::of_process(proc_, child_there_, child_) : meter::of_descendants(proc_, self_there_);
+    // A file that it can read again is memory, too. Who writes without an end is to blame for that, whoever looks
+    // first.
     const int64_t kept = program_.kept >= 0 ? files::blocks(program_.kept) : 0;
     const bool mostly_written = kept > usage.memory;
     const Limits& limits = program_.limits;
@@ -236,8 +245,8 @@ class Supervisor {
     return contents.names > most || (limits.disk != unlimited && contents.bytes > limits.disk);
   }
 
-  // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say so. Not a
-  // compiler's: nobody could tell from what the shell says who killed it.
+  // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say
+  // so. Not a compiler's: nobody could tell from what the shell says who killed it.
   void relieve(const meter::Usage& usage) {
     if (usage.largest == child_there_ || program_.profile == seccomp::Profile::tool) {
       finish(Killed::memory);

@@ -1,4 +1,5 @@
-// The watcher of one confined program: its parent, the first process of its pid namespace, the one that measures and kills.
+// The watcher of one confined program: its parent, the first process of its pid namespace, the one that measures and
+// kills.
 #pragma once
 
 #include "process.hpp"

@@ -68,7 +68,8 @@ inline int64_t now_us() {
   return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
 }
 
-// What `call` gives, which makes a process. All that a user may have can be taken for a moment, by a crowd that is just being ended.
+// What `call` gives, which makes a process. All that a user may have can be taken for a moment, by a crowd that is just
+// being ended.
 template <typename Call>
 long made(Call call) {
   constexpr timespec moment = {0, 10 * 1000 * 1000};

@@ -5,8 +5,8 @@
 namespace task {
 namespace {
 
-// As on the contest system. Watches of epoll and pages of pipes are counted per user and have limits that the whole user shares: with so
-// few descriptors no process comes near them.
+// As on the contest system. Watches of epoll and pages of pipes are counted per user and have limits that the whole
+// user shares: with so few descriptors no process comes near them.
 constexpr int64_t most_open_files = 64;
 
 }  // namespace
@@ -34,13 +34,6 @@ process::Outcome Task::run(const process::Program& program) const {
   return outcome;
 }
 
-process::Program Task::submission(idling::Clock& clock, size_t member) const {
-  process::Program program = submission();
-  program.clock = &clock;
-  program.member = member;
-  return program;
-}
-
 const process::Limits& Task::judged_limits() const {
   static const process::Limits none;
   return room_.layers.on("accounting") ? plan_.limits : none;
@@ -60,9 +53,9 @@ int Task::rewound(int input) {
   return input;
 }
 
-// Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it: Landlock
-// hides what stands in a file, not how long it is. And with a /proc it could open it once more, for writing, where only the
-// file's mode forbids that. A copy has neither a name nor neighbours.
+// Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it:
+// Landlock hides what stands in a file, not how long it is. And with a /proc it could open it once more, for writing,
+// where only the file's mode forbids that. A copy has neither a name nor neighbours.
 sys::Fd Task::hand_input(int input, process::Program& program) const {
   program.input = rewound(input);
   const bool hidden = room_.mount && (!program.proc || room_.landlock_abi > 0);
@@ -74,7 +67,9 @@ sys::Fd Task::hand_input(int input, process::Program& program) const {
   return reading;
 }
 
-int Task::answer_of(const plan::Test& test) const { return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer); }
+int Task::answer_of(const plan::Test& test) const {
+  return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer);
+}
 
 void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const {
   files::give_back(output);
@@ -97,10 +92,12 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   using process::Killed;
   const auto over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (outcome.killed == Killed::memory || over(outcome.memory, limits.memory)) return verdict::End::memory;
-  if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
+  if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us))
+    return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
   if (outcome.killed == Killed::threads) return verdict::End::threads;
-  if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size)) return verdict::End::output;
+  if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size))
+    return verdict::End::output;
   if (outcome.signal != 0) return verdict::End::signal;
   return outcome.code != 0 ? verdict::End::exit : verdict::End::ok;
 }

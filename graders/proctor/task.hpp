@@ -37,7 +37,9 @@ struct Parts {
 
 class Task {
  public:
-  explicit Task(const Parts& parts) : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), manager_(parts.manager), waiting_(parts.waiting) {}
+  explicit Task(const Parts& parts)
+      : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), manager_(parts.manager),
+          waiting_(parts.waiting) {}
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
@@ -51,9 +53,6 @@ class Task {
   // Runs it alone.
   process::Outcome run(const process::Program& program) const;
 
-  // The same, as one of several programs that run together.
-  process::Program submission(idling::Clock& clock, size_t member) const;
-
   // What the end of a submission is judged by.
   const process::Limits& judged_limits() const;
 
@@ -66,12 +65,14 @@ class Task {
   // The answer of a test, or an empty file.
   int answer_of(const plan::Test& test) const;
 
-  // What a manager or an interactor said. One that fails may have broken on what the submission said to it: the failure tells, and
-  // who asked for the test decides with an honest program in the submission's place.
+  // What a manager or an interactor said. One that fails may have broken on what the submission said to it: the failure
+  // tells, and who asked for the test decides with an honest program in the submission's place.
   opinion::Opinion heard(const std::string& kind, const opinion::Statement& statement) const;
 
   // Lets the checker judge an output that a submission completed.
-  void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const { check(verdict, test, opened_.of(test.input), output, mode); }
+  void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const {
+    check(verdict, test, opened_.of(test.input), output, mode);
+  }
   void check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const;
 
   const plan::Plan& plan_;
@@ -85,7 +86,8 @@ class Task {
 // The last line that a program wrote before it failed: an uncaught exception names itself there.
 std::string last_words(int error);
 
-// What an outcome means under the plan's limits. A limit wins over exit code and signal; `written` is the largest output.
+// What an outcome means under the plan's limits. A limit wins over exit code and signal; `written` is the largest
+// output.
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written);
 
 // `mode`: what the checker is told where a task takes programs and files.

@@ -18,7 +18,8 @@ Decoded decode(const std::string& raw, size_t at) {
   const auto byte = [&](size_t i) { return i < raw.size() ? static_cast<unsigned char>(raw[i]) : 0u; };
   const unsigned first = byte(at);
   if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 && first < 0xE0 ? 2 : 0;
+  const size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 &&
+      first < 0xE0 ? 2 : 0;
   if (length == 0) return {0, 0};
   uint32_t code = first & (0xFF >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
@@ -31,10 +32,13 @@ Decoded decode(const std::string& raw, size_t at) {
   return {code, length};
 }
 
-bool is_control(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029; }
+bool is_control(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
+}
 
 bool is_misleading(uint32_t code) {
-  return (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+  return (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
+      (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
 std::string cleaned(const std::string& raw, size_t most, const char* kept) {
@@ -44,7 +48,8 @@ std::string cleaned(const std::string& raw, size_t most, const char* kept) {
     std::string piece;
     if (found.length == 0 || is_misleading(found.code))
       piece = replacement;
-    else if (is_control(found.code) && !(found.code && found.code < 0x20 && std::strchr(kept, static_cast<int>(found.code))))
+    else if (is_control(found.code) &&
+        !(found.code && found.code < 0x20 && std::strchr(kept, static_cast<int>(found.code))))
       piece = " ";
     else
       piece = raw.substr(at, found.length);
@@ -70,8 +75,13 @@ std::string first_line(const std::string& raw) { return raw.substr(0, raw.find('
 std::string error_line(const std::string& raw) {
   const size_t calls = raw.rfind(traceback);
   size_t at = calls == std::string::npos ? 0 : calls + std::strlen(traceback);
-  while (at < raw.size() && std::string(" \t\r\n").find(raw[at]) != std::string::npos) at = std::min(raw.find('\n', at), raw.size() - 1) + 1;
+  while (at < raw.size() && std::string(" \t\r\n").find(raw[at]) != std::string::npos)
+    at = std::min(raw.find('\n', at), raw.size() - 1) + 1;
   return first_line(at < raw.size() ? raw.substr(at) : raw);
+}
+
+std::string field(const char* name, int64_t value) {
+  return std::string(",\"") + name + "\":" + std::to_string(value);
 }
 
 }  // namespace text

@@ -1,12 +1,13 @@
 // Text that came from a program and goes to people.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace text {
 
-// At most `most` bytes of printable UTF-8 on one line: control characters become spaces, broken sequences and bidirectional
-// controls become U+FFFD, so that feedback can neither forge lines nor drive a terminal.
+// At most `most` bytes of printable UTF-8 on one line: control characters become spaces, broken sequences and
+// bidirectional controls become U+FFFD, so that feedback can neither forge lines nor drive a terminal.
 std::string printable(const std::string& raw, size_t most);
 
 // The same with line breaks and tabs as they are, for what goes on as a whole and not onto a terminal.
@@ -20,5 +21,8 @@ constexpr const char* traceback = "Traceback (most recent call last):";
 
 // The line that names the error: the first that is not indented, in Python's words behind the calls that led to it.
 std::string error_line(const std::string& raw);
+
+// A further field of a JSON object, whose value is a number.
+std::string field(const char* name, int64_t value);
 
 }  // namespace text

@@ -5,7 +5,9 @@
 namespace task {
 namespace {
 
-bool is_limit(verdict::End end) { return end != verdict::End::ok && end != verdict::End::exit && end != verdict::End::signal; }
+bool is_limit(verdict::End end) {
+  return end != verdict::End::ok && end != verdict::End::exit && end != verdict::End::signal;
+}
 
 void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End end, int error) {
   whole.used.cpu_us += part.cpu_us;
@@ -24,8 +26,21 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
 
 }  // namespace
 
+Member Together::start(idling::Clock& clock, size_t member,
+                       const std::function<void(process::Program&)>& arrange) const {
+  sys::Fd error = files::memory("error");
+  const sys::Fd told = files::write_only(error);
+  process::Program program = submission();
+  program.clock = &clock;
+  program.member = member;
+  program.error = told.get();
+  arrange(program);
+  return {process::start(room_, program), std::move(error)};
+}
+
 bool drowned(const process::Outcome& judge, const verdict::Verdict& verdict, const process::Limits& limits) {
-  return judge.killed != process::Killed::no && limits.file_size != process::unlimited && verdict.used.written > limits.file_size;
+  return judge.killed != process::Killed::no && limits.file_size != process::unlimited &&
+      verdict.used.written > limits.file_size;
 }
 
 verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time) {
@@ -37,7 +52,8 @@ verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& l
     take(whole, part, end_of(part, limits, files::size(member.error.get())), member.error.get());
   }
   if (!failure.empty()) sys::fail(failure);
-  if (cpu_time == CpuTime::summed && !is_limit(whole.end) && limits.cpu_us != process::unlimited && whole.used.cpu_us >= limits.cpu_us) whole.end = verdict::End::cpu;
+  if (cpu_time == CpuTime::summed && !is_limit(whole.end) && limits.cpu_us != process::unlimited &&
+      whole.used.cpu_us >= limits.cpu_us) whole.end = verdict::End::cpu;
   return whole;
 }
 

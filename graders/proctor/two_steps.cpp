@@ -5,20 +5,21 @@
 namespace task {
 namespace {
 
-class TwoSteps : public Task {
+class TwoSteps : public Together {
  public:
-  using Task::Task;
+  using Together::Together;
 
   verdict::Verdict judge(const plan::Test& test) override {
     pipes::Pipe between = pipes::make();
     const sys::Fd output = files::memory("output"), said = files::write_only(output);
     idling::Clock clock(2);
     std::vector<Member> members;
-    members.push_back(start(clock, 0, between.write, &test.input, -1));
-    members.push_back(start(clock, 1, between.read, nullptr, said.get()));
+    members.push_back(start_step(clock, 0, between.write, &test.input, -1));
+    members.push_back(start_step(clock, 1, between.read, nullptr, said.get()));
     between.close();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
-    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size)) verdict.end = verdict::End::output;
+    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size))
+      verdict.end = verdict::End::output;
     if (verdict.end == verdict::End::ok) check(verdict, test, output.get());
     return verdict;
   }
@@ -26,18 +27,16 @@ class TwoSteps : public Task {
  private:
   static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
 
-  Member start(idling::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
-    sys::Fd error = files::memory("error");
-    const sys::Fd told = files::write_only(error);
-    process::Program program = submission(clock, step);
-    program.argv.push_back(std::to_string(step));
-    program.argv.push_back(pipes::path(end));
-    program.inherited.push_back(end.get());
-    program.proc = true;
-    const sys::Fd copied = input ? hand_input(opened_.of(*input), program) : sys::Fd();
-    program.output = output;
-    program.error = told.get();
-    return {process::start(room_, program), std::move(error)};
+  Member start_step(idling::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
+    sys::Fd copied;
+    return start(clock, step, [&](process::Program& program) {
+      program.argv.push_back(std::to_string(step));
+      program.argv.push_back(pipes::path(end));
+      program.inherited.push_back(end.get());
+      program.proc = true;
+      if (input) copied = hand_input(opened_.of(*input), program);
+      program.output = output;
+    });
   }
 };
 

@@ -32,8 +32,12 @@ std::string number(double value) {
 
 }  // namespace
 
-std::string Lines::words(const std::string& raw) const { return json::quote(cleaning_ ? text::printable(raw, longest_feedback) : raw); }
-std::string Lines::echo(const std::string& raw) const { return json::quote(cleaning_ ? text::printable_lines(raw, raw.size() * 3) : raw); }
+std::string Lines::words(const std::string& raw) const {
+  return json::quote(cleaning_ ? text::printable(raw, longest_feedback) : raw);
+}
+std::string Lines::echo(const std::string& raw) const {
+  return json::quote(cleaning_ ? text::printable_lines(raw, raw.size() * 3) : raw);
+}
 
 void Lines::line(const std::string& fields) {
   const std::string whole = head_ + fields + "}\n";
@@ -48,7 +52,8 @@ void Lines::line(const std::string& fields) {
 void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
 void Lines::start(const std::string& confinement) { line(",\"start\":{\"confinement\":" + confinement + "}"); }
 void Lines::failed(int64_t test, const sys::Failure& failure) {
-  line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(failure.text) + (failure.provoked ? ",\"provoked\":true" : ""));
+  line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(failure.text) +
+      (failure.provoked ? ",\"provoked\":true" : ""));
 }
 void Lines::skipped(int64_t test) { line(",\"test\":" + std::to_string(test) + ",\"skipped\":true"); }
 void Lines::done() { line(",\"done\":true"); }
@@ -56,10 +61,12 @@ void Lines::fatal(const std::string& reason) { line(",\"fatal\":" + words(reason
 
 void Lines::judged(int64_t test, const Verdict& verdict) {
   const process::Outcome& used = verdict.used;
-  line(",\"test\":" + std::to_string(test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
-       ",\"feedback\":" + words(verdict.feedback) + ",\"cpu_us\":" + std::to_string(used.cpu_us) + ",\"wall_us\":" + std::to_string(used.wall_us) +
-       ",\"waited_us\":" + std::to_string(used.waited_us) + ",\"memory\":" + std::to_string(used.memory) + ",\"code\":" + std::to_string(used.code) + ",\"signal\":" + std::to_string(used.signal) +
-       (verdict.end == End::wall && used.stalled ? ",\"stalled\":true" : "") + (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)));
+  line(text::field("test", test) + ",\"end\":\"" + name(verdict.end) + "\",\"score\":" + number(verdict.score) +
+       ",\"feedback\":" + words(verdict.feedback) + text::field("cpu_us", used.cpu_us) +
+       text::field("wall_us", used.wall_us) + text::field("waited_us", used.waited_us) +
+       text::field("memory", used.memory) + text::field("code", used.code) + text::field("signal", used.signal) +
+       (verdict.end == End::wall && used.stalled ? ",\"stalled\":true" : "") +
+       (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)));
 }
 
 }  // namespace verdict

@@ -46,11 +46,13 @@ void keep_capabilities() {
 void stand_in_folder(const room::Room& room, const std::string& folder) {
   const std::string own = room.job + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("mount namespace");
-  if (mount(own.c_str(), place, nullptr, MS_BIND, nullptr) != 0 || chdir(place) != 0) sys::fail_errno("the folder of submissions");
+  if (mount(own.c_str(), place, nullptr, MS_BIND, nullptr) != 0 || chdir(place) != 0)
+    sys::fail_errno("the folder of submissions");
 }
 
 void place_descriptors(int socket, int library) {
-  const int moved[] = {fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16), open("/dev/null", O_RDWR | O_CLOEXEC)};
+  const int moved[] = {fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16),
+      open("/dev/null", O_RDWR | O_CLOEXEC)};
   for (const int fd : {0, 1, 2})
     if (dup2(moved[2], fd) < 0) sys::fail_errno("standard descriptors");
   if (dup2(moved[0], socket_there) < 0 || dup2(moved[1], library_there) < 0) sys::fail_errno("descriptors");
@@ -72,7 +74,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return all;
 }
 
-[[noreturn]] void become_interpreter(const room::Room& room, const plan::Plan& plan, int socket, int library, const std::string& folder) {
+[[noreturn]] void become_interpreter(const room::Room& room, const plan::Plan& plan, int socket, int library,
+    const std::string& folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
@@ -122,13 +125,15 @@ std::string key(const plan::Plan& plan) {
   return all;
 }
 
-Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
+Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library,
+    const std::string& folder) {
   try {
     if (!room.pid) sys::fail("it takes namespaces");
     start(room, plan, library, folder);
     wire::Message ready;
     // It may have said what is wrong, and ended, before it was told everything.
-    static_cast<void>(wire::send(socket_.get(), {module_names(plan), {}}) && wire::send(socket_.get(), wire::of_room(room, shared_folder(plan))));
+    static_cast<void>(wire::send(socket_.get(), {module_names(plan), {}}) &&
+        wire::send(socket_.get(), wire::of_room(room, shared_folder(plan))));
     if (!wire::receive(socket_.get(), ready)) sys::fail("the interpreter ended before it waited");
     if (ready.bytes != "ready") sys::fail(ready.bytes);
   } catch (const sys::Failure& failure) {
@@ -139,7 +144,8 @@ Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const s
 
 Interpreter::~Interpreter() { end(); }
 
-void Interpreter::start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
+void Interpreter::start(const room::Room& room, const plan::Plan& plan, const sys::Fd& library,
+    const std::string& folder) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("socket");
   socket_ = sys::Fd(ends[0]);

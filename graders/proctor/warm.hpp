@@ -1,4 +1,5 @@
-// An interpreter that has started already and waits: each test is a process that it forks, confined as one that is started.
+// An interpreter that has started already and waits: each test is a process that it forks, confined as one that is
+// started.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace warm {
 
-// Makes the folder that the interpreter finds its first script in, under the submission's name. Before the room is entered.
+// Makes the folder that the interpreter finds its first script in, under the submission's name. Before the room is
+// entered.
 void make_folder(const plan::Plan& plan, const std::string& folder);
 
 // Equal where one interpreter can wait for both submissions: by what it is started with, which is the judge's.

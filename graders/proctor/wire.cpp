@@ -35,7 +35,8 @@ Words words_of(const Message& message) {
 
 std::vector<std::string> texts_behind(const Message& message, size_t at) {
   std::vector<std::string> texts;
-  for (size_t end; (end = message.bytes.find('\0', at)) != std::string::npos; at = end + 1) texts.push_back(message.bytes.substr(at, end - at));
+  for (size_t end; (end = message.bytes.find('\0', at)) != std::string::npos; at = end + 1)
+    texts.push_back(message.bytes.substr(at, end - at));
   return texts;
 }
 
@@ -94,9 +95,12 @@ bool receive(int socket, Message& message) {
 }
 
 Message of_room(const room::Room& room, const std::string& shared) {
-  const RoomWords words = {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.by_name, room.seccomp, room.landlock_abi, room.system.size()};
+  const RoomWords words =
+      {room.user, room.mount, room.net, room.ipc, room.counts, room.pid, room.by_name, room.seccomp, room.landlock_abi,
+          room.system.size()};
   Message message = {bytes_of(words), {}};
-  for (const room::Grant& grant : room.system) message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
+  for (const room::Grant& grant : room.system)
+    message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
   message.bytes += room.job + '\0' + shared + '\0';
 #ifdef IOI_EVAL_TEST_LAYERS
   for (const std::string& layer : room.layers.without) message.bytes += layer + '\0';
@@ -107,11 +111,13 @@ Message of_room(const room::Room& room, const std::string& shared) {
 room::Room room_of(const Message& message) {
   const auto words = words_of<RoomWords>(message);
   room::Room room;
-  room.user = words.user, room.mount = words.mount, room.net = words.net, room.ipc = words.ipc, room.counts = words.counts;
+  room.user = words.user, room.mount = words.mount, room.net = words.net, room.ipc = words.ipc,
+      room.counts = words.counts;
   room.pid = words.pid, room.by_name = words.by_name, room.seccomp = words.seccomp;
   room.landlock_abi = words.landlock_abi;
   size_t at = sizeof words;
-  if (message.fds.size() != words.grants || message.bytes.size() < at + words.grants * sizeof(landlock::Access)) sys::fail("a message about the room is not whole");
+  if (message.fds.size() != words.grants || message.bytes.size() < at + words.grants * sizeof(landlock::Access))
+    sys::fail("a message about the room is not whole");
   for (const int fd : message.fds) {
     landlock::Access access;
     std::memcpy(&access, &message.bytes[at], sizeof access);
@@ -144,7 +150,8 @@ process::Program program_of(const Message& message) {
   const auto words = words_of<ProgramWords>(message);
   process::Program program;
   program.limits = words.limits, program.threads = words.threads, program.quiet = words.quiet;
-  program.input = at(message, words.input), program.output = at(message, words.output), program.error = at(message, words.error);
+  program.input = at(message, words.input), program.output = at(message, words.output),
+      program.error = at(message, words.error);
   program.kept = at(message, words.kept), program.told = at(message, words.told);
   if (program.told >= 0) program.inherited.push_back(program.told);
   const std::vector<std::string> texts = texts_behind(message, sizeof words);

@@ -1,5 +1,5 @@
-// What the proctor and an interpreter that waits say to each other: plain bytes between two programs of the same sources, and
-// descriptors.
+// What the proctor and an interpreter that waits say to each other: plain bytes between two programs of the same
+// sources, and descriptors.
 #pragma once
 
 #include <string>
