@@ -142,6 +142,22 @@ async def test_tests_that_cannot_be_made(
     assert not (tmp_path / "made").exists()
 
 
+async def test_points_that_a_grader_needs_and_nobody_wrote(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "quarry"
+    shutil.copytree(FOLDER / "quarry", package)
+    validator = package / "output_validators/weigh.py"
+    written = '(Path(sys.argv[3]) / "score.txt").write_text(words[0])\n'
+    assert written in validator.read_text()
+    validator.write_text(validator.read_text().replace(written, ""))
+    found = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert {one.solution: "score.txt was not written" in one.reason for one in found.unjudged} == {
+        "all.py": True,
+        "half.py": True,
+        "greedy.py": True,
+    }
+    assert [one.solution for one in found.solutions] == ["more.py"], "what is wrong needs no points"
+
+
 async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Path) -> None:
     package = tmp_path / "pulleys"
     shutil.copytree(FOLDER / "pulleys", package)
