@@ -40,3 +40,13 @@ def read_token(path: Path | str | None) -> Secret:
         remedy = "Write the token into it"
         raise InputError("the file is empty", where=str(path), field="--token-file", remedy=remedy)
     return token
+
+
+def read_own_token(path: Path | str | None) -> Secret:
+    """Return the token that requests to a server of ours must bring."""
+    token = read_token(path)
+    if len(token.split()) > 1:
+        where = TOKEN_VARIABLE if path is None else str(path)
+        remedy = "Leave out addresses: those are for clients"
+        raise InputError("a server's own token is one word", where=where, remedy=remedy)
+    return token

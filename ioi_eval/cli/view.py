@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import read_token
+from ioi_eval.cli.environment import read_own_token
 from ioi_eval.cli.groups import command
 from ioi_eval.server import ServerOptions, check_address
 from ioi_eval.server.view import view as serve_view
@@ -54,7 +54,7 @@ def view(
     The run's folder is read and never written; any number of people may look. Beyond this machine only with a
     token, which may also be in the variable IOI_EVAL_TOKEN. /metrics has the counts for Prometheus.
     """
-    token = read_token(token_file)
+    token = read_own_token(token_file)
     check_address(host, token=token, open_to_all=None)
     names = tuple(name.lower() for name in allow_host or ())
     os.nice(_NICE)

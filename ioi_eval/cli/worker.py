@@ -16,7 +16,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import Unconfined
-from ioi_eval.cli.environment import open_store, read_token
+from ioi_eval.cli.environment import open_store, read_own_token
 from ioi_eval.cli.groups import command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
@@ -130,7 +130,7 @@ class _Access:
     ] = None
 
     def added_to(self, options: ServerOptions) -> ServerOptions:
-        token = read_token(self.token_file)
+        token = read_own_token(self.token_file)
         check_address(self.host, token=token, open_to_all=self.open_to_all)
         hosts = tuple(name.lower() for name in self.allow_host or ())
         return msgspec.structs.replace(

@@ -73,7 +73,7 @@ class EngineChoice(Value):
             name="token_file",
             typed=Path,
             metavar="FILE",
-            help="Token for the servers. Default: $IOI_EVAL_TOKEN.",
+            help="Token for workers, or ADDRESS TOKEN for other servers. Default: $IOI_EVAL_TOKEN.",
         ),
     ] = Secret()
     allow_unconfined: Annotated[bool, Said(help="Judge even where the kernel offers no confinement.")] = False

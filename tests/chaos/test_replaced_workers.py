@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
 import os
 import re
 import signal
@@ -14,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from support.command_line import RIGHT
-from support.runs import Fingerprint, Journal, judge_all, read_failures, read_rows
 from support.servers import Fixed, Patience
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
@@ -42,6 +43,7 @@ OTHER = """#!/bin/sh
 case "$*" in *-dumpfullversion*) echo 99.1.0; exit ;; esac
 exec /usr/bin/g++ "$@"
 """
+NEW = "g++ 99.1.0"
 CRASHING = """#!/bin/sh
 case "$*" in *" proctor "*|*waiting.so*) exec /usr/bin/g++ "$@" ;; esac
 exec /usr/bin/g++ "$@" -Wl,--entry=0
@@ -115,106 +117,107 @@ async def machines(folder: Path, cache: Path, number: int) -> AsyncIterator[list
 
 
 class Run:
-    """A run over workers, and what was heard of them."""
+    """Submissions that are judged on workers, one after the other until a test has seen enough."""
 
-    def __init__(self, folder: Path, cache: Path, there: list[Machine], rows: int, name: str = "run") -> None:
-        self._folder, self._cache, self._rows = folder / name, cache, rows
-        self._store = Store(folder / "client")
-        servers = Fixed(machine.url for machine in there)
-        self.engine = PistonEngine(servers, attempts=30, patience=PATIENCE)
-        self.heard: list[ServerEvent] = []
-        self.engine.tell = self.heard.append
+    def __init__(self, folder: Path, cache: Path, there: list[Machine]) -> None:
+        self._store, self._cache = Store(folder / "client"), cache
+        self.engine = PistonEngine(Fixed(machine.url for machine in there), attempts=30, patience=PATIENCE)
+        self.heard: list[ServerChanged] = []
+        self.engine.tell = self._hear
+        self.compilers: list[str] = []  # of rows that are right, in the order of their ends
+        self._numbers, self._last = itertools.count(), math.inf
         self._work = asyncio.create_task(self._judged())
 
-    async def _judged(self) -> None:
-        fingerprint = Fingerprint(dump="d", problems={"add": "p"}, options={}, versions={})
-        here = EmbeddedEngine(store=Store(self._cache), slots=1)
-        with Journal.open(self._folder, fingerprint) as journal:
-            async with Scorer(self.engine, store=self._store, trusted=here) as scorer:
-                work = [
-                    Submission(key=f"{number}", problem_id="add", code=f"{RIGHT}// {number}\n")
-                    for number in range(self._rows)
-                ]
-                await judge_all(scorer.judge, {"add": PROBLEM}, work, journal, workers=4)
+    def _hear(self, event: ServerEvent) -> None:
+        if isinstance(event, ServerChanged):
+            self.heard.append(event)
 
-    @property
-    def rows(self) -> dict[str, tuple[float, str]]:
-        """Points and compiler."""
-        if not (self._folder / "results.jsonl").exists():
-            return {}
-        return {row["key"]: (row["points"], row["compiler"]) for row in read_rows(self._folder)}
+    async def _judged(self) -> None:
+        here = EmbeddedEngine(store=Store(self._cache), slots=1)
+        async with Scorer(self.engine, store=self._store, trusted=here) as scorer:
+            await asyncio.gather(*(self._judge_on(scorer) for _ in range(4)))
+
+    async def _judge_on(self, scorer: Scorer) -> None:
+        while (number := next(self._numbers)) < self._last:
+            program = Submission(key=str(number), problem_id="add", code=f"{RIGHT}// {number}\n")
+            result = await scorer.score(PROBLEM, program)
+            assert result.points == 100, result
+            self.compilers.append(result.compiler)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(600):
             while not holds():
                 if self._work.done():
                     await self._work
-                    assert holds(), "the run ended before that"
                 await asyncio.sleep(0.02)
 
     def changes(self, machine: Machine) -> list[Change]:
-        told = [event for event in self.heard if isinstance(event, ServerChanged)]
-        return [event.change for event in told if event.url == machine.url]
+        return [event.change for event in self.heard if event.url == machine.url]
 
-    async def compilers(self) -> list[str]:
-        """Of all rows, each of which has to be right."""
-        async with asyncio.timeout(900):
+    async def finish(self, rows: int) -> list[str]:
+        """Return the compilers of all rows, after this many more."""
+        before = len(self.compilers)
+        await self.until(lambda: len(self.compilers) >= before + rows)
+        self._last = 0
+        async with asyncio.timeout(600):
             await self._work
-        assert read_failures(self._folder) == {}
-        assert {points for points, _ in self.rows.values()} == {100.0} and len(self.rows) == self._rows
-        return [compiler for _, compiler in self.rows.values()]
+        return self.compilers
 
 
 async def test_one_that_is_killed_and_comes_back_with_another_compiler(
     tmp_path: Path, shared_cache: Path
 ) -> None:
     async with machines(tmp_path, shared_cache, 1) as [machine]:
-        run = Run(tmp_path, shared_cache, [machine], rows=14)
-        await run.until(lambda: len(run.rows) >= 3)
+        run = Run(tmp_path, shared_cache, [machine])
+        await run.until(lambda: len(run.compilers) >= 3)
         await machine.kill()
         machine.install(OTHER)
         await machine.start()
-        compilers = await run.compilers()
-    before = len([each for each in compilers if each != "g++ 99.1.0"])
-    assert 3 <= before < 14 and set(compilers[before:]) == {"g++ 99.1.0"}
+        compilers = await run.finish(rows=8)
+    before = len([each for each in compilers if each != NEW])
+    assert before >= 3 and set(compilers[:before]) == {compilers[0]} and set(compilers[before:]) == {NEW}
+    # Of what the other compiler built, nothing is kept for this one.
     async with machines(tmp_path / "healthy", shared_cache, 1) as [healthy]:
-        again = Run(tmp_path, shared_cache, [healthy], rows=14, name="again")
-        assert set(await again.compilers()) == {compilers[0]}
+        again = Run(tmp_path, shared_cache, [healthy])
+        assert set(await again.finish(rows=len(compilers))) == {compilers[0]}
 
 
 async def test_a_compiler_whose_programs_do_not_run_gets_no_jobs(tmp_path: Path, shared_cache: Path) -> None:
     async with machines(tmp_path, shared_cache, 2) as [broken, healthy]:
-        run = Run(tmp_path, shared_cache, [broken, healthy], rows=14)
-        await run.until(lambda: len(run.rows) >= 3)
+        run = Run(tmp_path, shared_cache, [broken, healthy])
+        await run.until(lambda: len(run.compilers) >= 3)
         broken.install(CRASHING)
         await run.until(lambda: Change.LEFT_OUT in run.changes(broken))
-        assert len(set(await run.compilers())) == 1
+        assert len(set(await run.finish(rows=8))) == 1
         assert run.changes(broken).count(Change.LEFT_OUT) == 1
 
 
 async def test_a_rolling_upgrade(tmp_path: Path, shared_cache: Path) -> None:
     async with machines(tmp_path, shared_cache, 4) as found:
-        run = Run(tmp_path, shared_cache, found, rows=40)
-        await run.until(lambda: len(run.rows) >= 3)
+        run = Run(tmp_path, shared_cache, found)
+        await run.until(lambda: len(run.compilers) >= 3)
         for pair in (found[:2], found[2:]):
             await asyncio.gather(*(machine.kill() for machine in pair))
             for machine in pair:
                 machine.install(OTHER)
             await asyncio.gather(*(machine.start() for machine in pair))
             await run.until(lambda pair=pair: all(Change.BACK in run.changes(one) for one in pair))
-        compilers = await run.compilers()
-    assert len(set(compilers)) == 2 and compilers[0] != compilers[-1] == "g++ 99.1.0"
+        await run.finish(rows=4)  # of which some may have begun before
+        compilers = await Run(tmp_path, shared_cache, found).finish(rows=4)
+    assert set(run.compilers) == {run.compilers[0], NEW} and run.compilers[0] != NEW
+    assert set(compilers) == {NEW}
 
 
 async def test_an_upgrade_under_a_worker_that_goes_on(tmp_path: Path, shared_cache: Path) -> None:
     """No request fails, and the worker itself knows nothing of it: the scripts of jobs do."""
     async with machines(tmp_path, shared_cache, 1) as [machine]:
-        run = Run(tmp_path, shared_cache, [machine], rows=14)
-        await run.until(lambda: len(run.rows) >= 3)
+        run = Run(tmp_path, shared_cache, [machine])
+        await run.until(lambda: len(run.compilers) >= 3)
         machine.install(OTHER)
-        compilers = await run.compilers()
+        await run.until(lambda: NEW in run.compilers)
+        compilers = await run.finish(rows=4)
         assert run.changes(machine) == [Change.REPLACED, Change.BACK]
-    assert {each for each in compilers if each == "g++ 99.1.0"} and compilers[0] != "g++ 99.1.0"
+    assert compilers[0] != NEW and set(compilers) == {compilers[0], NEW}
 
 
 async def test_one_that_was_started_anew_while_nobody_asked(tmp_path: Path, shared_cache: Path) -> None:

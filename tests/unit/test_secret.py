@@ -83,7 +83,7 @@ async def ask_a_model(url: str, folder: Path) -> object:
 
 
 async def ask_a_judge(url: str, folder: Path) -> object:
-    async with Wire(token=SECRET) as wire:
+    async with Wire(token=f"{url} {SECRET}") as wire:
         return await wire.execute(url, Request(body=b"{}"), 20.0), await wire.get(
             url, "/api/v2/runtimes", 20.0
         )

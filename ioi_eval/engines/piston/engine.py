@@ -27,6 +27,7 @@ from ioi_eval.engines.piston.sending import (
     rest_after,
     wait_before,
 )
+from ioi_eval.engines.piston.tokens import Tokens
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.model.errors import (
@@ -75,7 +76,7 @@ class PistonEngine:
         """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.
 
         `same_compiler`: refuse servers whose compilers differ, and leave out what comes later with others.
-
+        `token`: for workers; behind an address, for another server there: "http://judge:2000 TOKEN".
         `profile`: what all endpoints can do, for who knows it; none of them is probed then.
         """
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
@@ -85,6 +86,7 @@ class PistonEngine:
         self._per_endpoint, self._total, self._given = per_endpoint, total, profile
         self._patience = patience or Patience()
         self._token = Secret(token or "")
+        Tokens(self._token)  # raises InputError for what is none
         self._running: _Running | None = None
         self.tell: OnServer = ignore
         """Hears of servers that are lost, slow, full or back."""

@@ -16,7 +16,7 @@ NO_PISTON = "is no Piston server"
 TOO_SLOW = "is too slow to be asked"
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
-_OURS = "ioi-eval worker"  # as server/routes.py says it
+WORKER = "ioi-eval worker"  # as server/routes.py says it
 _FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
 
 
@@ -54,7 +54,7 @@ class EndpointReport(Value):
     @property
     def is_ours(self) -> bool:
         """A worker: its boxes are the proctor's, and it counts time as we do."""
-        return _OURS in self.server
+        return WORKER in self.server
 
     @property
     def is_strict(self) -> bool:
@@ -76,7 +76,10 @@ _ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files
 _NO_BOXES = (
     "none: programs see what everybody on the machine may, and what other jobs leave in /tmp and /dev/shm"
 )
-_TOKEN = "Put the token that the server wants into IOI_EVAL_TOKEN, or give token=..."
+_TOKEN = (
+    "Put the token that the worker wants into IOI_EVAL_TOKEN, or give token=...; the token of another server"
+    " goes behind its address: http://judge:2000 TOKEN"
+)
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 _BUILD = 2 << 30  # bytes that a build job asks for

@@ -17,12 +17,18 @@ import msgspec
 from ioi_eval.engines.contract import Change
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.tokens import Tokens
 from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
-from ioi_eval.model.errors import BrokenReply, EngineUnavailable, JobRejected, ServerReplaced
+from ioi_eval.model.errors import (
+    BrokenReply,
+    EngineError,
+    EngineUnavailable,
+    JobRejected,
+    ServerReplaced,
+)
 from ioi_eval.model.job import Job, JobResult
-from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import asked, hard_stop
 
@@ -133,6 +139,7 @@ _SAMPLE = 1 << 16
 _SHRINKS = 0.7
 _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
+_NONE: Mapping[str, str] = {}
 _LONGEST_IDENTITY = 100  # characters of a header
 
 
@@ -174,10 +181,8 @@ class Wire:
     """The connections of one engine."""
 
     def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:
-        self._token = Secret(token or "")
-        self._headers = {"Accept-Encoding": "identity"}
-        if self._token:
-            self._headers["Authorization"] = self._token.bearer
+        """`token`: for workers of ours; behind an address, for the server there. See `Tokens`."""
+        self._tokens = Tokens(token or "")
         self._connect = connect
         self._session: aiohttp.ClientSession | None = None
 
@@ -188,7 +193,7 @@ class Wire:
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket)
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers=self._headers,
+            headers={"Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=_PIECE,
@@ -209,30 +214,54 @@ class Wire:
         """
         answer = await self.post(url, "/execute", request, time)
         if worker and answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._tokens.forget(url)
             raise ServerReplaced(url)  # also where it refuses: another one may have other limits
         if len(answer.body) < _WORTH_A_THREAD:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
     async def get(self, url: str, path: str, time: float) -> Answer:
-        return await self._ask("GET", url + path, time)
+        return await self._ask(url, "GET", path, time)
 
     async def post(self, url: str, path: str, request: Request, time: float) -> Answer:
-        return await self._ask("POST", url + API + path, time, request)
+        return await self._ask(url, "POST", API + path, time, request)
 
     async def head(self, url: str, path: str, time: float) -> Answer:
-        return await self._ask("HEAD", url + API + path, time)
+        return await self._ask(url, "HEAD", API + path, time)
 
     async def put(self, url: str, path: str, request: Request, time: float) -> Answer:
-        return await self._ask("PUT", url + API + path, time, request)
+        return await self._ask(url, "PUT", API + path, time, request)
 
-    async def _ask(self, method: str, address: str, time: float, request: Request | None = None) -> Answer:
+    async def _ask(
+        self, url: str, method: str, path: str, time: float, request: Request | None = None
+    ) -> Answer:
+        """Send a request, with a token if the server may have one: a worker says before that it is one."""
+        if self._tokens.must_ask(url):
+            self._tokens.told(url, (await self._answer(url, "GET", "/", time)).body)
+        token = self._tokens.of(url)
+        headers = {"Authorization": token.bearer} if token else {}
+        try:
+            return await self._answer(url, method, path, time, request, headers)
+        except EngineError:
+            self._tokens.forget(url)
+            raise
+
+    async def _answer(
+        self,
+        url: str,
+        method: str,
+        path: str,
+        time: float,
+        request: Request | None = None,
+        headers: Mapping[str, str] = _NONE,
+    ) -> Answer:
         import aiohttp
 
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
-        timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
-        sent, headers = (request.body, _headers(request)) if request is not None else (None, None)
+        address, timeout = url + path, aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
+        sent = request.body if request is not None else None
+        headers = {**headers, **(_headers(request) if request is not None else {})}
         try:
             async with self._session.request(
                 method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
@@ -240,7 +269,7 @@ class Wire:
                 body = await _read(response)
                 return Answer(
                     status=response.status,
-                    body=self._token.out_of_reply(body),
+                    body=self._tokens.out_of_reply(body),
                     worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
                 )
         except aiohttp.ClientConnectorError as error:
@@ -250,7 +279,7 @@ class Wire:
         except aiohttp.ClientResponseError:
             raise ForeignReply(f"{_server(address)} does not speak HTTP") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            said = self._token.out_of(f"{type(error).__name__}: {error}")
+            said = self._tokens.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(
                 f"{_server(address)} broke off: {said}"
             ) from None  # what it said may be the token

@@ -151,11 +151,13 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
         (("--host", "0.0.0.0"), "everybody who reaches this machine could run programs on it"),
         (("--max-body", "much"), "'much' is not a size"),
         (("--token-file", "empty"), "the file is empty"),
+        (("--token-file", "clients"), "clients: a server's own token is one word. Leave out addresses"),
         (("--packages", "broken"), "broken/x/1.0.0 is no package"),
     ],
 )
 def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str], words: str) -> None:
     (cli.folder / "empty").write_text("\n")
+    (cli.folder / "clients").write_text("http://judge:2000 theirs\nours\n")
     place = cli.folder / "broken" / "x" / "1.0.0"
     place.mkdir(parents=True)
     (place / ".ppman-installed").write_text("")

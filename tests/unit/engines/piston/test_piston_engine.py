@@ -43,7 +43,7 @@ def brief(seconds: float) -> Patience:
 
 
 async def test_a_job_there_and_its_result_back() -> None:
-    async with Loopback() as server, engine_on(server, token="secret") as engine:
+    async with Loopback() as server, engine_on(server, token=f"{server.url} secret") as engine:
         result = await engine.execute(job("hello", JobFile(name="b", content=Blob.of(b"\xff"))))
         assert (result.run.stdout, result.language, result.endpoint) == ("hello", "ioi_eval", server.url)
         assert [file.name for file in server.executed[0].files] == ["run", "b"]

@@ -1,0 +1,127 @@
+"""The token of workers reaches workers, and any other server only the one that the user named for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+from piston_loopback import Loopback, engine_on, fine, job
+
+from ioi_eval import PistonEngine
+from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.engines.piston.tokens import Tokens
+from ioi_eval.errors import EngineError, InputError
+
+pytestmark = pytest.mark.alike
+
+WORKER, PISTON = "Piston v3.1.1 (ioi-eval worker)", "Piston v3.1.1"
+
+
+class Place:
+    """An address, what is there, and what it was asked with."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.port = name, 0
+        self.asked: list[tuple[str, str]] = []  # path and authorization
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def heard(self) -> set[str]:
+        return {said for _, said in self.asked if said}
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        self.asked.append((request.path, request.headers.get("Authorization", "")))
+        if request.path == "/":
+            return web.json_response({"message": self.name})
+        if request.method == "POST":
+            return web.json_response({"run": {"stdout": "done", "code": 0}})
+        return web.json_response([{"language": "ioi_eval", "version": "1.0.0"}])
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Place]:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self._answer)
+        runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True).start()
+            self.port = runner.addresses[0][1]
+            yield self
+        finally:
+            await runner.cleanup()
+
+
+async def ask(wire: Wire, place: Place) -> None:
+    await wire.execute(place.url, Request(body=b"{}"), 20.0)
+
+
+async def test_a_worker_says_that_it_is_one_before_it_gets_the_token() -> None:
+    async with Place(WORKER).open() as worker, Wire(token="secret") as wire:
+        for _ in range(2):
+            await ask(wire, worker)
+    path = "/api/v2/execute"
+    assert worker.asked == [("/", ""), (path, "Bearer secret"), (path, "Bearer secret")]
+
+
+async def test_nobody_else_hears_it() -> None:
+    async with Place(WORKER).open() as worker, Place(PISTON).open() as piston, Place("").open() as other:
+        places = [worker, piston, other]
+        engine = PistonEngine(Fixed(place.url for place in places), token="secret", per_endpoint=1)
+        async with engine:  # which probes all of them
+            for _ in range(6):
+                await engine.execute(job(runtime="other"))
+    assert worker.heard == {"Bearer secret"} and piston.heard == other.heard == set()
+    assert all(("/api/v2/execute", "") in place.asked for place in (piston, other))
+
+
+async def test_a_server_that_is_named_gets_its_own() -> None:
+    async with (
+        Place(WORKER).open() as worker,
+        Place(PISTON).open() as named,
+        Place(PISTON).open() as piston,
+        Wire(token=f"{named.url}/api/v2/ theirs\nours") as wire,
+    ):
+        for place in (worker, named, piston):
+            await ask(wire, place)
+    assert (worker.heard, named.heard, piston.heard) == ({"Bearer ours"}, {"Bearer theirs"}, set())
+
+
+async def test_one_that_was_away_says_again_who_it_is() -> None:
+    place = Place(WORKER)
+    async with Wire(token="secret") as wire:
+        async with place.open():
+            await ask(wire, place)
+        with pytest.raises(EngineError, match=r"cannot be reached|broke off"):
+            await ask(wire, place)
+        place.name, place.asked = PISTON, []
+        async with place.open():
+            await ask(wire, place)
+    assert place.asked == [("/", ""), ("/api/v2/execute", "")]
+
+
+async def test_without_a_token_nobody_is_asked() -> None:
+    async with Loopback(fine) as server, engine_on(server) as engine:
+        await engine.execute(job())
+        assert "Authorization" not in server.headers[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("one two", "two tokens for workers"),
+        ("http://a", "an address in it has no token"),
+        ("http://a http://b x", "an address in it has no token"),
+        ("ftp://a x", "is not the address of a server"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(text: str, words: str) -> None:
+    for refuses in (Tokens, lambda text: PistonEngine(Fixed(["http://a"]), token=text)):
+        with pytest.raises(InputError, match=words) as refused:
+            refuses(text)
+        assert " x" not in str(refused.value).partition("Write")[0]
