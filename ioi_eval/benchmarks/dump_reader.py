@@ -171,7 +171,7 @@ _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
-_NO_YEAR = "without a year: it is that of the only problem of this id"
+_NO_YEAR = "without a year: each id matches one problem only"
 
 
 class Finder(Protocol):

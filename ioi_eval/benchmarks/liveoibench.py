@@ -29,7 +29,7 @@ from ioi_eval.problems import testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
 
 TESTS = "LiveOIBench/LiveOIBench_tests"
-INTERACTIVE = "interactive: what it talks to is not run here"
+INTERACTIVE = "interactive: its interactor cannot be run here"
 _STANDARD = "gnu++17"
 _MORE = 1.2  # its judge gives a fifth more time and memory than the contest
 _MB = 1 << 20

@@ -88,7 +88,7 @@ def sentences(found: Calibration) -> list[str]:
         f"The slowest right solution takes {_ratio(right)} of the limit ({right.problem}, {right.solution})."
     ]
     if slow is None:
-        lines.append("No solution is meant to be too slow, so nothing bounds a factor from above.")
+        lines.append("No solution is marked as too slow, so the factor has no upper bound.")
     else:
         lines.append(
             f"The fastest meant to be too slow takes {_ratio(slow)} of it ({slow.problem}, {slow.solution})."

@@ -163,8 +163,8 @@ class Progress:
 
 def crowded(event: Overloaded) -> str:
     return (
-        f"Programs waited {event.waited:.0f} s for processors and disks and computed {event.computed:.0f} s: "
-        "too much runs at the same time where they are judged. Verdicts hold; it takes longer"
+        f"This machine is overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
+        "Verdicts are unaffected; the run is slower."
     )
 
 
@@ -185,11 +185,11 @@ def _some(lines: Sequence[str]) -> Iterator[str]:
 
 
 _AGAIN = {
-    Changed.PROBLEM: "judged again, because the problem has changed",
-    Changed.PROGRAM: "judged again, because the program has changed",
-    Changed.COLUMNS: "written anew, because other columns of the row have changed",
-    Changed.SHARED: "judged again, because it repeats another program that an older version took for equal",
-    Changed.GONE: "put aside, because no row asks for it",
+    Changed.PROBLEM: "judged again, because the problem changed",
+    Changed.PROGRAM: "judged again, because the program changed",
+    Changed.COLUMNS: "written again, because other columns of the row changed",
+    Changed.SHARED: "judged again, because an older version reused the result of a different program",
+    Changed.GONE: "no longer in the dump; moved to earlier.jsonl",
 }
 
 
@@ -280,7 +280,7 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
         # All is cleaned up, and what is left is to leave with the exit code that says so.
         _handle(dict.fromkeys(_ENDING, signal.SIG_IGN))
         console.tell("")
-        console.tell("Interrupted. What was scored so far is kept; the same command goes on from there:")
+        console.tell("Interrupted. All results so far are kept; the same command continues from there:")
         console.tell(f"    {output.again}")
         raise typer.Exit(console.INTERRUPTED) from None
 
@@ -303,9 +303,9 @@ def say_failures(failures: Mapping[str, str], out: str) -> None:
         for key in failures
         if key in rows and rows[key].get("remedy") and rows[key].get("final") is not True
     )
-    again = f"the same command retries {them} and nothing else" if final < number else "no other try helps"
+    again = f"the same command retries only {them}" if final < number else "no other try helps"
     if mends:
-        again = f"mend what follows, then {again}"
+        again = f"fix the causes below, then {again}"
     console.tell(f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; {again}")
     for remedy, stopped in mends.most_common(_SHOWN_FAILURES):
         console.tell(f"{stopped:,} of them: {console.as_called(remedy)}")
@@ -319,7 +319,7 @@ def say_unscored(models: Iterable[ModelSummary]) -> None:
         if model.unscored > _NOTABLE * model.submissions:
             part = share(model.unscored, model.submissions)
             name = model_name(model.model)
-            console.tell(f"{name}: {part} of its submissions are unscored, and in none of its numbers")
+            console.tell(f"{name}: {part} of its submissions are unscored; none of its numbers count them")
 
 
 def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:

@@ -58,7 +58,7 @@ def report(
     out: _Out = Path("runs/comparison"),
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
-    """Make reports of runs anew, also while they go on, and put runs side by side.
+    """Write the reports of runs again, also of unfinished ones, and compare runs.
 
     A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
     too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
@@ -90,5 +90,5 @@ def report(
 def _tell(event: Event) -> None:
     """Show the progress: many large runs take a while."""
     if isinstance(event, RunReported):
-        what = "read and reported anew" if event.written else "read; its reports stay: it may only be read"
+        what = "read, reports written" if event.written else "read; its folder is read-only"
         console.tell(visible(f"{event.folder}: {counted(event.submissions, 'submission')} {what}"))

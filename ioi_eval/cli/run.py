@@ -168,5 +168,5 @@ def _say_unwritten(unwritten: Mapping[str, str]) -> None:
     if number := len(unwritten):
         console.tell(
             f"{counted(number, 'program')} not written; "
-            f"the same command asks for {'it' if number == 1 else 'them'} again and for nothing else"
+            f"the same command asks only for {'it' if number == 1 else 'them'} again"
         )

@@ -24,7 +24,7 @@ _MODELS = 12  # of a table; the others are in the report
 _WARNING = 400  # characters; the report has it whole
 _CHANGED = 6  # submissions with another result
 _SHOWN = 20  # problems; the others are in the file
-_OF_ROWS = "pass@k: how likely one of k submissions is right in what its row asked for"
+_OF_ROWS = "pass@k: how likely one of k submissions solves its problem or subtask"
 
 
 class _Screen:

@@ -18,7 +18,7 @@ _WORDS = {
     Change.SLOW: ("does not answer in time", "do not answer in time"),
     Change.FULL: ("is full: it turns jobs away", "are full: they turn jobs away"),
     Change.REPLACED: (
-        "is another server now: it is probed again",
+        "was replaced by another server: probing it again",
         "are other servers now: they are probed again",
     ),
     Change.LEFT_OUT: ("is left out", "are left out"),

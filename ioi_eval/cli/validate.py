@@ -118,7 +118,7 @@ def validate(
     references: _Most = MOST,
     compare: _Compare = False,
 ) -> None:
-    """Judge solutions of known worth, and say where judge and authors differ.
+    """Check a package: run its reference solutions and list unexpected verdicts.
 
     A package brings its solutions and their expected results; so do some benchmarks. A file of solutions has
     a column with expected results, and needs --problems.

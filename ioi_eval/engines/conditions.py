@@ -284,12 +284,12 @@ def described(report: Mapping[str, Any]) -> list[Condition]:
 def _remedy(sentence: str) -> str:
     """Judging works without the layer, so this is advice."""
     if "own /proc" in sentence:
-        return "Judging goes on without; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
+        return "Judging works without it; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
     if "namespace" in sentence:
-        return "Judging goes on without; an administrator may allow user namespaces (sysctl, AppArmor)"
+        return "Judging works without it; an administrator may allow user namespaces (sysctl, AppArmor)"
     if "landlock" in sentence.lower():
-        return "Judging goes on without; a kernel of 5.13 or newer, started with lsm=landlock,..., has it"
-    return "Judging goes on without"
+        return "Judging works without it; a kernel of 5.13 or newer, started with lsm=landlock,..., has it"
+    return "Judging works without it"
 
 
 def _complaints(found: Toolchain, *flags: str) -> str:

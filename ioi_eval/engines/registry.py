@@ -65,7 +65,7 @@ class EngineChoice(Value):
     ] = 1.0
     same_compiler: Annotated[bool, Said(help="Refuse servers whose compilers differ.")] = False
     job: Annotated[
-        JobShape, Said(help="batched: many tests a job; classic: one; auto: what the servers can.")
+        JobShape, Said(help="batched: many tests a job; classic: one; auto: the best supported.")
     ] = "auto"
     token: Annotated[
         Secret,

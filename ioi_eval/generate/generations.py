@@ -77,7 +77,7 @@ class Generations:
             raise InputError(
                 "holds generations of other prompts, another model or other settings",
                 where=str(self.path.parent),
-                remedy="Choose another out=FOLDER, or give them up with fresh=True",
+                remedy="Choose another out=FOLDER, or discard them with fresh=True",
             )
 
     def _row(self, offset: int, line: bytes) -> dict[str, Any]:

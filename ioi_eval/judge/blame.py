@@ -162,7 +162,7 @@ async def _comes_to_import(
         "__import__('sys').meta_path.insert(0, type('', (), {'find_spec': staticmethod("
         f"lambda name, *more, leave=__import__('os')._exit: leave({_MISSED}) if name in {missing!r} else None"
         ")}))\n"
-        f"exec(compile({source!r}, {name!r}, 'exec', dont_inherit=True))\n"
+        f"exec(compile({source!r}, {name!r}, 'exec', 0, True))\n"
     )
     files = tuple(
         msgspec.structs.replace(file, content=Blob.of(text)) if file.name == name else file

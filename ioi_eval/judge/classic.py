@@ -99,7 +99,7 @@ def _check(problem: Problem, submission: Submission) -> None:
         raise JudgeFailure(f"the classic job cannot compare by {problem.checker.kind.value}", remedy=_REMEDY)
     if problem.options.prelude:
         raise JudgeFailure(
-            "the classic job puts nothing in front of a submission, as this problem asks", remedy=_REMEDY
+            "the classic job cannot put code in front of a submission, as this problem asks", remedy=_REMEDY
         )
     if problem.checker.kind in _PROGRAMS and problem.checker.full != 1:
         raise JudgeFailure(

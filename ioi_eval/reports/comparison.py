@@ -57,7 +57,7 @@ def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Docume
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
-        text=[*(["They are in no score and in no average."] if unscored else []), *warnings(runs)],
+        text=[*(["No score or average counts them."] if unscored else []), *warnings(runs)],
         sections=[
             _runs(runs),
             *(_of_two(runs, differ) if differ is not None else ()),
@@ -140,7 +140,7 @@ def _models_by_runs(runs: Sequence[Run]) -> Iterator[Section]:
     ]
     yield Section(
         title="Models by runs",
-        text=["Points of those that there are, or the mean score; in parentheses pass@k of the smallest k."],
+        text=["Points and the maximum, or the mean score; in parentheses pass@k for the smallest k."],
         table=_matrix("Model", [run.name for run in runs], rows),
     )
 

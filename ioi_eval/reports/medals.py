@@ -85,7 +85,7 @@ def _not_the_contest(contest: Contest, problems: Mapping[str, float | None]) -> 
         return f"nothing was scored for {', '.join(unknown)}"
     whole = math.fsum(worth or 0 for worth in problems.values())
     if not math.isclose(whole, contest.points, abs_tol=1e-6):
-        return f"its problems are worth {contest.points:g} points, the run's {whole:g}"
+        return f"the contest's problems are worth {contest.points:g} points, the run's {whole:g}"
     return ""
 
 

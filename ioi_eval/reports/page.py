@@ -44,19 +44,18 @@ from ioi_eval.store.files import replace
 _COMMAND = "command"  # the setting that says how the run was started
 _LONG, _MANY = 40, 150  # rows
 _MODES = {
-    Mode.MAX_SUBTASK: "Points are those of the best of subtasks (max_subtask): for each subtask the best "
-    "that any submission earned, added up.",
-    Mode.MAX: "Points are those of the best submission (max).",
-    Mode.MAX_TOKENED_LAST: "Points are those of the best of the tokened submissions and the last one "
+    Mode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions (max_subtask).",
+    Mode.MAX: "Points are the score of the best submission (max).",
+    Mode.MAX_TOKENED_LAST: "Points are the best score of the tokened submissions and the last one "
     "(max_tokened_last).",
 }
 _UNSCORED = (
-    "That is a fault of the judge or of its machine, not of the submissions: they are listed below, they are "
-    "in no score and in no average, and the same command run again retries them and nothing else."
+    "The judge or its machine failed, not the submissions. They are listed below, and no score or average "
+    "counts them. Run the same command again to retry only them."
 )
 _FINAL = (
-    "They are listed below, and they are in no score and in no average. Another try cannot help: their "
-    "problems, or they themselves, are such that they cannot be judged."
+    "They are listed below, and no score or average counts them. Another try cannot help: these submissions "
+    "or their problems cannot be judged."
 )
 _NO_TRY = "No other try helps"
 
@@ -121,7 +120,7 @@ def _overview(run: Summary, *, apart: bool) -> Iterator[Section]:
 
 def _repeated(run: Summary) -> Iterator[str]:
     if run.repeated:
-        yield f"{counted(run.repeated, 'submission')} equal to another one: it was judged for these, too."
+        yield f"{counted(run.repeated, 'submission')} repeat another program and share its result."
 
 
 def _near(run: Summary) -> Iterator[str]:

@@ -109,9 +109,9 @@ def sections_of(pairs: Sequence[Paired]) -> Iterator[Section]:
     yield Section(
         title="Differences",
         text=[
-            "Mean scores of the second run less those of the first, over the problems that both have scored, "
-            "in percent. In parentheses the 95 % interval: a paired bootstrap over problems; of a single "
-            "problem over its submissions, where both runs have the same ones."
+            "Mean score of the second run minus that of the first, over the problems that both scored, in "
+            "percent. In parentheses the 95 % interval: a paired bootstrap over problems; for a single "
+            "problem over its submissions, if both runs have the same ones."
         ],
         figures=[_of_models(pairs)],
         table=Table(

@@ -173,11 +173,11 @@ def _of_tests(tests: Tests) -> Section:
     return Section(
         title="Tests",
         text=[
-            "How many submissions did not pass each test, of how many subtasks of theirs it alone was not "
-            "passed, and how they ended on it. A test is skipped where no score depended on it any more."
+            "Failed by: the submissions that did not pass the test. Decides: their subtasks that failed by "
+            "this test alone. A test is skipped once no score depends on it."
         ],
         table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
-        notes=[f"{counted(len(idle), 'test')} failed by nothing: {', '.join(idle)}."] if idle else [],
+        notes=[f"{counted(len(idle), 'test')} that no submission fails: {', '.join(idle)}."] if idle else [],
     )
 
 

@@ -52,13 +52,13 @@ def model_name(model: str) -> str:
 
 
 _MEANINGS = {
-    "Points": "of all problems with subtasks; what several submissions make of one is said below",
-    "Share": "of the points that there are; without subtasks the mean share of tests passed. In parentheses "
-    "the 95 % interval, by a bootstrap over problems",
-    "Medals": "what the points of a limited number of submissions for each problem would have won",
+    "Points": "of all problems with subtasks; the rule for several submissions is below",
+    "Share": "of all points; without subtasks the mean share of tests passed. In parentheses the 95 % "
+    "interval, by a bootstrap over problems",
+    "Medals": "the medals that the points would win with a limited number of submissions per problem",
     "Solved": "problems with full marks",
     "Compiled": "share of the scored submissions",
-    "Unscored": "submissions that the judge could not judge; they are in no other number",
+    "Unscored": "submissions that could not be judged; no other number counts them",
 }
 
 
@@ -142,22 +142,22 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
     return Section(
         title="pass@k",
         text=[
-            "How likely one of k submissions gets full marks for what was asked: unbiased, a mean over all "
-            "problems with a scored submission. In parentheses the 95 % interval, by a bootstrap over "
-            f"problems. {LACKING}"
+            "How likely one of k submissions gets full marks for its problem or subtask: unbiased, a mean "
+            "over all problems with a scored submission. In parentheses the 95 % interval, by a bootstrap "
+            f"over problems. {LACKING}"
         ],
         figures=figures.passes(of),
         table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
         notes=[
             *(_missing(k, [one.model.pass_at for one in of]) for k in missing),
-            *([f"{counted(unscored, 'unscored submission')} in none of these numbers."] if unscored else []),
+            *([f"These numbers leave out {counted(unscored, 'unscored submission')}."] if unscored else []),
         ],
     )
 
 
 LACKING = (
-    "A dash: as many problems or subtasks as it says lack k scored submissions, and a mean over the others "
-    "would be one over other problems."
+    "A dash means that some problems or subtasks have fewer than k scored submissions (their number "
+    "follows): a mean over the others would not be comparable."
 )
 
 
@@ -198,7 +198,7 @@ def medals(of: Sequence[Entry]) -> Section | None:
         return Section(title=title, notes=list(_no_medals(of)))
     rows = [row for one in of for row in _awards(one)]
     heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
-    text = "What the points would have won. A medal needs all problems of that year's contest."
+    text = "The medals that the points would have won. A medal needs all problems of that year's contest."
     return Section(title=title, text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
 
 
@@ -253,7 +253,7 @@ def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
 _OF_GROUPS = {
     "Solved": "problems with full marks",
     "Points": "of the group's problems with subtasks",
-    "Mean score": "the mean over problems of what a scored submission earns, as a share",
+    "Mean score": "the mean share of the points that a scored submission earns, over problems",
 }
 
 
@@ -378,7 +378,7 @@ _ENDS: Mapping[str, str] = {
     Verdict.RE: "ended with an error",
     Verdict.CE: "does not compile",
     Reason.NO_PROGRAM: "the reply, or the column of programs, holds none",
-    Verdict.SKIPPED: "ran no test, because nothing could change its score",
+    Verdict.SKIPPED: "ran no test, because no test could change its score",
 }
 
 

@@ -265,8 +265,8 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
 def _warnings(folder: Path) -> Iterator[str]:
     if keys := wrongly_shared(folder):
         yield (
-            f"{counted(len(keys), 'row')} of this run may have the verdict of another program in Python, that"
-            " an older version took for equal. The command that made the run judges them again:"
+            f"{counted(len(keys), 'row')} of this run may have the verdict of a different Python program: an"
+            " older version took the two for equal. The command that made the run judges them again:"
             f" {', '.join(keys)}."
         )
 

@@ -86,7 +86,7 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
                 f"{earned:g} points of {worth:g}",
                 where=where,
                 row=number,
-                remedy="Give `max_points`, what all of the problem is worth",
+                remedy="Give `max_points`, the points of the whole problem",
             )
         row |= _one_part(row["problem_id"], earned, worth)
     try:

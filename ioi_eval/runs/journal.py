@@ -210,7 +210,7 @@ class Journal:
         raise InputError(
             f"key {key!r} is there twice",
             where=str(self._folder / RESULTS),
-            remedy="Delete one of the two lines, or give fresh=True to start anew",
+            remedy="Delete one of the two lines, or give fresh=True to start over",
         )
 
     def _compare(self, old: Fingerprint) -> None:

@@ -139,7 +139,7 @@ def rows_left_out(info: DumpInfo) -> list[str]:
     news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
     left = [f"Left out {counted(number, 'row')}: {reason}" for reason, number in sorted(news.items())]
     if info.rejected:
-        left.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: rejected.jsonl says why")
+        left.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
     return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
 
 

@@ -61,10 +61,16 @@ function servers(run) {
   });
 }
 
+function age(run) {
+  const ago = () => `Last result ${span(Math.max(0, Date.now() / 1000 - run.last))} ago.`;
+  place("age").textContent = run.ended ? "" : run.last ? ago() : "No result yet.";
+}
+
 function show(run, news) {
   document.title = `${run.name}: ${number(run.judged + run.unscored)} done`;
   place("name").textContent = run.name;
-  place("state").textContent = run.ended ? "The run has ended." : "The run goes on, as far as its rows tell.";
+  place("state").textContent = run.ended ? "The run has ended." : "Running.";
+  age(run);
   const bar = place("bar");
   if (run.total) [bar.max, bar.value] = [run.total, run.judged + run.unscored];
   else bar.removeAttribute("value");
@@ -91,4 +97,5 @@ source.addEventListener("message", (event) => {
   const news = JSON.parse(event.data);
   show(Object.assign(state, news), news);
 });
+setInterval(() => { if (state.name) age(state); }, 1000);
 source.addEventListener("error", () => { place("state").textContent = "The server is gone; trying again."; });

@@ -304,7 +304,7 @@ def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
     except FileNotFoundError:
         return {}
     except (msgspec.MsgspecError, OSError) as error:
-        remedy = "Give fresh=True to start anew"
+        remedy = "Give fresh=True to start over"
         raise InputError(f"holds no measured limits: {error}", where=str(path), remedy=remedy) from error
 
 

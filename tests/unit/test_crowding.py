@@ -38,4 +38,4 @@ def test_a_quiet_machine_says_nothing() -> None:
 
 def test_the_words_say_that_verdicts_hold() -> None:
     words = crowded(Overloaded(waited=61.4, computed=12.0))
-    assert words.startswith("Programs waited 61 s") and "Verdicts hold" in words
+    assert "programs ran 12 s and waited 61 s" in words and "Verdicts are unaffected" in words

@@ -329,7 +329,7 @@ def _outcome(streams: Streams, code: int, leash: Leash) -> Stage:
     if not report.content():
         words = stderr.content()[-_LAST_WORDS:].decode(errors="replace").strip()
         raise BrokenReply(
-            f"the proctor ended with code {code} and without a report: {words or 'it said nothing'}"
+            f"the proctor ended with code {code} and without a report: {words or 'it printed nothing'}"
         )
     return stage_of(decode_report(report.content()), stdout.content(), stderr.content(), overflow=overflow)
 

@@ -50,7 +50,7 @@ def test_the_ioi_by_year_and_then_the_rest(cli: CommandLine, tmp_path: Path) -> 
     assert first.returncode == 0, first.stderr
     assert "Left out 1 row: not selected" in first.stdout
     assert "Left out 1 row: the same row is there already" in first.stdout
-    assert "Note: 1 row without a year: it is that of the only problem of this id" in first.stdout
+    assert "Note: 1 row without a year: each id matches one problem only" in first.stdout
     assert points(tmp_path / "run") == {"right": 100, "chat": 100, "empty": 0}
     row = results(tmp_path / "run")["right"]
     assert (row["year"], row["checker"], row["target_subtask_status"]) == (2023, "white-diff", "AC")

@@ -186,7 +186,7 @@ def test_a_row_that_is_there_again_is_taken_once_and_counted(tmp_path: Path) -> 
 def test_rows_without_a_year_are_counted_where_the_problem_has_one(tmp_path: Path) -> None:
     rows = [row(), row(year=2023, code="a"), row(problem_id="tree", code="b"), row(year=None, code="c")]
     info = open_dump([write_jsonl(tmp_path / "x.jsonl", rows)], problems=PROBLEMS).info
-    assert info.noted == {"without a year: it is that of the only problem of this id": 2}
+    assert info.noted == {"without a year: each id matches one problem only": 2}
 
 
 def test_rows_of_other_problems_and_keys_are_counted(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_the_rest_is_scored_where_that_is_asked_for(cli: CommandLine, problems: 
     assert cli(*command).returncode == 2
     done = cli(*command, "--skip-bad-rows")
     assert done.returncode == 3, done
-    assert "Left out 25 rows that cannot be used: rejected.jsonl says why" in done.stdout
+    assert "Left out 25 rows that cannot be used: see rejected.jsonl" in done.stdout
     assert [*results(cli.folder / "run")] == ["good"]
     assert listed(cli) == [*range(2, 27)]
     # The same run goes on when they are mended: nothing is judged that was.

@@ -125,7 +125,7 @@ def test_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", code, language="python")])
     scored = cli("score", dump, "--problems", problems, "--out", "run")
     assert scored.returncode == 3, scored.stderr
-    assert "mend what follows, then the same command retries it and nothing else" in scored.stderr
+    assert "fix the causes below, then the same command retries only it" in scored.stderr
     assert "-m pip install " in scored.stderr and "let --python PATH or IOI_EVAL_PYTHON name" in scored.stderr
     (cli.folder / "p.py").write_text(code)
     judged = cli("judge", "p.py", "--problems", problems)

@@ -180,9 +180,9 @@ def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -
     changed = cli(*base)
     assert changed.returncode == 0, changed.stderr
     for line in (
-        "1 earlier result: judged again, because the program has changed",
-        "1 earlier result: written anew, because other columns of the row have changed",
-        "1 earlier result: put aside, because no row asks for it",
+        "1 earlier result: judged again, because the program changed",
+        "1 earlier result: written again, because other columns of the row changed",
+        "1 earlier result: no longer in the dump; moved to earlier.jsonl",
     ):
         assert line in changed.stderr.splitlines()
     points = {key: found["all_subtasks_points"] for key, found in results(cli.folder / "run").items()}
@@ -190,7 +190,7 @@ def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -
 
     (problems / "add" / "tests" / "1-1.out").write_text("4\n")
     edited = cli(*base)
-    assert "3 earlier results: judged again, because the problem has changed (add)" in edited.stderr
+    assert "3 earlier results: judged again, because the problem changed (add)" in edited.stderr
     points = {key: found["all_subtasks_points"] for key, found in results(cli.folder / "run").items()}
     assert points == {"right": 0, "small": 0, "python": 0}
 

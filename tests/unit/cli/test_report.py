@@ -64,8 +64,8 @@ def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
     together = cli("report", theirs, mine, "--out", "both")
     assert together.returncode == 0, together.stderr
     assert together.stderr.splitlines() == [
-        f"{theirs}: 6 submissions read; its reports stay: it may only be read",
-        f"{mine}: 6 submissions read and reported anew",
+        f"{theirs}: 6 submissions read; its folder is read-only",
+        f"{mine}: 6 submissions read, reports written",
     ]
     assert (mine / "report.md").exists() and not (theirs / "report.md").exists()
     nowhere = cli("report", theirs, mine, "--out", theirs / "both")

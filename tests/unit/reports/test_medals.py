@@ -48,7 +48,7 @@ def test_other_cut_offs_are_not_guessed() -> None:
         ({"a": 100.0}, "the contest had 6 problems, the run has 1 of that year"),
         ({**SIX, "more": 100.0}, "the contest had 6 problems, the run has 7 of that year"),
         ({**SIX, "p5": None}, "nothing was scored for p5"),
-        ({**SIX, "p5": 50.0}, "its problems are worth 600 points, the run's 550"),
+        ({**SIX, "p5": 50.0}, "the contest's problems are worth 600 points, the run's 550"),
     ],
 )
 def test_a_part_of_a_contest_wins_nothing(problems: dict[str, float | None], reason: str) -> None:

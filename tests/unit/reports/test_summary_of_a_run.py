@@ -61,7 +61,7 @@ def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
     run = written(tmp_path / "run", rows)
     assert (summary(run).scored, summary(run).repeated) == (3, 2)
     write_reports(run)
-    told = "2 submissions equal to another one: it was judged for these, too."
+    told = "2 submissions repeat another program and share its result."
     assert told in (run / "report.md").read_text()
 
 
