@@ -70,9 +70,10 @@ class ServerNews:
         before, lines = self._told.get(event.url, Change.BACK), self._lines[event.url]
         while lines and lines[0] < now - _WHILE:
             lines.popleft()
-        same = before is event.change or (before in _WELL and event.change in _WELL and bool(lines))
-        if same or len(lines) >= _MOST or (event.change is Change.BACK and not lines):
-            return False
+        if event.change is not Change.BACK or not event.reason:  # else another compiler: always news
+            same = before is event.change or (before in _WELL and event.change in _WELL and bool(lines))
+            if same or len(lines) >= _MOST or (event.change is Change.BACK and not lines):
+                return False
         self._told[event.url] = event.change
         lines.append(now)
         return True

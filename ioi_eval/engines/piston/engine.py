@@ -257,7 +257,8 @@ class _Running:
             endpoint.rests = 0
             self.pool.update(endpoint, State.HEALTHY)
             endpoint.trouble = None
-            self._changed(endpoint.url, Change.BACK)
+            self._changed(endpoint.url, Change.BACK, endpoint.news)
+            endpoint.news = ""
 
     def _failed(self, endpoint: Server, error: EngineError) -> None:
         endpoint.faults += 1

@@ -322,6 +322,11 @@ class Members:
             return False
         if not self._takes(report):
             return False
+        before, now = endpoint.report.toolchains, report.toolchains
+        new = [tool for command, tool in now.items() if before.get(command, tool).identity != tool.identity]
+        endpoint.news = (
+            "it has another " + ", ".join(f"{tool.command}: {tool.version}" for tool in new) if new else ""
+        )
         self._learn(endpoint, report)
         self._offer()
         return True

@@ -69,6 +69,7 @@ class Server(Endpoint):
 
     def __init__(self, url: str) -> None:
         super().__init__(url, slots=1)
+        self.news = ""  # what differs since it last had jobs, if it was away
         self.learn(EndpointReport(url=url), slots=1, times=ServerTimes())
         self.heard = 0.0  # when it last answered, or began to have jobs
         self.trouble: Change | None = None  # that was told

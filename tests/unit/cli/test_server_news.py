@@ -63,6 +63,14 @@ def test_what_does_not_last_is_not_told() -> None:
     assert said(news, clock, changed("a", Change.FULL), changed("a", Change.BACK)) == []
 
 
+def test_another_compiler_is_told_however_soon_the_server_was_back() -> None:
+    clock = Clock()
+    news = ServerNews(clock)
+    back = changed("a", Change.BACK, reason="it has another g++: 13.2.0")
+    [line] = said(news, clock, changed("a", Change.REPLACED), back)
+    assert line.startswith("http://a:2000 takes jobs again (it has another g++: 13.2.0); ")
+
+
 def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
     clock = Clock()
     news = ServerNews(clock)

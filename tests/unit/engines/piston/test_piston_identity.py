@@ -117,6 +117,7 @@ async def test_a_job_that_met_another_server_is_done_again(on: Opening) -> None:
     result = await engine.execute(job())
     assert (result.run.stdout, version_of(result)) == ("built by 13\n", "13")
     assert [event.change for event in heard] == [Change.REPLACED, Change.BACK]
+    assert heard[-1].reason == "it has another g++: 13"
     assert machine.probed == 2 and len(machine.executed) == 3
     profile = await engine.profile()
     assert profile.toolchains["g++"].version == "13" and profile.offered("g++") == (compiler("13"),)
