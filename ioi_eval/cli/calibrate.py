@@ -37,7 +37,7 @@ def calibrate(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Propose a time factor for this hardware, by SOURCE's own solutions.
+    """Propose a time factor for this hardware from SOURCE's own solutions.
 
     Right solutions must stay below the limit, and those that are meant to be too slow above it. Solutions
     run one at a time: the machine should be quiet.

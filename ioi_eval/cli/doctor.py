@@ -75,7 +75,7 @@ def doctor(
     problems: _Problems = "",
     as_json: Json = False,
 ) -> None:
-    """Say what works on this machine or on servers, what does not, and what to do.
+    """Check this machine or servers: list what works, what fails and how to fix it.
 
     Exit code 0: submissions can be judged there; 2: something is missing.
     """

@@ -81,7 +81,7 @@ def new(
         ),
     ] = PackageType.BATCH,
 ) -> None:
-    """Write a package to begin with: tests, solutions, a grader where its type has one.
+    """Write a starter package: tests, solutions and, if its type needs one, a grader.
 
     All of it is small and works: change it bit by bit, and let `ioi-eval validate` look at each step.
     docs/packages.md has every key.

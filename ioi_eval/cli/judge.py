@@ -87,7 +87,7 @@ def judge(
     language: _Language = None,
     all_tests: AllTests = False,
 ) -> None:
-    """Judge one program, and show a table of its tests.
+    """Judge one program and show a table of its tests.
 
     Below the table stands the first test that fails, with the beginning of its input, output and expected
     answer, or the compiler's message. The command writes nothing but its cache. A source with one problem

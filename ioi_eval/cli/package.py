@@ -31,7 +31,7 @@ _Compiler = Annotated[
 
 @command(_EXAMPLES)
 def package(folder: _Folder, index: _Index = False, url: _Url = "", compiler: _Compiler = None) -> None:
-    """Write the Piston package that runs our jobs: scripts, and limits that suit them.
+    """Write the Piston package that runs jobs: scripts and matching limits.
 
     Servers find it in their folder of packages when they start. From an index they install it when they are
     asked to: POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
