@@ -13,7 +13,7 @@ from support.engines import fake_profile
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
-from ioi_eval.errors import JudgeFailure
+from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.tasks import asked_for
 from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 from ioi_eval.rules.extraction import Extraction
@@ -156,7 +156,9 @@ def test_a_problem_is_asked_for_in_its_only_language() -> None:
         return text
 
     assert "```python" in prompt("calm") and "```cpp" in prompt("verse")
-    assert "```python" in prompt("verse", "python") and "```cpp" in prompt("calm", "c++")
+    assert "```python" in prompt("verse", "python")
+    with pytest.raises(InputError, match="calls a function of a Python submission"):
+        prompt("calm", "c++")  # nobody is asked for what can never be judged
     asked = asked_for(source, {})
     assert {asked.language(asked.problems.find(name)).name for name in ("calm", "verse")} == {"python", "c++"}
     texts = {label: text for label, _, text in asked.prompts()}
