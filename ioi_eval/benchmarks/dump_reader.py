@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
@@ -14,8 +15,8 @@ import msgspec
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.loaded import LeftOut
 from ioi_eval.benchmarks.row_files import Row, rows_or_faults
-from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, shaped
-from ioi_eval.model.errors import InputError
+from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of
+from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import near
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Said
@@ -24,34 +25,60 @@ from ioi_eval.rules.extraction import Extraction
 from ioi_eval.rules.repairs import Repairs
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
 _ANSWERS = "assistant"  # the role of messages that hold code
 
 
 class Columns:
-    """A row. Accessors raise InputErrors; `wrong` makes one for faults that callers find."""
+    """A row. Accessors raise InputErrors; `wrong` makes one for faults that callers find.
 
-    def __init__(self, row: Row, where: str, named: Mapping[str, str]) -> None:
-        """`named`: which column, or path into one, holds what is else in the column of that name."""
-        self.line, self.values, self.where, self._named = row.line, row.columns, where, named
-        for path in named.values():
+    Columns are asked for by what they hold: `problem_id` may be in `task_id`.
+    """
+
+    def __init__(
+        self, row: Row, where: str, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
+    ) -> None:
+        """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
+        dump had what a reader has put into usual columns.
+        """
+        self.line, self.values, self.where = row.line, row.columns, where
+        self._named, self._origins = named, origins
+        for what, path in named.items():
             if value_at(self.values, path) is ABSENT:
-                raise self.missing(f"`{path}`")
+                raise self.missing(f"`{path}`", what, (path,))
 
     def wrong(self, problem: str, column: str, remedy: str) -> InputError:
-        field = self._named.get(column, column)
+        field = self.find(column) or column
         return InputError(problem, where=self.where, row=self.line, field=field, remedy=remedy)
 
-    def missing(self, column: str) -> InputError:
-        there = ", ".join(map(str, self.values)) or "none"
-        return self.wrong(f"missing column {column}", "", f"The columns are: {there}")
+    def missing(self, column: str, what: str, names: Collection[str]) -> MissingColumn:
+        """`names`: those that would do."""
+        there = [str(name) for name in self.values]
+        close = [found for name in names for found in near(name, there)]
+        option = _OPTIONS.get(what, "")
+        if not option:
+            meant = ""
+        elif close:
+            meant = f". Did you mean {option}={close[0]}?"
+        else:
+            meant = f". Name the one that is meant with {option}=NAME"
+        remedy = f"The columns are: {', '.join(there) or 'none'}{meant}"
+        return MissingColumn(f"missing column {column}", where=self.where, row=self.line, remedy=remedy)
 
-    def has(self, column: str) -> bool:
-        return column in self._named or column in self.values
+    def find(self, what: str) -> str | None:
+        """Return the column, or the path, of something; None where the row has none."""
+        if what in self._named:
+            return self._named[what]
+        return next((name for name in USUAL.get(what, (what,)) if name in self.values), None)
+
+    def origin(self, what: str) -> str:
+        """Return the dump's own column of something; empty where it has none."""
+        return self._origins.get(what) or self.find(what) or ""
 
     def value(self, column: str) -> Any:
         """Return a column's values; None where there are none."""
-        found = value_at(self.values, self._named.get(column, column))
+        found = value_at(self.values, self.find(column) or column)
         return None if found is ABSENT else plain(found)
 
     def text(self, column: str) -> str | None:
@@ -82,8 +109,8 @@ class Columns:
 
     def name(self, column: str) -> str:
         """A name or a number that must be there."""
-        if not self.has(column):
-            raise self.missing(f"`{column}`")
+        if self.find(column) is None:
+            raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)))
         value = self.value(column)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -128,28 +155,13 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     return value_at(within, rest) if isinstance(within, dict) else ABSENT
 
 
-def unrolled(row: Row, where: str) -> Iterator[tuple[str, Row]]:
-    """A row of several answers as a row for each, and what is added to its key; others as they are."""
-    lists = {
-        what: (column, value)
-        for what, columns in _LISTS.items()
-        for column in columns
-        if isinstance(value := plain(row.columns.get(column)), list)
-    }
-    if not lists or "code" in row.columns:
-        yield "", row
-        return
-    lengths = {len(value) for _, value in lists.values()}
-    if len(lengths) > 1 or lengths == {0}:
-        problem = "an empty list" if lengths == {0} else "lists of different lengths"
-        names = ", ".join(column for column, _ in lists.values())
-        raise InputError(
-            problem, where=where, row=row.line, field=names, remedy="Expected one or more answers"
-        )
-    others = {name: value for name, value in row.columns.items() if name not in _IN_LISTS}
-    for place in range(lengths.pop()):
-        own = {what: value[place] for what, (_, value) in lists.items()}
-        yield f"/{place}", Row(row.line, {**others, **own})
+def _are_answers(column: str, value: Any) -> bool:
+    """Return True for a list of answers; one of messages is an answer itself."""
+    if not isinstance(value, list):
+        return False
+    if column == "messages":
+        return bool(value) and all(isinstance(each, list) for each in value)
+    return not value or not all(_is_row(each) and "role" in each for each in value)
 
 
 def _is_row(value: Any) -> bool:
@@ -162,15 +174,26 @@ def _shown(value: Any) -> str:
 
 
 _ID_COLUMNS = ("uuid", "id")
-# Columns with a list of answers, each a submission.
-_LISTS = {"code": ("code_list",), "generation": ("generations", "completions", "output_list")}
-_IN_LISTS = frozenset(column for columns in _LISTS.values() for column in columns)
-_GENERATIONS = ("generation", "messages", "completion", "solution", "response", "output")
+_ANSWERED = ("code", "generation")  # of a row whose list of them are submissions
+# The options that name columns, by what these hold.
+_OPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "problem_id": "problem_column",
+        "code": "code_column",
+        "generation": "code_column",
+        "language": "language_column",
+        MODEL_COLUMNS[0]: "model_column",
+        "year": "year_column",
+        "subtask": "subtask_column",
+    }
+)
 _NO_COLUMN = ""  # as id_column: rows are known by what is in them
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
+_DOUBTFUL = "lang"
+_LEAST_STATEMENT = 20  # characters that may tell a problem
 _NO_YEAR = "without a year: each id matches one problem only"
 
 
@@ -180,6 +203,8 @@ class Finder(Protocol):
     def find(self, problem_id: str, year: int | None = None) -> Problem: ...
 
     def label(self, problem: Problem) -> str: ...
+
+    def values(self) -> Iterable[Problem]: ...
 
 
 def known_language(name: str) -> str:
@@ -234,14 +259,7 @@ class DumpOptions(Value):
     @property
     def named(self) -> dict[str, str]:
         """The columns that were named, by what they hold."""
-        every = {
-            "code": self.code_column,
-            "problem_id": self.problem_column,
-            "language": self.language_column,
-            MODEL_COLUMNS[0]: self.model_column,
-            "year": self.year_column,
-            "subtask": self.subtask_column,
-        }
+        every = {what: getattr(self, option) for what, option in _OPTIONS.items() if what != "generation"}
         return {what: path for what, path in every.items() if path is not None}
 
 
@@ -263,7 +281,8 @@ class Entry(NamedTuple):
     year: int | None
     subtask: str | None
     language: str | None  # what the row names
-    format: str  # what the row was recognised as
+    format: str  # the language of what the row was recognised as
+    read_from: Mapping[str, str]  # columns by what they were read as
     code: str | None
     generation: str | None
     columns: dict[str, Any]
@@ -278,6 +297,8 @@ class Reader:
         self.taken: dict[str, None] = {}
         self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
+        self._statements: list[tuple[str, Problem]] | None = None
+        self._asked: dict[bytes, Problem | None] = {}  # by prompt
         self._equal = Counter[str]()  # rows without an id so far, by their content
 
     @property
@@ -291,7 +312,8 @@ class Reader:
         rows = (row for row in rows_or_faults(path) if not isinstance(row, InputError))
         first = next(rows, None)
         columns = first.columns if first else {}
-        if "ioi_id" in columns:  # NeMo-Skills' `id` is that of the subtask, in the file of every sample
+        shape = shape_of(columns)
+        if shape is not None and not shape.ids:
             return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
@@ -301,28 +323,47 @@ class Reader:
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
                 continue
-            place_key = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
+            known = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
+            shape = shape_of(row.columns)
+            if shape is not None:
+                self.noted[f"read as {shape.name}"] += 1
             try:
-                shape, usual_row = shaped(row, place.label)
-                if shape:
-                    self.noted[f"read as {shape}"] += 1
-                for part, each in unrolled(usual_row, place.label):
-                    yield self._entry_of(each, place, id_column, place_key, part, shape)
+                made = [row] if shape is None else list(shape.rows(row, place.label))
             except InputError as error:
                 yield error
+                continue
+            for usual in made:
+                try:
+                    for part, columns in self._unrolled(usual, place.label, shape):
+                        yield self._entry(columns, place, id_column, (known, part), shape)
+                except InputError as error:
+                    yield error
 
-    def _entry_of(
-        self, row: Row, place: Place, id_column: str, place_key: str, part: str, shape: str
-    ) -> Entry:
-        columns = Columns(row, place.label, self._options.named)
-        if self._options.model_column is not None:
-            row.columns[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
-        if place.model and not model_of(row.columns):
-            row.columns[MODEL_COLUMNS[0]] = place.model
-        if not id_column and self._options.keys_of_content:
-            return self._entry(columns, self._key_of_content(row.columns), shape)
-        key = columns.name(id_column) if id_column else place_key
-        return self._entry(columns, f"{key}{part}", shape)
+    def _unrolled(self, row: Row, where: str, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
+        """A row of several answers as columns for each, and what is added to its key; others as they are."""
+        named = {**(shape.named if shape is not None else {}), **self._options.named}
+        origins = shape.columns if shape is not None and shape.made else {}
+        columns = Columns(row, where, named, origins)
+        found = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
+        lists = {
+            what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)
+        }
+        if not lists or ("code" in found and "code" not in lists):
+            yield "", columns
+            return
+        lengths = {len(value) for _, value in lists.values()}
+        if len(lengths) > 1 or lengths == {0}:
+            problem = "an empty list" if lengths == {0} else "lists of different lengths"
+            names = ", ".join(column for column, _ in lists.values())
+            raise InputError(
+                problem, where=where, row=row.line, field=names, remedy="Expected one or more answers"
+            )
+        gone = {what: column for what, (column, _) in lists.items()}
+        others = {name: value for name, value in row.columns.items() if name not in gone.values()}
+        rest = {what: path for what, path in named.items() if what not in lists}
+        for place in range(lengths.pop()):
+            own = {what: value[place] for what, (_, value) in lists.items()}
+            yield f"/{place}", Columns(Row(row.line, {**others, **own}), where, rest, {**gone, **origins})
 
     def _key_of_content(self, columns: Mapping[str, Any]) -> str:
         """The row's content and its place among its equals: rows that are added elsewhere change neither."""
@@ -337,7 +378,7 @@ class Reader:
             if not isinstance(entry, InputError):
                 if self.take(entry):
                     yield entry
-            elif not self._options.skip_bad_rows:
+            elif not (self._options.skip_bad_rows or isinstance(entry, FailedRequest)):
                 raise entry
 
     def take(self, entry: Entry) -> bool:
@@ -369,13 +410,20 @@ class Reader:
             remedy = f"{meant}Keys are in the column `key` of results.jsonl"
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
-    def _entry(self, columns: Columns, key: str, shape: str) -> Entry:
-        usual = next(filter(columns.has, PROBLEM_COLUMNS), PROBLEM_COLUMNS[0])
-        problem_id, year = columns.name(usual), columns.year()
-        problem, left_out = self._problem(columns, problem_id, year)
+    def _entry(
+        self, columns: Columns, place: Place, id_column: str, known: tuple[str, str], shape: Shape | None
+    ) -> Entry:
+        if self._options.model_column is not None:
+            columns.values[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
+        if place.model and not model_of(columns.values):
+            columns.values[MODEL_COLUMNS[0]] = place.model
+        if id_column:
+            key = columns.name(id_column) + known[1]
+        else:
+            key = "".join(known) if known[0] else self._key_of_content(columns.values)
+        year = columns.year()
+        problem, left_out = self._problem(columns, year, shape)
         code, generation = self._texts(columns)
-        if (language := columns.text("language")) is not None:
-            find_language(language, where=columns.where, row=columns.line)
         return Entry(
             line=columns.line,
             key=key,
@@ -383,15 +431,29 @@ class Reader:
             left_out=left_out,
             year=year,
             subtask=columns.subtask(problem) if problem else None,
-            language=language,
-            format=shape,
+            language=self._language(columns),
+            format=shape.language if shape else "",
+            read_from={
+                "problem": columns.origin("problem_id")
+                or f"the statement in {shape.prompt if shape else ''}",
+                "reply" if code is None and generation is not None else "program": columns.origin(
+                    "generation" if code is None and generation is not None else "code"
+                ),
+            },
             code=code,
             generation=generation,
             columns=columns.values,
         )
 
-    def _problem(self, columns: Columns, problem_id: str, year: int | None) -> tuple[Problem | None, str]:
+    def _problem(self, columns: Columns, year: int | None, shape: Shape | None) -> tuple[Problem | None, str]:
         """The problem, or why its rows are left out."""
+        prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
+        if prompt and (columns.find("problem_id") is None or not self._is_named(columns)):
+            found = self._asked_in(columns.generation(prompt) or "")
+            if found is None:
+                return None, f"no problem's statement is in {prompt!r}"
+            return (None, _OTHER_PROBLEM) if self._wanted and found.id not in self._wanted else (found, "")
+        problem_id = columns.name("problem_id")
         if self._wanted and not self._wanted & {problem_id, *_id(self._problems, problem_id)}:
             return None, _OTHER_PROBLEM
         try:
@@ -401,18 +463,62 @@ class Reader:
         except InputError as error:
             raise columns.wrong(error.problem, error.field, error.remedy) from error
 
+    def _is_named(self, columns: Columns) -> bool:
+        """Return True if what may name a problem, or hold its tests, names one."""
+        value = columns.value("problem_id")
+        try:
+            self._problems.find(str(value))
+        except LeftOut:
+            return True
+        except InputError:
+            return False
+        return True
+
+    def _asked_in(self, prompt: str) -> Problem | None:
+        """Return the problem with the longest statement in a prompt, whatever its white space."""
+        if self._statements is None:
+            every = (
+                (" ".join(one.statement.read().decode(errors="replace").split()), one)
+                for one in self._problems.values()
+                if one.statement is not None
+            )
+            self._statements = sorted(
+                (pair for pair in every if len(pair[0]) >= _LEAST_STATEMENT), key=lambda pair: -len(pair[0])
+            )
+        name = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+        if name not in self._asked:
+            text = " ".join(prompt.split())
+            self._asked[name] = next((one for said, one in self._statements if said in text), None)
+        return self._asked[name]
+
+    def _language(self, columns: Columns) -> str | None:
+        """The language that the row names. `lang` may as well be that of the statement."""
+        language = columns.text("language")
+        if language is None:
+            return None
+        try:
+            find_language(language, where=columns.where, row=columns.line)
+        except InputError:
+            if columns.find("language") != _DOUBTFUL:
+                raise
+            self.noted[f"whose `{_DOUBTFUL}` names no language of programs: it does not count"] += 1
+            return None
+        return language
+
     def _texts(self, columns: Columns) -> tuple[str | None, str | None]:
         """`code` and what the model wrote, of which one must be there."""
+        extracted = self._options.always_extract
         if self._options.code_column is not None:
-            extracted = self._options.always_extract
             return (None, columns.generation("code")) if extracted else (columns.text("code"), None)
-        written = next((name for name in _GENERATIONS if columns.has(name)), None)
-        if self._options.always_extract and written is None:
-            raise columns.missing("`generation` or `messages`")
-        if not columns.has("code") and written is None:
-            raise columns.missing("`code`, `generation` or `messages`")
-        code = None if self._options.always_extract else columns.text("code")
-        return code, None if written is None else columns.generation(written)
+        written = columns.find("generation") is not None
+        if not written and (extracted or columns.find("code") is None):
+            code = () if extracted else ("code",)
+            names = (*code, "generation", "messages")
+            said = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
+            raise columns.missing(said, "code", (*(USUAL["code"] if code else ()), *USUAL["generation"]))
+        return None if extracted else columns.text("code"), columns.generation(
+            "generation"
+        ) if written else None
 
 
 def _id(problems: Finder, name: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -24,17 +25,19 @@ from ioi_eval.benchmarks.dump_reader import (
     value_at,
 )
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
-from ioi_eval.benchmarks.row_files import dump_files, is_dump, read_columns, scan
-from ioi_eval.benchmarks.shapes import HEADS, LANGUAGES, PROBLEM_COLUMNS, problem_in
-from ioi_eval.model.errors import BadRows, InputError
+from ioi_eval.benchmarks.row_files import column_names, dump_files, is_dump, read_columns, scan
+from ioi_eval.benchmarks.shapes import heads, problems_in
+from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
-from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.rules.extraction import extract, named_extraction
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.repairs import repair
 from ioi_eval.store.rows import plain
 
+CONTINUED = "continue_prompt"  # among a submission's repairs
+_LOOKED_AT = 10_000  # rows of which it is said what they are taken for
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
 
@@ -48,6 +51,41 @@ class DumpFile(Value):
     stamp: tuple[int, int]  # size and time of change: whether it is still what was looked through
 
 
+class Understood(Value):
+    """What the first rows that were selected are taken for."""
+
+    rows: int
+    whole: bool  # these are all
+    columns: Mapping[str, Mapping[str, int]]  # how many rows by column, by what they hold
+    languages: Mapping[str, Mapping[LanguageFrom, int]]  # how many rows by what told it, by language
+    without: int  # rows without a program
+
+    def __str__(self) -> str:
+        parts = [f"{what} <- {self._numbered(found)}" for what, found in self.columns.items()]
+        told = (
+            f"{name} ({', '.join(_TOLD[of].format(number) for of, number in found.items())})"
+            for name, found in self.languages.items()
+        )
+        parts.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(told)}")
+        parts.append(f"{self.without:,} of {self.rows:,} without a program")
+        return ", ".join(parts) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
+
+    def _numbered(self, found: Mapping[str, int]) -> str:
+        if len(found) == 1:
+            return next(iter(found))
+        return ", ".join(f"{column} ({number:,})" for column, number in found.items())
+
+
+_TOLD: Mapping[LanguageFrom, str] = {
+    LanguageFrom.ROW: "from {:,} rows",
+    LanguageFrom.OPTION: "{:,} as asked for",
+    LanguageFrom.FORMAT: "{:,} by their format",
+    LanguageFrom.PROBLEM: "{:,} by their problem",
+    LanguageFrom.REPLY: "from {:,} fences",
+    LanguageFrom.DEFAULT: "{:,} by default",
+}
+
+
 class DumpInfo(Value):
     """Facts that the first pass over a dump found."""
 
@@ -59,6 +97,7 @@ class DumpInfo(Value):
     left_out: Mapping[str, int] = {}  # how many other rows, by reason
     rejected: int = 0  # rows that cannot be used
     noted: Mapping[str, int] = {}  # how many of the rows that were selected, by what is odd about them
+    understood: Understood | None = None
 
 
 class Located(NamedTuple):
@@ -106,8 +145,7 @@ class Dump(Collection[Submission]):
             for entry in reader.selected(place, file.sha256, file.id_column):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
-                spoken = _language(entry, problem, self._options)
-                code, repairs = _code(entry, problem, self._options, find_language(spoken.language))
+                spoken, code, repairs = _program(entry, problem, self._options)
                 submission = Submission(
                     key=entry.key,
                     problem_id=self._problems.label(problem),
@@ -136,7 +174,7 @@ def open_dump(
     options, selection = options or DumpOptions(), selection or Selection()
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
-    first = _FirstPass(Reader(problems, options, selection))
+    first = _FirstPass(Reader(problems, options, selection), options)
     info = first.look_through(find_dumps(paths), skip_bad=options.skip_bad_rows)
     return Dump(info, problems, options, selection, first.bad)
 
@@ -154,17 +192,23 @@ def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
     return found
 
 
-def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> frozenset[str]:
-    """The ids of the problems that a dump has rows of; what is wrong with it is said by `open_dump`."""
-    names = PROBLEM_COLUMNS if column is None else (column,)
-    heads = {*HEADS, *(part for name in names for part in (name, name.partition(".")[0]))}
+def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> frozenset[str] | None:
+    """The ids of the problems that a dump has rows of; None where only prompts tell them.
+
+    What is wrong with the dump is said by `open_dump`.
+    """
+    wanted = heads() if column is None else {column, column.partition(".")[0]}
     found: set[str] = set()
     for place in find_dumps(paths):
         with _labelled(place):
-            for row in read_columns(place.path, heads):
-                values = (value_at(row, name) for name in names)
-                value = next((value for value in values if value is not ABSENT), problem_in(row))
-                found.update([] if value is None else [str(value).strip()])
+            names = column_names(place.path) if place.path.suffix.lower() == ".parquet" else ()
+            for row in read_columns(place.path, wanted):
+                named = ABSENT if column is None else value_at(row, column)
+                values = problems_in(row, names) if named is ABSENT else (named,)
+                for value in values:
+                    if value is None and named is ABSENT:
+                        return None
+                    found.update([] if value is None else [str(value).strip()])
     return frozenset(found)
 
 
@@ -183,8 +227,11 @@ def _labelled(place: Place) -> Iterator[None]:
 
 
 class _FirstPass:
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, options: DumpOptions) -> None:
+        self._reader, self._options = reader, options
+        self._looked_at = self._without = 0  # rows of which more was found out, and those without a program
+        self._columns: dict[str, Counter[str]] = {}
+        self._languages: dict[str, Counter[LanguageFrom]] = {}
         self._keys: dict[str, bytes] = {}  # of all rows with an id column; a hash of each
         self._contents: dict[str, str] = {}
         self._programs = self._fenced = 0  # texts of the column of programs, and those with a fence
@@ -192,8 +239,8 @@ class _FirstPass:
 
     def look_through(self, places: Sequence[Place], *, skip_bad: bool) -> DumpInfo:
         files = tuple(self._labelled_file(place) for place in places)
-        if self.bad and not skip_bad:
-            raise BadRows(self.bad)
+        if not skip_bad and (faults := list(self._faults())):
+            raise BadRows(faults)
         rows = sum(file.rows for file in files)
         if not rows:
             where = ", ".join(place.label for place in places)
@@ -209,9 +256,40 @@ class _FirstPass:
             passed_over=frozenset(self._reader.passed_over),
             left_out=dict(self._reader.left_out),
             noted=dict(self._reader.noted),
+            understood=Understood(
+                rows=self._looked_at,
+                whole=self._looked_at == len(self._reader.taken),
+                columns=self._columns,
+                languages=self._languages,
+                without=self._without,
+            ),
             rejected=len(self.bad),
             sha256=hashlib.sha256(contents.encode()).hexdigest(),
         )
+
+    def _faults(self) -> Iterator[InputError]:
+        """The faults of rows, each missing column of a file once. Requests that failed are no fault."""
+        lacking = Counter((one.where, one.problem) for one in self.bad if isinstance(one, MissingColumn))
+        told = set[tuple[str, str]]()
+        for one in self.bad:
+            place = (one.where, one.problem)
+            if isinstance(one, FailedRequest) or place in told:
+                continue
+            if isinstance(one, MissingColumn) and lacking[place] > 1:
+                told.add(place)
+                problem = f"{one.problem} (in {lacking[place]:,} rows; this is the first)"
+                yield InputError(problem, where=one.where, row=one.row, remedy=one.remedy)
+            else:
+                yield one
+
+    def _understand(self, entry: Entry) -> None:
+        assert entry.problem is not None, "rows of other problems are not taken"
+        self._looked_at += 1
+        for what, column in entry.read_from.items():
+            self._columns.setdefault(what, Counter())[column] += 1
+        spoken, code, _ = _program(entry, entry.problem, self._options)
+        self._languages.setdefault(find_language(spoken.language).name, Counter())[spoken.source] += 1
+        self._without += code is None
 
     def _labelled_file(self, place: Place) -> DumpFile:
         with _labelled(place):
@@ -231,7 +309,8 @@ class _FirstPass:
             if fault is not None:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
-                self._reader.take(entry)
+                if self._reader.take(entry) and self._looked_at < _LOOKED_AT:
+                    self._understand(entry)
                 if entry.code is not None:
                     self._programs += 1
                     self._fenced += _FENCE.search(entry.code) is not None
@@ -283,16 +362,20 @@ def _stamp(path: Path) -> tuple[int, int]:
 # --- the second pass ---------------------------------------------------------------------------------
 
 
-def _language(entry: Entry, problem: Problem, options: DumpOptions) -> ChosenLanguage:
-    return choose_language(
+def _program(
+    entry: Entry, problem: Problem, options: DumpOptions
+) -> tuple[ChosenLanguage, str | None, tuple[str, ...]]:
+    """A row's language, its program, and what changed it."""
+    spoken = choose_language(
         problem,
         row=entry.language,
         option=options.language,
-        format=LANGUAGES.get(entry.format, ""),
+        format=entry.format,
         reply=entry.generation if entry.code is None else None,
         extraction=options.extract,
         default=options.default_language or "c++",
     )
+    return spoken, *_code(entry, problem, options, find_language(spoken.language))
 
 
 def _code(
@@ -304,7 +387,22 @@ def _code(
     found = code is None and entry.generation is not None
     if found:
         code = extract(entry.generation or "", language, options.extract)
+    if code is None and (code := _continued(entry, problem, language)) is not None:
+        return code, (CONTINUED,)
     if code is None:
         return None, ()
     repaired, repairs = repair(code, problem, language, options.repairs)
     return repaired, (*(named_extraction(options.extract) if found else ()), *repairs)
+
+
+def _continued(entry: Entry, problem: Problem, language: Language) -> str | None:
+    """The prompt of a function and the reply that goes on in its body; None where it does not."""
+    reply = (entry.generation or "").replace("\r\n", "\n")
+    if problem.task_type is not TaskType.FUNCTION or language.syntax != "python" or not reply.strip():
+        return None
+    own = entry.columns.get("prompt")
+    prompt = own if isinstance(own, str) and "def " in own else problem.starter_code
+    if not prompt or not reply.lstrip("\n").startswith(("  ", "\t")):
+        return None
+    between = "" if prompt.endswith("\n") or reply.startswith("\n") else "\n"
+    return prompt + between + reply.partition("\n```")[0]

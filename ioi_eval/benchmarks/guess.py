@@ -18,7 +18,7 @@ FIELD = "problems"
 
 def guessed(dumps: Sequence[str | Path | Place], column: str | None = None) -> str:
     """The name of the benchmark that all ids are of. InputError: none fits, or several do."""
-    ids = mentioned(dumps, column)
+    ids = mentioned(dumps, column) or frozenset()
     columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
     fitting = [one.name for one in benchmarks() if fits(one, ids, columns)]
     where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)

@@ -6,14 +6,17 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import FailedRequest, InputError
+
+if TYPE_CHECKING:
+    from ioi_eval.benchmarks.row_files import Row
 
 T = TypeVar("T")
 SUFFIX = ".eval"
 SHAPE = "a log of inspect_ai"
-_MARK = "inspect_ai"  # the column that other rows do not have
+MARK = "inspect_ai"  # the column that other rows do not have
 _UNUSED = {"events", "store", "attachments", "messages"}
 _BROKEN = (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile)
 # What a sample's metadata may say as columns of rows do.
@@ -56,7 +59,7 @@ def _columns(header: Any, sample: Any) -> dict[str, Any]:
         "limit": sample.limit.type if sample.limit else None,
         "metadata": {**sample.metadata, **counted, "timestamp": header.created},
         "scores": {name: score.value for name, score in (sample.scores or {}).items()},
-        _MARK: {"task": header.task, "run_id": header.run_id, "created": header.created},
+        MARK: {"task": header.task, "run_id": header.run_id, "created": header.created},
     }
 
 
@@ -70,10 +73,6 @@ def reasoning_of(output: Any) -> str:
 # --- the usual columns -------------------------------------------------------------------------------
 
 
-def is_sample(columns: Mapping[str, Any]) -> bool:
-    return _MARK in columns and "epoch" in columns
-
-
 def problem_of(columns: Mapping[str, Any]) -> str:
     """Return a sample's problem: named in its metadata, else the sample's id."""
     metadata = columns.get("metadata")
@@ -81,17 +80,18 @@ def problem_of(columns: Mapping[str, Any]) -> str:
     return str(columns["id"] if named is None else named)
 
 
-def usual(columns: Mapping[str, Any], where: str, row: int) -> Iterator[tuple[str, Any]]:
-    """The columns that rows of dumps have. A sample that failed holds nothing to judge: InputError."""
+def usual_rows(row: Row, where: str) -> Iterator[Row]:
+    """The row with the columns that rows of dumps have. A sample that failed holds nothing to judge."""
+    columns = row.columns
     if (error := columns.get("error")) and not columns.get("scores"):
-        raise InputError(
+        raise FailedRequest(
             f"the sample failed: {str(error)[:200]}",
             where=where,
-            row=row,
+            row=row.line,
             field="error",
             remedy="Run `inspect eval-retry`, or leave such rows out",
         )
     metadata = columns.get("metadata") or {}
-    yield from ((name, metadata[name]) for name in _TOLD if metadata.get(name) is not None)
-    yield "problem_id", problem_of(columns)
-    yield "solution_number", columns["epoch"]
+    told = {name: metadata[name] for name in _TOLD if metadata.get(name) is not None}
+    added = {**told, "problem_id": problem_of(columns), "solution_number": columns["epoch"]}
+    yield row._replace(columns={**added, **columns})

@@ -343,12 +343,13 @@ def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:
 
 
 def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
-    """Ids by what else problems are called. What several are called, or one by its id, says nothing."""
-    said = Counter(one.alias for one in candidates)
-    ids = {one.id for one in candidates}
-    return {
-        one.alias: one.id for one in candidates if said[one.alias] == 1 and one.alias and one.alias not in ids
-    }
+    """Ids by what else problems are called: `#0` is the first row's.
+
+    What several are called, or one by its id, says nothing.
+    """
+    called = [(name, one.id) for n, one in enumerate(candidates) for name in (one.alias, f"#{n}")]
+    said, ids = Counter(name for name, _ in called), {one.id for one in candidates}
+    return {name: one for name, one in called if said[name] == 1 and name and name not in ids}
 
 
 def _with_ids(options: BenchmarkOptions, aliases: Mapping[str, str]) -> BenchmarkOptions:

@@ -22,6 +22,7 @@ from ioi_eval.model.nesting import shallow
 
 _CHUNK = 1 << 20
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
+PLACE = "place_of_problem"  # the column of rows made of lists, one for each problem: `#0`, `#1`
 _NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH = 64  # rows of an Arrow file in memory
 _field_limit = threading.Lock()
@@ -238,13 +239,32 @@ def _object(value: Any, path: Path, line: int) -> Row | InputError:
 
 
 def _json_rows(path: Path) -> Iterator[Row | InputError]:
-    """A list of objects. Some tools write one object per line under this suffix too."""
+    """A list of objects, or of lists of texts. Some tools write an object per line, or one object."""
     if _first_character(path) == "{":
-        yield from _jsonl_rows(path)
+        whole = _one_object(path)
+        yield from _jsonl_rows(path) if whole is None else (Row(1, whole),)
         return
     with _opened_text(path) as stream:
-        for line, value in elements(stream, str(path)):
-            yield _object(value, path, line)
+        for place, (line, value) in enumerate(elements(stream, str(path))):
+            if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+                yield Row(line, {PLACE: f"#{place}", "generations": value})
+            else:
+                yield _object(value, path, line)
+
+
+def _one_object(path: Path) -> dict[str, Any] | None:
+    """The object that a file consists of, on several lines; None if its first line is an object already."""
+    with _opened_text(path) as stream:
+        first = next((line for line in stream if line.strip()), "")
+        try:
+            json.loads(shallow(first))
+        except ValueError:
+            try:
+                found = json.loads(shallow(first + stream.read()))
+            except ValueError:
+                return None
+            return found if isinstance(found, dict) else None
+    return None
 
 
 def _first_character(path: Path) -> str:

@@ -1,117 +1,242 @@
-"""Rows as other tools write them, which no names of columns lead into: the usual columns are added."""
+"""Rows as other tools write them: one table of what they are told by, and of the columns that hold what."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ioi_eval.benchmarks import inspect_logs
-from ioi_eval.benchmarks.row_files import Row
-from ioi_eval.model.errors import InputError
+from ioi_eval.benchmarks.row_files import PLACE, Row
+from ioi_eval.model.errors import FailedRequest
+from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.store.rows import MODEL_COLUMNS
 
-# What rows were recognised as tells the language of their programs.
-LANGUAGES = {"LiveCodeBench's outputs": "python", "EvalPlus' samples": "python"}
-PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "name")  # the first that a row has
-# What problems of such rows are named by, for who reads no other columns.
-HEADS = ("custom_id", "doc")
-# What NeMo-Skills puts beside a row of its own and the generation: how long it is, which of LiveCodeBench's
-# releases it is of, or the IOI's id of the problem, whose `name` is a title.
-_NEMO = ("num_generated_tokens", "release_version", "ioi_id")
-_PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
-_SAMPLE = re.compile(r"[#/:]\d+\Z")
+PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
+# The usual columns by what they hold; of each the first that a row has.
+USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "problem_id": PROBLEM_COLUMNS,
+        "code": ("code", "solution_code", "code_list"),
+        "generation": (
+            *("generation", "messages", "completion", "solution", "response", "output", "content"),
+            *("generations", "completions", "output_list"),
+        ),
+        "language": ("language", "lang"),
+        MODEL_COLUMNS[0]: MODEL_COLUMNS,
+        "year": ("year",),
+        "subtask": ("subtask",),
+    }
+)
+_KNOWN = frozenset(name for names in USUAL.values() for name in names)
+_NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 
 
-def shaped(row: Row, where: str) -> tuple[str, Row]:
-    """Return the row's shape and the row with its usual columns; an empty text if it is read as it is."""
-    columns = row.columns
-    if _is_batch(columns):
-        added = dict(_batch(row, where))
-        name = "OpenAI's batch results"
-    elif "doc" in columns and "resps" in columns:
-        added = dict(_harness(columns))
-        name = "a log of lm-evaluation-harness"
-    elif inspect_logs.is_sample(columns):
-        added = dict(inspect_logs.usual(columns, where, row.line))
-        name = inspect_logs.SHAPE
+class Shape(NamedTuple):
+    """A kind of rows: the columns that tell it, and where it holds what usual columns hold."""
+
+    name: str
+    needs: tuple[str, ...]  # all of these
+    one_of: tuple[str, ...] = ()
+    columns: Mapping[str, str] = _NO_COLUMNS  # or paths into them, by what they hold
+    prompt: str = ""  # where no column names the problem: the one whose statement is in this column
+    language: str = ""  # of its programs
+    ids: bool = True  # `id` names the row
+    made: Callable[[Row, str], Iterator[Row]] | None = None  # rows with usual columns, of those in `columns`
+    also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
+
+    def fits(self, columns: Mapping[str, Any]) -> bool:
+        there = columns.keys()
+        some = not self.one_of or not there.isdisjoint(self.one_of)
+        return some and there >= set(self.needs) and self.also(columns)
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """The columns to read, by what they hold, where they are not the usual ones."""
+        return _NO_COLUMNS if self.made else self.columns
+
+    def rows(self, row: Row, where: str) -> Iterator[Row]:
+        """Yield the rows with usual columns that a row holds. Raise InputError for one that holds none."""
+        yield from self.made(row, where) if self.made else (row,)
+
+
+def shape_of(columns: Mapping[str, Any]) -> Shape | None:
+    """Return the first shape that a row has; None if its usual columns are all that is known of it."""
+    return next((shape for shape in SHAPES if shape.fits(columns)), None)
+
+
+def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
+    """Yield what the problems of a row are called; None where only its prompt tells. `names`: all columns."""
+    shape = shape_of(columns) or shape_of(dict.fromkeys(names))
+    if shape is not None and shape.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
+        yield None
+    elif shape is _BY_PROBLEM:
+        yield from columns
+    elif isinstance(called := columns.get("custom_id"), str):
+        yield next((columns[name] for name in PROBLEM_COLUMNS if name in columns), _SAMPLE.sub("", called))
+    elif shape is not None and shape.made is inspect_logs.usual_rows:
+        yield inspect_logs.problem_of(columns)
     else:
-        return _by_columns(columns), row
-    return name, Row(row.line, {**added, **columns})
+        own = (shape.named.get("problem_id"),) if shape is not None else ()
+        found = next((columns[name] for name in (*own, *PROBLEM_COLUMNS) if name in columns), None)
+        if found is not None or (found := _problem_of_document(columns)) is not None:
+            yield found
 
 
-def _by_columns(columns: Mapping[str, Any]) -> str:
-    """Rows whose own columns are usual ones, and that are told all the same."""
-    if "generation" in columns and not columns.keys().isdisjoint(_NEMO):
-        return "NeMo-Skills' outputs"
-    if {"question_id", "code_list"} <= columns.keys():
-        return "LiveCodeBench's outputs"
-    task = columns.get("task_id")
-    plus = isinstance(task, str) and _PLUS.fullmatch(task) is not None
-    return "EvalPlus' samples" if plus and not columns.keys().isdisjoint(("solution", "completion")) else ""
+def heads() -> frozenset[str]:
+    """The columns that `problems_in` looks at."""
+    own = (shape.columns.get("problem_id", "") for shape in SHAPES)
+    return frozenset({*PROBLEM_COLUMNS, *filter(None, own)})
+
+
+# --- rows that are made --------------------------------------------------------------------------------
+
+_SAMPLE = re.compile(r"[#/:]\d+\Z")
+_PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
+_OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
 
 
 def _is_batch(columns: Mapping[str, Any]) -> bool:
     """A text in `response` is an answer of its own."""
-    response = columns.get("response", "")
+    response = columns["response"]
     failed = response is None and "error" in columns
-    return "custom_id" in columns and (failed or (isinstance(response, dict) and "body" in response))
+    return failed or (isinstance(response, dict) and "body" in response)
 
 
-def problem_in(columns: Mapping[str, Any]) -> str | None:
-    """Return the problem that a row of one of these shapes names."""
-    if isinstance(called := columns.get("custom_id"), str):
-        return _SAMPLE.sub("", called)
-    if inspect_logs.is_sample(columns):
-        return inspect_logs.problem_of(columns)
-    doc = _document(columns)
-    return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
-
-
-def _batch(row: Row, where: str) -> Iterator[tuple[str, Any]]:
+def _batch(row: Row, where: str) -> Iterator[Row]:
     response = row.columns["response"]
     body = response.get("body") if isinstance(response, dict) else None
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(choices, list) or not choices:
         said = json.dumps(row.columns.get("error") or body or response)
-        raise InputError(
+        raise FailedRequest(
             f"the request failed: {said[:200]}",
             where=where,
             row=row.line,
             field="response",
             remedy="Ask again, or leave such rows out",
         )
-    yield "problem_id", problem_in(row.columns)
-    yield _answers([_written(choice) for choice in choices])
+    messages = [choice.get("message") if isinstance(choice, dict) else None for choice in choices]
+    texts = [message.get("content") if isinstance(message, dict) else None for message in messages]
+    added = {"problem_id": _SAMPLE.sub("", str(row.columns["custom_id"])), **_answers(texts)}
     if "model" in body:
-        yield "model", body["model"]
+        added["model"] = body["model"]
+    yield Row(row.line, {**added, **row.columns})
 
 
-def _written(choice: Any) -> str | None:
-    message = choice.get("message") if isinstance(choice, dict) else None
-    return message.get("content") if isinstance(message, dict) else None
+def _harness(row: Row, where: str) -> Iterator[Row]:
+    answers = [text for texts in _listed(row.columns["resps"]) for text in _listed(texts)]
+    problem = _problem_of_document(row.columns)
+    added = _answers(answers) | ({} if problem is None else {"problem_id": problem})
+    yield Row(row.line, {**added, **row.columns})
 
 
-def _harness(columns: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    if (problem := problem_in(columns)) is not None:
-        yield "problem_id", problem
-    yield _answers([text for answers in _listed(columns["resps"]) for text in _listed(answers)])
-
-
-def _answers(found: list[Any]) -> tuple[str, Any]:
-    return ("generation", found[0]) if len(found) == 1 else ("generations", found)
+def _answers(found: list[Any]) -> dict[str, Any]:
+    return {"generation": found[0] if len(found) == 1 else found}
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _document(columns: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The dataset's row in a log, which may be a text of it."""
+def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
+    """The problem of the dataset's row in a log, which may be a text of it."""
     doc = columns.get("doc")
     if isinstance(doc, str):
         try:
             doc = json.loads(doc)
         except ValueError:
-            return {}
-    return doc if isinstance(doc, dict) else {}
+            return None
+    if not isinstance(doc, dict):
+        return None
+    return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
+
+
+def _is_by_problem(columns: Mapping[str, Any]) -> bool:
+    """Lists of programs under names of problems, or files of them; nothing that is a usual column."""
+    if not columns or not columns.keys().isdisjoint(_KNOWN):
+        return False
+    lists = all(
+        isinstance(value, list) and all(isinstance(text, str | None) for text in value)
+        for value in columns.values()
+    )
+    return lists or all(
+        isinstance(value, dict) and value and all(isinstance(text, str) for text in value.values())
+        for value in columns.values()
+    )
+
+
+def _by_problem(row: Row, where: str) -> Iterator[Row]:
+    for problem, held in row.columns.items():
+        if isinstance(held, list):
+            if held:
+                yield Row(row.line, {"problem_id": problem, "code": held})
+            continue
+        for name, code in held.items():
+            language = _OF_SUFFIX.get(PurePath(name).suffix)
+            told = {} if language is None else {"language": language}
+            yield Row(row.line, {"problem_id": problem, "file": name, "code": code, **told})
+
+
+# --- the table -----------------------------------------------------------------------------------------
+
+_BY_PROBLEM = Shape(
+    "programs by problem",
+    (),
+    columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
+    made=_by_problem,
+    also=_is_by_problem,
+)
+# The first that fits holds. docs/benchmarks.md has this table, made of it.
+SHAPES = (
+    Shape(
+        "OpenAI's batch results",
+        ("custom_id", "response"),
+        columns={"problem_id": "custom_id", "generation": "response"},
+        made=_batch,
+        also=_is_batch,
+    ),
+    Shape(
+        "a log of lm-evaluation-harness",
+        ("doc", "resps"),
+        columns={"problem_id": "doc", "generation": "resps"},
+        made=_harness,
+    ),
+    Shape(
+        inspect_logs.SHAPE,
+        (inspect_logs.MARK, "epoch"),
+        columns={"problem_id": "id", "generation": "generation"},
+        made=inspect_logs.usual_rows,
+    ),
+    # Its `id` is that of the subtask, in the file of every sample, and its `name` is a title.
+    Shape("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
+    Shape("NeMo-Skills' outputs", ("generation",), ("num_generated_tokens", "release_version")),
+    Shape("LiveCodeBench's outputs", ("question_id", "code_list"), language="python"),
+    Shape(
+        "EvalPlus' samples",
+        ("task_id",),
+        ("solution", "completion"),
+        language="python",
+        also=lambda columns: (
+            isinstance(columns["task_id"], str) and bool(_PLUS.fullmatch(columns["task_id"]))
+        ),
+    ),
+    Shape(
+        "OJBench's replies",
+        ("id", "prompt", "dataset", "content"),
+        columns={"problem_id": "id", "generation": "content"},
+        ids=False,
+    ),
+    Shape(
+        "verl's rollouts",
+        ("input", "output", "gts"),
+        columns={"problem_id": "gts", "generation": "output"},
+        prompt="input",
+    ),
+    Shape("TRL's completions", ("step", "prompt", "completion"), prompt="prompt"),
+    Shape("lists of replies, one for each problem", (PLACE,), columns={"problem_id": PLACE}),
+    _BY_PROBLEM,
+)

@@ -48,6 +48,14 @@ class InputError(IoiEvalError):
         )
 
 
+class MissingColumn(InputError):
+    """A row lacks a column that others may lack as well."""
+
+
+class FailedRequest(InputError):
+    """A row of a request that nobody answered: it holds nothing to judge, and is no fault of the dump."""
+
+
 class BadRows(InputError):
     """Rows of a dump cannot be used. `errors`: one for each, in order; `listed`: where all of them stand."""
 

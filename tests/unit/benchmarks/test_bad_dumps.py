@@ -52,8 +52,13 @@ def test_a_wrong_value_is_named(tmp_path: Path, columns: dict[str, Any], field: 
 
 
 def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> None:
-    error = failing(tmp_path, {"problem": "sum", "code": CODE})
-    assert "missing column `problem_id`. The columns are: problem, code" in str(error)
+    error = failing(tmp_path, {"prblem": "sum", "code": CODE})
+    assert "missing column `problem_id`. The columns are: prblem, code" in str(error)
+    assert str(error).endswith(". Did you mean problem_column=prblem?")
+    error = failing(tmp_path, {"x": "sum", "code": CODE})
+    assert str(error).endswith(
+        "The columns are: x, code. Name the one that is meant with problem_column=NAME"
+    )
     error = failing(tmp_path, {"problem_id": "sum", "text": CODE})
     assert "missing column `code`, `generation` or `messages`. The columns are: problem_id, text" in str(
         error

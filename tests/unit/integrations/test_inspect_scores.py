@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from ioi_eval.benchmarks.row_files import Row, rows_or_faults
-from ioi_eval.benchmarks.shapes import shaped
-from ioi_eval.errors import InputError
+from ioi_eval.benchmarks.shapes import shape_of
+from ioi_eval.errors import FailedRequest, InputError
 from ioi_eval.integrations.inspect_scores import explanation_of, metadata_of, share, summary_of
 from ioi_eval.models import (
     Blob,
@@ -116,22 +116,27 @@ def test_a_sample_is_a_row_that_is_told() -> None:
         **SAMPLE,
         "metadata": {"problem_id": "nile", "year": 2024, "language": "python", "colour": "blue"},
     }
-    told, row = shaped(Row(1, named), "a.eval")
-    assert told == "a log of inspect_ai"
+    shape = shape_of(named)
+    assert shape is not None and shape.name == "a log of inspect_ai"
+    [row] = shape.rows(Row(1, named), "a.eval")
     assert {name: row.columns[name] for name in ("problem_id", "year", "language", "solution_number")} == {
         "problem_id": "nile",
         "year": 2024,
         "language": "python",
         "solution_number": 2,
     }
-    assert shaped(Row(1, SAMPLE), "a.eval")[1].columns["problem_id"] == "7"
+    [row] = shape.rows(Row(1, SAMPLE), "a.eval")
+    assert row.columns["problem_id"] == "7"
 
 
 def test_a_sample_that_failed_is_no_submission() -> None:
+    failed = {**SAMPLE, "error": "no network"}
+    shape = shape_of(failed)
+    assert shape is not None
     with pytest.raises(
-        InputError, match=r"a\.eval, line 3, field 'error': the sample failed: no network.*eval-retry"
+        FailedRequest, match=r"a\.eval, line 3, field 'error': the sample failed: no network.*eval-retry"
     ):
-        shaped(Row(3, {**SAMPLE, "error": "no network"}), "a.eval")
+        list(shape.rows(Row(3, failed), "a.eval"))
 
 
 def test_without_the_package_it_is_said_what_to_install(

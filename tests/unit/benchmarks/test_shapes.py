@@ -1,0 +1,308 @@
+"""Dumps as other tools write them: what each row is read as, and what is said of it before anything is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_rows import CODE, PROBLEMS, write_json, write_jsonl, write_parquet
+from hub_rows import apps, write_rows
+from support.datasets import Problems, find_benchmark, load, open_dump
+
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
+from ioi_eval.benchmarks.dumps import CONTINUED
+from ioi_eval.benchmarks.shapes import SHAPES, USUAL, shape_of
+from ioi_eval.errors import BadRows, InputError
+from ioi_eval.models import Blob, Problem, Submission, TaskType
+
+pytestmark = pytest.mark.once
+
+ANSWER = f"Here:\n```cpp\n{CODE}```\n"
+STATEMENT = "Given two whole numbers A and B,\nprint their sum."
+ASKED = Problems([Problem(id="sum", statement=Blob.of(STATEMENT)), Problem(id="tree")])
+PROMPT = "<|user|>\nSolve it in C++.\n\nGiven two whole numbers  A and B, print their sum.\n<|assistant|>"
+
+
+def read(path: Path, problems: Problems = PROBLEMS, **options: Any) -> list[Submission]:
+    return list(open_dump([path], problems=problems, options=DumpOptions(**options)))
+
+
+def understood(path: Path, problems: Problems = PROBLEMS, **options: Any) -> str:
+    return str(open_dump([path], problems=problems, options=DumpOptions(**options)).info.understood)
+
+
+# --- one object or one list ----------------------------------------------------------------------------
+
+PROGRAMS = {"sum": [CODE, CODE + "\n"], "tree": [CODE, None]}
+
+
+@pytest.mark.parametrize("name", ["x.json", "indented.json", "x.jsonl"])
+def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(PROGRAMS, indent=1 if name.startswith("indented") else None))
+    found = read(path)
+    assert [(one.problem_id, one.code) for one in found] == [
+        ("sum", CODE),
+        ("sum", CODE + "\n"),
+        ("tree", CODE),
+        ("tree", None),
+    ]
+    assert mentioned([path]) == {"sum", "tree"}
+    assert len({one.key for one in found}) == 4
+
+
+def test_an_unknown_problem_among_lists_costs_no_other(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"nile": [CODE], **PROGRAMS}])
+    with pytest.raises(InputError, match="unknown problem 'nile'"):
+        read(path)
+    assert len(read(path, skip_bad_rows=True)) == 4
+
+
+def test_replies_in_lists_by_problem_are_taken_where_that_is_said(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"sum": [ANSWER, ANSWER]}])
+    with pytest.raises(InputError, match="2 of 2 texts hold fenced blocks"):
+        read(path)
+    assert [one.code for one in read(path, code_column="code", always_extract=True)] == [CODE, CODE]
+
+
+def test_files_of_programs_by_problem(tmp_path: Path) -> None:
+    path = write_jsonl(
+        tmp_path / "x.jsonl", [{"sum": {"a.cpp": CODE, "b.py": "print(1)"}, "tree": {"c": CODE}}]
+    )
+    found = read(path)
+    assert [(one.problem_id, one.row["file"], one.language) for one in found] == [
+        ("sum", "a.cpp", "c++"),
+        ("sum", "b.py", "python"),
+        ("tree", "c", "c++"),
+    ]
+    assert understood(path).startswith(
+        "problem <- each name, program <- the programs of its list, or of its files"
+    )
+
+
+def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
+    copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
+    path = write_json(tmp_path / "generations.json", [["print(0)", "print(1)"], ["print(2)"]])
+    assert mentioned([path]) == {"#0", "#1"}
+    options = BenchmarkOptions(data_dir=str(copies))
+    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
+    found = read(path, problems, default_language="python")
+    assert [(one.problem_id, one.code.strip() if one.code else "") for one in found] == [
+        ("apps_0", "print(0)"),
+        ("apps_0", "print(1)"),
+        ("apps_1", "print(2)"),
+    ]
+    with pytest.raises(InputError, match="unknown problem '#0'"):
+        read(path)  # packages have no order that a list could have
+    path = write_json(tmp_path / "x.json", [["print(0)"]] * 4)
+    with pytest.raises(InputError, match="unknown problem '#3'"):
+        read(path, problems)
+
+
+# --- rows ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "read_as"),
+    [
+        ({"task_id": "sum", "output": [ANSWER, ANSWER]}, "problem <- task_id, reply <- output"),
+        ({"instance_id": "sum", "solution_code": CODE}, "problem <- instance_id, program <- solution_code"),
+        ({"problem": "sum", "lang": "cpp", "code": CODE}, "problem <- problem, program <- code"),
+        (
+            {
+                "id": "sum",
+                "prompt": "-",
+                "dataset": "NOI",
+                "language": "cpp",
+                "difficulty": "easy",
+                "content": ANSWER,
+            },
+            "problem <- id, reply <- content",
+        ),
+        (
+            {"input": "-", "output": ANSWER, "gts": "sum", "score": 0.0, "step": 1},
+            "problem <- gts, reply <- output",
+        ),
+        (
+            {
+                "custom_id": "sum",
+                "error": None,
+                "response": {"body": {"choices": [{"message": {"content": ANSWER}}]}},
+            },
+            "problem <- custom_id, reply <- response",
+        ),
+    ],
+)
+def test_columns_of_other_tools(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
+    for path in (
+        write_jsonl(tmp_path / "x.jsonl", [columns, {**columns, "sample": 2}]),
+        write_parquet(tmp_path / "x.parquet", [columns, {**columns, "sample": 2}]),
+    ):
+        found = read(path)
+        assert {(one.problem_id, one.code) for one in found} == {("sum", CODE)}
+        assert understood(path).startswith(f"{read_as}, language c++ (")
+        assert mentioned([path]) in ({"sum"}, None)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"step": 3, "prompt": PROMPT, "completion": ANSWER, "reward": 0.5, "advantage": 0.1},
+        {
+            "step": 3,
+            "prompt": [{"role": "user", "content": PROMPT}],
+            "completion": [{"role": "assistant", "content": ANSWER}],
+        },
+        {
+            "input": PROMPT,
+            "output": ANSWER,
+            "gts": '{"inputs": ["1 2"], "outputs": ["3"]}',
+            "score": 0.0,
+            "step": 1,
+        },
+    ],
+    ids=["TRL", "TRL's chats", "verl"],
+)
+def test_rollouts_are_of_the_problem_that_was_asked_for(tmp_path: Path, columns: dict[str, Any]) -> None:
+    unasked = {**columns, "prompt": "Write a poem.", "input": "Write a poem."}
+    if isinstance(columns.get("prompt"), list):
+        unasked["prompt"] = [{"role": "user", "content": "Write a poem."}]
+    if "input" not in columns:
+        del unasked["input"]
+    path = write_parquet(tmp_path / "completions_00003.parquet", [columns, unasked])
+    dump = open_dump([path], problems=ASKED)
+    assert [(one.problem_id, one.code) for one in dump] == [("sum", CODE)]
+    assert list(dump.info.left_out.values()) == [1]
+    assert mentioned([path]) is None
+    assert "reply <- " in str(dump.info.understood) and "the statement in " in str(dump.info.understood)
+
+
+def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
+    """As `log_extra` writes it."""
+    columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
+    path = write_parquet(tmp_path / "x.parquet", [columns])
+    assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
+    assert mentioned([path]) == {"sum"}
+
+
+def test_a_language_of_people_is_none_of_programs(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "lang": "en", "code": CODE}])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert [one.language for one in dump] == ["c++"]
+    assert dump.info.noted["whose `lang` names no language of programs: it does not count"] == 1
+
+
+START = 'def add(a, b):\n    """Return the sum."""\n'
+BODY = "    return a + b\n"
+FUNCTION = Problems([Problem(id="HumanEval/0", task_type=TaskType.FUNCTION, starter_code=START)])
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"completion": BODY}, START + BODY),
+        ({"completion": BODY, "prompt": "import os\n" + START}, "import os\n" + START + BODY),
+        ({"completion": BODY, "prompt": START.strip()}, START + BODY),
+        ({"completion": f"{BODY}```\nDone."}, START + BODY.rstrip()),
+        ({"completion": START + BODY}, START + BODY),
+        ({"completion": f"```python\n{START}{BODY}```"}, START + BODY),
+        ({"completion": " I cannot."}, None),
+        ({"completion": "Sorry"}, None),
+        ({"completion": ""}, None),
+    ],
+)
+def test_a_completion_goes_on_where_its_prompt_ends(
+    tmp_path: Path, columns: dict[str, Any], code: str | None
+) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"task_id": "HumanEval/0", **columns}])
+    [one] = read(path, FUNCTION)
+    assert one.code == code
+    goes_on = not columns["completion"].startswith(("def", "```")) and code is not None
+    assert (CONTINUED in one.repairs) is goes_on
+
+
+# --- what is said --------------------------------------------------------------------------------------
+
+
+def test_what_rows_are_taken_for(tmp_path: Path) -> None:
+    python = "```python\nprint(1)\n```"
+    rows = [{"task_id": "sum", "completion": text} for text in (python, python, ANSWER, "I cannot.")]
+    path = write_jsonl(tmp_path / "x.jsonl", [*rows, {"problem_id": "sum", "code": CODE, "language": "java"}])
+    assert understood(path) == (
+        "problem <- task_id (4), problem_id (1), reply <- completion, program <- code, "
+        "languages python (from 2 fences), c++ (2 by default), java (from 1 rows), 1 of 5 without a program"
+    )
+
+
+def test_of_a_large_dump_the_first_rows_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioi_eval.benchmarks.dumps._LOOKED_AT", 3)
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": CODE}] * 7)
+    assert understood(path).endswith("0 of 3 without a program (from the first 3 rows)")
+
+
+def test_a_missing_column_is_said_once(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problm": "sum", "code": CODE}] * 500)
+    with pytest.raises(BadRows) as caught:
+        read(path)
+    [error] = caught.value.errors
+    assert str(error) == (
+        f"{path}, line 1: missing column `problem_id` (in 500 rows; this is the first). "
+        "The columns are: problm, code. Did you mean problem_column=problm?"
+    )
+
+
+# --- the table -----------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[3] / "docs" / "benchmarks.md"
+
+
+def test_the_page_has_the_table_of_shapes() -> None:
+    """Rows of the code, word by word; where this fails it prints what belongs there."""
+    lines = [*shape_lines(), ""]
+    assert "\n".join(lines) in PAGE.read_text(), "\n".join(lines)
+
+
+def shape_lines() -> list[str]:
+    usual = {what: " ".join(f"`{name}`" for name in names) for what, names in USUAL.items()}
+    told = [f"| {_WORDS[what]} | {names} |" for what, names in usual.items()]
+    lines = ["| read from a row | the first of these columns |", "|---|---|", *told, ""]
+    lines += [
+        "| rows are read as | told by the columns | problem | program or reply | language |",
+        "|---|---|---|---|---|",
+    ]
+    for shape in SHAPES:
+        by = " ".join(f"`{name}`" for name in shape.needs) or "none of the usual ones"
+        by += f" and one of {' '.join(f'`{name}`' for name in shape.one_of)}" if shape.one_of else ""
+        problem = _shown(shape.columns.get("problem_id", ""))
+        if shape.prompt:
+            problem = f"{problem}, else the statement in `{shape.prompt}`"
+        held = _shown(shape.columns.get("code") or shape.columns.get("generation") or "")
+        lines.append(f"| {shape.name} | {by} | {problem} | {held} | {shape.language or 'as of other rows'} |")
+    return lines
+
+
+_WORDS = {
+    "problem_id": "problem",
+    "code": "program",
+    "generation": "reply",
+    "language": "language",
+    "model": "model",
+    "year": "year",
+    "subtask": "subtask",
+}
+
+
+def _shown(column: str) -> str:
+    return "the usual column" if not column else column if " " in column else f"`{column}`"
+
+
+def test_every_shape_is_told_by_its_columns() -> None:
+    for shape in SHAPES[:-1]:
+        columns: dict[str, Any] = dict.fromkeys((*shape.needs, *shape.one_of[:1]), "-")
+        columns |= {"task_id": "Mbpp/3"} if "EvalPlus" in shape.name else {}
+        columns |= {"response": {"body": {}}} if "OpenAI" in shape.name else {}
+        assert shape_of(columns) is shape
