@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions
 from ioi_eval.benchmarks.dump_reader import ASKED_FOR, DumpOptions, Finder, Selection
-from ioi_eval.benchmarks.dumps import Dump, DumpFile, DumpInfo, Located, find_dumps, mentioned, open_dump
+from ioi_eval.benchmarks.dumps import (
+    Dump,
+    DumpFile,
+    DumpInfo,
+    Located,
+    Understood,
+    find_dumps,
+    mentioned,
+    open_dump,
+)
 from ioi_eval.benchmarks.loaded import (
     BENCHMARKS,
     LeftOut,
@@ -35,6 +44,7 @@ __all__ = [
     "Located",
     "Official",
     "Selection",
+    "Understood",
     "benchmarks",
     "find_benchmark",
     "find_dumps",

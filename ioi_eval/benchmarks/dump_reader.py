@@ -60,9 +60,9 @@ class Columns:
         if not option:
             meant = ""
         elif close:
-            meant = f". Did you mean {option}={close[0]}?"
+            meant = f". Did you mean {option}{close[0]}?"
         else:
-            meant = f". Name the one that is meant with {option}=NAME"
+            meant = f". Name the one that is meant with {option}NAME"
         remedy = f"The columns are: {', '.join(there) or 'none'}{meant}"
         return MissingColumn(f"missing column {column}", where=self.where, row=self.line, remedy=remedy)
 
@@ -95,6 +95,12 @@ class Columns:
             return self.text(column)
         answers = [self._content(message, column) for message in value]
         return next((answer for answer in reversed(answers) if answer is not None), None)
+
+    def said(self, column: str) -> str:
+        """Return all texts of a column: a text, or the messages of a chat, whoever wrote them."""
+        value = self.value(column)
+        messages = value if isinstance(value, list) else [{"content": value}]
+        return "\n".join(str(each.get("content") or "") for each in messages if _is_row(each))
 
     def _content(self, message: Any, column: str) -> str | None:
         """The text of an assistant's message; None of others'. A text may be in parts."""
@@ -175,16 +181,16 @@ def _shown(value: Any) -> str:
 
 _ID_COLUMNS = ("uuid", "id")
 _ANSWERED = ("code", "generation")  # of a row whose list of them are submissions
-# The options that name columns, by what these hold.
+# The options that name columns, as messages have them, by what the columns hold.
 _OPTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "problem_id": "problem_column",
-        "code": "code_column",
-        "generation": "code_column",
-        "language": "language_column",
-        MODEL_COLUMNS[0]: "model_column",
-        "year": "year_column",
-        "subtask": "subtask_column",
+        "problem_id": "problem_column=",
+        "code": "code_column=",
+        "generation": "code_column=",
+        "language": "language_column=",
+        MODEL_COLUMNS[0]: "model_column=",
+        "year": "year_column=",
+        "subtask": "subtask_column=",
     }
 )
 _NO_COLUMN = ""  # as id_column: rows are known by what is in them
@@ -259,7 +265,9 @@ class DumpOptions(Value):
     @property
     def named(self) -> dict[str, str]:
         """The columns that were named, by what they hold."""
-        every = {what: getattr(self, option) for what, option in _OPTIONS.items() if what != "generation"}
+        every = {
+            what: getattr(self, option[:-1]) for what, option in _OPTIONS.items() if what != "generation"
+        }
         return {what: path for what, path in every.items() if path is not None}
 
 
@@ -422,8 +430,9 @@ class Reader:
         else:
             key = "".join(known) if known[0] else self._key_of_content(columns.values)
         year = columns.year()
-        problem, left_out = self._problem(columns, year, shape)
+        problem, left_out, named_by = self._problem(columns, year, shape)
         code, generation = self._texts(columns)
+        replied = code is None and generation is not None and self._options.code_column is None
         return Entry(
             line=columns.line,
             key=key,
@@ -434,32 +443,33 @@ class Reader:
             language=self._language(columns),
             format=shape.language if shape else "",
             read_from={
-                "problem": columns.origin("problem_id")
-                or f"the statement in {shape.prompt if shape else ''}",
-                "reply" if code is None and generation is not None else "program": columns.origin(
-                    "generation" if code is None and generation is not None else "code"
-                ),
+                "problem": named_by,
+                "reply" if replied else "program": columns.origin("generation" if replied else "code"),
             },
             code=code,
             generation=generation,
             columns=columns.values,
         )
 
-    def _problem(self, columns: Columns, year: int | None, shape: Shape | None) -> tuple[Problem | None, str]:
-        """The problem, or why its rows are left out."""
+    def _problem(
+        self, columns: Columns, year: int | None, shape: Shape | None
+    ) -> tuple[Problem | None, str, str]:
+        """The problem, or why its rows are left out, and the column that named it."""
         prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
         if prompt and (columns.find("problem_id") is None or not self._is_named(columns)):
-            found = self._asked_in(columns.generation(prompt) or "")
+            by = f"the statement in {prompt}"
+            found = self._asked_in(columns.said(prompt))
             if found is None:
-                return None, f"no problem's statement is in {prompt!r}"
-            return (None, _OTHER_PROBLEM) if self._wanted and found.id not in self._wanted else (found, "")
-        problem_id = columns.name("problem_id")
+                return None, f"no problem's statement is in `{prompt}`", by
+            wanted = not self._wanted or found.id in self._wanted
+            return (found, "", by) if wanted else (None, _OTHER_PROBLEM, by)
+        problem_id, by = columns.name("problem_id"), columns.origin("problem_id")
         if self._wanted and not self._wanted & {problem_id, *_id(self._problems, problem_id)}:
-            return None, _OTHER_PROBLEM
+            return None, _OTHER_PROBLEM, by
         try:
-            return self._problems.find(problem_id, year), ""
+            return self._problems.find(problem_id, year), "", by
         except LeftOut as error:
-            return None, error.reason
+            return None, error.reason, by
         except InputError as error:
             raise columns.wrong(error.problem, error.field, error.remedy) from error
 

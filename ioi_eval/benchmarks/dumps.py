@@ -94,10 +94,10 @@ class DumpInfo(Value):
     keys: tuple[str, ...]  # of the rows that were selected, in order
     passed_over: frozenset[str]  # of those that were not
     sha256: str  # of the contents of all files, in whatever order they were named
+    understood: Understood
     left_out: Mapping[str, int] = {}  # how many other rows, by reason
     rejected: int = 0  # rows that cannot be used
     noted: Mapping[str, int] = {}  # how many of the rows that were selected, by what is odd about them
-    understood: Understood | None = None
 
 
 class Located(NamedTuple):
@@ -192,10 +192,10 @@ def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
     return found
 
 
-def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> frozenset[str] | None:
-    """The ids of the problems that a dump has rows of; None where only prompts tell them.
+def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> Collection[str] | None:
+    """Return the ids of the problems that a dump has rows of; None where only prompts tell them.
 
-    What is wrong with the dump is said by `open_dump`.
+    `open_dump` reports the faults of rows.
     """
     wanted = heads() if column is None else {column, column.partition(".")[0]}
     found: set[str] = set()

@@ -32,6 +32,7 @@ from ioi_eval.runs.events import (
     OnEvent,
     Overloaded,
     ReferencesStarted,
+    RowsUnderstood,
     RunStarted,
     RunSummary,
     ServersFound,
@@ -104,6 +105,8 @@ class Progress:
         if self._quiet:
             return
         match event:
+            case RowsUnderstood():
+                console.tell(f"Rows: {event.rows}")
             case ServersFound():
                 for line in news(event):
                     console.tell(line)

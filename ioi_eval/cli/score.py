@@ -171,6 +171,7 @@ def _show_forecast(found: Forecast, output: OutputOptions) -> None:
     if output.as_json:
         console.show_json(found)
         return
+    console.tell(f"Rows: {found.understood}")
     console.show(
         f"{counted(found.rows, 'submission')}: {found.judged:,} to judge "
         f"({counted(found.problems, 'problem')}, {counted(found.tests, 'test')}), "

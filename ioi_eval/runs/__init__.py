@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ReferencesStarted,
         ReportFinished,
         ReportStarted,
+        RowsUnderstood,
         RunFinished,
         RunReported,
         RunStarted,
@@ -58,8 +59,8 @@ _PLACES = {
     "rules.repairs": "Repairs",
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
-    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RunFinished RunReported "
-    "RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
+    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RowsUnderstood RunFinished "
+    "RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
     "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
@@ -97,6 +98,7 @@ __all__ = [
     "ReportOptions",
     "ReportStarted",
     "Reported",
+    "RowsUnderstood",
     "RunFinished",
     "RunOptions",
     "RunReported",

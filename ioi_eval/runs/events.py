@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
+from ioi_eval.benchmarks import Understood
 from ioi_eval.engines.contract import Condition, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit
+
+
+class RowsUnderstood(Value):
+    """A dump is looked through, and nothing is judged yet: what its rows are taken for."""
+
+    rows: Understood
 
 
 class RunStarted(Value):
@@ -143,7 +150,8 @@ class EngineStopped(Value):
 
 
 Event = (
-    RunStarted
+    RowsUnderstood
+    | RunStarted
     | JudgedAgain
     | SubmissionJudged
     | SubmissionFailed

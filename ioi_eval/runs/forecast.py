@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection, Understood
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.rules.calibration import with_time_factor
@@ -34,6 +34,7 @@ class Forecast(Value):
     cpu_hours: float | None  # where each test took its whole limit; None: a limit is not known yet
     expected_cpu_hours: float | None  # by what the run's programs took so far; None: there are none
     rejected: int  # rows that cannot be used
+    understood: Understood
     again: JudgedAgain | None = None  # results that would count no longer
 
 
@@ -71,6 +72,7 @@ def forecast_dump(
                 cpu_hours=None if None in limits else math.fsum(filter(None, limits)) / _HOUR,
                 expected_cpu_hours=_expected(journal, new),
                 rejected=dump.info.rejected,
+                understood=dump.info.understood,
                 again=again,
             )
 

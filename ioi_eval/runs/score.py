@@ -28,7 +28,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.engine import AnyEngine
-from ioi_eval.runs.events import OnEvent, RunSummary, ignore
+from ioi_eval.runs.events import OnEvent, RowsUnderstood, RunSummary, ignore
 from ioi_eval.runs.references import (
     ReferenceOptions,
     References,
@@ -55,7 +55,8 @@ class ScoredDump(Value):
     def as_json(self) -> dict[str, Any]:
         whole = msgspec.to_builtins(self.summary)
         del whole["settings"]  # in summary.json
-        rows = {"left_out": self.dump.left_out, "rejected": self.dump.rejected, "noted": self.dump.noted}
+        told = ("left_out", "rejected", "noted", "understood")
+        rows = {name: getattr(self.dump, name) for name in told}
         said = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
         references = {} if self.references is None else {"references": self.references}
         return {**said, **references, **whole}
@@ -90,6 +91,7 @@ async def score_dump(
     rows = Rows.of(named, reading, selection, problems, setup)
     with opened(problems, choice, setup.store, rows.mentioned) as every:
         dump = looked_through(rows, every, setup.folder)
+        setup.tell(RowsUnderstood(rows=dump.info.understood))
         usable, found = await check_references(every, references, setup)
         if usable is not every:
             dump = rows.open(usable)

@@ -16,6 +16,7 @@ from ioi_eval.runs import (
     Event,
     ReportFinished,
     ReportStarted,
+    RowsUnderstood,
     RunOptions,
     RunReported,
     RunStarted,
@@ -46,7 +47,7 @@ async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
         submission = Submission(key="k", problem_id="lanterns", code="c")
         assert (await scorer.score(problems["lanterns"], submission)).points == 100
     assert (scored.call.judged, scored.failures) == (2, {})
-    assert [type(event) for event in events[:1]] == [RunStarted]
+    assert [type(event) for event in events[:2]] == [RowsUnderstood, RunStarted]
     assert sum(isinstance(event, SubmissionJudged) for event in events) == 2
     assert (
         json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["problems"] == "1 problem, loaded"

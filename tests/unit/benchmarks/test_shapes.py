@@ -1,4 +1,4 @@
-"""Dumps as other tools write them: what each row is read as, and what is said of it before anything is judged."""
+"""Dumps as other tools write them: what rows are read as, and what is said before anything is judged."""
 
 from __future__ import annotations
 
@@ -97,11 +97,17 @@ def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="unknown problem '#0'"):
         read(path)  # packages have no order that a list could have
     path = write_json(tmp_path / "x.json", [["print(0)"]] * 4)
+    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
     with pytest.raises(InputError, match="unknown problem '#3'"):
         read(path, problems)
 
 
 # --- rows ----------------------------------------------------------------------------------------------
+
+
+BATCH = {"body": {"choices": [{"message": {"content": ANSWER}}]}}
+OJBENCH = {"id": "sum", "prompt": "-", "dataset": "NOI", "language": "cpp", "difficulty": "easy"}
+VERL = {"output": ANSWER, "score": 0.0, "step": 1}
 
 
 @pytest.mark.parametrize(
@@ -110,29 +116,9 @@ def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> Non
         ({"task_id": "sum", "output": [ANSWER, ANSWER]}, "problem <- task_id, reply <- output"),
         ({"instance_id": "sum", "solution_code": CODE}, "problem <- instance_id, program <- solution_code"),
         ({"problem": "sum", "lang": "cpp", "code": CODE}, "problem <- problem, program <- code"),
-        (
-            {
-                "id": "sum",
-                "prompt": "-",
-                "dataset": "NOI",
-                "language": "cpp",
-                "difficulty": "easy",
-                "content": ANSWER,
-            },
-            "problem <- id, reply <- content",
-        ),
-        (
-            {"input": "-", "output": ANSWER, "gts": "sum", "score": 0.0, "step": 1},
-            "problem <- gts, reply <- output",
-        ),
-        (
-            {
-                "custom_id": "sum",
-                "error": None,
-                "response": {"body": {"choices": [{"message": {"content": ANSWER}}]}},
-            },
-            "problem <- custom_id, reply <- response",
-        ),
+        ({**OJBENCH, "content": ANSWER}, "problem <- id, reply <- content"),
+        ({"input": "-", "gts": "sum", **VERL}, "problem <- gts, reply <- output"),
+        ({"custom_id": "sum", "error": None, "response": BATCH}, "problem <- custom_id, reply <- response"),
     ],
 )
 def test_columns_of_other_tools(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
@@ -146,22 +132,18 @@ def test_columns_of_other_tools(tmp_path: Path, columns: dict[str, Any], read_as
         assert mentioned([path]) in ({"sum"}, None)
 
 
+CHAT = {
+    "prompt": [{"role": "user", "content": PROMPT}],
+    "completion": [{"role": "assistant", "content": ANSWER}],
+}
+
+
 @pytest.mark.parametrize(
     "columns",
     [
         {"step": 3, "prompt": PROMPT, "completion": ANSWER, "reward": 0.5, "advantage": 0.1},
-        {
-            "step": 3,
-            "prompt": [{"role": "user", "content": PROMPT}],
-            "completion": [{"role": "assistant", "content": ANSWER}],
-        },
-        {
-            "input": PROMPT,
-            "output": ANSWER,
-            "gts": '{"inputs": ["1 2"], "outputs": ["3"]}',
-            "score": 0.0,
-            "step": 1,
-        },
+        {"step": 3, **CHAT, "reward": 0.5, "advantage": 0.1},
+        {"input": PROMPT, "gts": '{"inputs": ["1 2"], "outputs": ["3"]}', **VERL},
     ],
     ids=["TRL", "TRL's chats", "verl"],
 )
