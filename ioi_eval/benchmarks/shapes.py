@@ -226,9 +226,10 @@ SHAPES = (
     ),
     Shape(
         "OJBench's replies",
-        ("id", "prompt", "dataset", "content"),
+        ("id", "content"),
         columns={"problem_id": "id", "generation": "content"},
         ids=False,
+        also=lambda columns: columns.keys().isdisjoint(PROBLEM_COLUMNS),
     ),
     Shape(
         "verl's rollouts",
