@@ -368,7 +368,8 @@ def superseded(
     for submission in submissions:
         seen.add(submission.key)
         problem = problems.get(submission.problem_id)
-        if problem is not None and submission.key not in before:
+        given = submission.code is not None or submission.outputs  # rows without a program are not equal
+        if problem is not None and given and submission.key not in before:
             programs.add(rows.identity(problem, submission))
         if (reason := _changed(journal, problems, submission)) is not None:
             journal.supersede(submission.key)

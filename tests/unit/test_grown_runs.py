@@ -199,6 +199,16 @@ async def test_another_dump_is_refused_and_nothing_is_changed(session: Session, 
     assert len(session.results()) == 4
 
 
+async def test_rows_without_a_program_are_not_equal(session: Session) -> None:
+    session.rows = [{**row, "code": None} for row in without_ids(programs(range(8)))]
+    await session.score()
+    session.rows = [{**row, "code": None, "note": "another"} for row in without_ids(programs(range(8)))]
+    with pytest.raises(
+        InputError, match="another dump: of the 8 rows that the folder has results of, it has 0"
+    ):
+        await session.score()
+
+
 async def test_a_part_of_the_dump_is_no_other_dump(session: Session) -> None:
     session.rows = programs(range(20))
     await session.score()
