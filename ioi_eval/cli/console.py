@@ -15,7 +15,7 @@ from ioi_eval.model.errors import BadRows, InputError
 
 _SHOWN_ROWS = 20  # of those that cannot be used
 WIDTH = 100  # columns, at most
-_PIPED = 80  # where nobody says how wide it is
+_PIPED = sys.maxsize  # into a file or another program: a row is a line, so that grep finds it whole
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # between two columns of a table
 _LEAST, _LEAST_FIRST = 10, 20  # columns of text that a table's columns keep
@@ -153,18 +153,18 @@ def as_called(text: str) -> str:
 # --- lines and tables --------------------------------------------------------------------------------
 
 
-def show_wrapped(text: str, first: str = "", later: str = "", *, width: int = WIDTH) -> None:
-    for line in wrapped(text, first, later, width=width):
+def show_wrapped(text: str, first: str = "", later: str = "") -> None:
+    for line in wrapped(text, first, later):
         show(line)
 
 
-def wrapped(text: str, first: str = "", later: str = "", *, width: int | None = None) -> list[str]:
-    """A sentence on as many lines as it takes; long words stay whole."""
+def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
+    """A sentence on as many lines as it takes, piped on one; long words stay whole."""
     from ioi_eval.reports.document import visible
 
     lines = textwrap.wrap(
         visible(text),
-        width or line_width(),
+        line_width(),
         initial_indent=first,
         subsequent_indent=later,
         break_on_hyphens=False,
@@ -182,6 +182,7 @@ def terminal_width() -> int:
 
 
 def line_width() -> int:
+    """Return the columns that a line may take: a terminal's, at most 100; piped, any number."""
     return min(terminal_width(), WIDTH) if sys.stdout.isatty() else _PIPED
 
 
@@ -190,9 +191,8 @@ def show_table(
     rows: Iterable[Sequence[str]],
     *,
     right: Collection[str] = frozenset(),
-    width: int | None = None,
 ) -> None:
-    for line in table_lines(heads, rows, right=right, width=width):
+    for line in table_lines(heads, rows, right=right):
         show(line)
 
 
@@ -201,15 +201,14 @@ def table_lines(
     rows: Iterable[Sequence[str]],
     *,
     right: Collection[str] = frozenset(),
-    width: int | None = None,
     spare: Sequence[str] = (),
 ) -> Iterator[str]:
     """A table without a frame, so that it survives being pasted into a mail. An empty row is an empty line.
 
-    Numbers are never cut: where the terminal is too narrow texts are folded, those of the first column last,
-    and then columns of `spare` are left out, the first named first.
+    Numbers are never cut: on a narrow terminal texts are folded between words, those of the first column
+    last, and then columns of `spare` are left out, the first named first. Piped, all is whole.
     """
-    table, most, fewer = [list(heads), *map(list, rows)], width or line_width(), list(spare)
+    table, most, fewer = [list(heads), *map(list, rows)], line_width(), list(spare)
     while _taken(wide := _widths(table, right, most)) > most and fewer:
         if (name := fewer.pop(0)) in table[0]:
             column = table[0].index(name)
@@ -243,10 +242,24 @@ def _widths(table: Sequence[Sequence[str]], right: Collection[str], most: int) -
 
 
 def _folded(cell: str, width: int) -> list[str]:
+    """Return a cell on as many lines as it takes. No word is broken: a long one loses its middle."""
     if _width(cell) <= width:
         return [cell]
-    narrow = width if _width(cell) == len(cell) else width // 2  # where a character may take two columns
-    return textwrap.wrap(cell, narrow, break_on_hyphens=False)
+    lines: list[str] = []
+    for word in cell.split():
+        short = _shortened(word, width)
+        if lines and _width(lines[-1]) + 1 + _width(short) <= width:
+            lines[-1] += f" {short}"
+        else:
+            lines.append(short)
+    return lines
+
+
+def _shortened(word: str, width: int) -> str:
+    if _width(word) <= width:
+        return word
+    kept = width - 1 if _width(word) == len(word) else (width - 1) // 2  # a character may take two columns
+    return f"{word[: kept - kept // 2]}…{word[len(word) - kept // 2 :]}"
 
 
 def _width(text: str) -> int:

@@ -38,7 +38,7 @@ _EXAMPLES = """
   ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
   ioi-eval doctor --engine slurm --json
   ioi-eval doctor --engine ray
-  ioi-eval doctor --problems examples/problems           what these problems need and what is missing
+  ioi-eval doctor --problems examples/problems           what these problems need and lack
 """
 _AT_ONCE = 64  # servers that are looked at
 _MARKS = {True: "ok", None: "note", False: "MISSING"}

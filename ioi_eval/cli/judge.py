@@ -52,7 +52,7 @@ _EXAMPLES = """
 """
 _NOT_FULL = 1
 _STDIN = "-"
-_WIDTH = 80  # columns of all that is shown
+_WIDTH = 80  # columns of the lines of a test's texts
 _ECHO = 1000  # bytes of an input, an output and an expected answer of which the beginning is shown
 _LINES = 8  # of each of these
 _COMPILER_LINES = 40
@@ -200,10 +200,13 @@ async def _judged(
 def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
     compiler = f" ({result.compiler})" if result.compiler else ""
     worth = f"{submission_status(result)}, {result.points:g} of {max_points(problem):g} points"
-    console.show_wrapped(f"{problem.id}, {language}{compiler}: {worth}", width=_WIDTH)
+    console.show_wrapped(f"{problem.id}, {language}{compiler}: {worth}")
     if not result.compiles:
         console.show("\nThe compiler says:")
-        lines = (textwrap.wrap(line, _WIDTH - len(_INDENT)) for line in _printable(result.compile_output))
+        room = console.line_width() - len(_INDENT)
+        lines = (
+            textwrap.wrap(line, room, break_long_words=False) for line in _printable(result.compile_output)
+        )
         _show_lines([piece for line in lines for piece in line], _COMPILER_LINES)
         return
     _show_subtasks(result)
@@ -222,7 +225,7 @@ def _show_subtasks(result: SubmissionResult) -> None:
         for one in result.subtasks
     ]
     heads = ("subtask", "verdict", *_SUBTASK_NUMBERS)
-    console.show_table(heads, rows, right=_SUBTASK_NUMBERS, width=_WIDTH)
+    console.show_table(heads, rows, right=_SUBTASK_NUMBERS)
 
 
 def _show_tests(problem: Problem, result: SubmissionResult) -> None:
@@ -236,7 +239,7 @@ def _show_tests(problem: Problem, result: SubmissionResult) -> None:
             for row, test in zip(rows, result.tests, strict=True)
         ]
     console.show("")
-    console.show_table(heads, rows, right=_TEST_NUMBERS, width=_WIDTH)
+    console.show_table(heads, rows, right=_TEST_NUMBERS)
 
 
 def _cells(test: TestResult) -> tuple[str, ...]:
@@ -253,7 +256,7 @@ def _show_test(problem: Problem, result: TestResult) -> None:
     test = next(test for test in problem.tests if test.name == result.test_name)
     says = f": {result.feedback}" if result.feedback else ""
     console.show("")
-    console.show_wrapped(f"First test that is not right: {test.name}, {result.status}{says}", width=_WIDTH)
+    console.show_wrapped(f"First test that is not right: {test.name}, {result.status}{says}")
     expected = "" if test.answer is None else test.answer.beginning(_ECHO)
     for what, text in (
         ("input", test.input.beginning(_ECHO)),
