@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 ALL = [block for page in PAGES for block in blocks(page)]
 TUTORIALS = ("cluster", "dump", "problem", "reward")
 SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
-LONG = {f"docs/{name}.md" for name in ("results", *(f"tutorials/{name}" for name in TUTORIALS))}
+LONG = {f"docs/{name}.md" for name in ("questions", "results", *(f"tutorials/{name}" for name in TUTORIALS))}
 
 
 def each_line(code: str) -> None:

@@ -18,6 +18,19 @@ from ioi_eval.cli import COMMANDS, loaded
 
 _NAMES = ("models", "errors", "runs", "scoring", "sources", "engines", "testing", "classic")
 MODULES = ["ioi_eval", *(f"ioi_eval.{name}" for name in _NAMES)]
+ASKED = (
+    "reward hacking",
+    "score only the samples",
+    "my own checker",
+    "64 cores",
+    "compare two models",
+    "why CE",
+    "which Python",
+    "numpy",
+    "pass@k",
+    "interruption",
+)  # on the page of questions, as people type them
+ANSWER = '.md-search-result__link[href*="questions.html"]'
 pytestmark = pytest.mark.once
 
 
@@ -78,6 +91,12 @@ def test_its_search_works_from_a_disk(site: Path) -> None:
         assert (
             "waits, and forks a process for each test" in browser.find_element("css selector", "article").text
         )
+        for words in ASKED:
+            browser.get((site / "index.html").as_uri())
+            field = browser.find_element("css selector", "input.md-search__input")
+            field.click()
+            field.send_keys(words)
+            WebDriverWait(browser, 600).until(lambda it: it.find_elements("css selector", ANSWER))
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
         asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)//', str(browser.get_log("performance"))))
         assert asked <= {"file:", "chrome:"} and "file:" in asked
