@@ -73,6 +73,7 @@ class Progress:
     def _close(self) -> None:
         self._tell_of_servers(at_once=True)
         if self._bar is not None:
+            console.tell_what_is_logged()
             self._bar.close()
             self._bar = None
         if self._ticking is not None:
@@ -106,25 +107,32 @@ class Progress:
             return
         match event:
             case RowsUnderstood():
-                console.tell(f"Rows: {event.rows}")
+                self._tell(f"Rows: {event.rows}")
             case ServersFound():
                 for line in news(event):
-                    console.tell(line)
+                    self._tell(line)
             case JudgedAgain():
                 for line in again(event):
-                    console.tell(line)
+                    self._tell(line)
             case LimitMeasured():
-                console.tell(measured(event.limit))
+                self._tell(measured(event.limit))
             case Overloaded():
-                console.tell(crowded(event))
+                self._tell(crowded(event))
             case ReferencesStarted():
                 problems = counted(event.problems, "problem")
-                console.tell(f"Judging up to {event.most} own solutions of {problems}")
+                self._tell(f"Judging up to {event.most} own solutions of {problems}")
+
+    def _tell(self, text: str) -> None:
+        """Print a line; a bar makes room for it, and stands below."""
+        if self._bar is None:
+            console.tell(text)
+        else:
+            self._bar.write(text, file=sys.stderr)
 
     def _tell_of_servers(self, *, at_once: bool = False) -> None:
         for line in self._servers.lines(at_once=at_once):
             if not self._quiet:
-                console.tell(line)
+                self._tell(line)
 
     def _start(self, event: RunStarted) -> None:
         self.total, self.skipped = event.total or 0, event.skipped
@@ -141,6 +149,7 @@ class Progress:
                 file=sys.stderr,
                 leave=False,
             )
+            console.tell_what_is_logged(self._tell)
 
     def draw(self) -> None:
         if self._bar is not None:

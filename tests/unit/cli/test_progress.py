@@ -1,0 +1,63 @@
+"""The bar of a run on a terminal: a message has a line of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+
+import pytest
+
+from ioi_eval.cli import console
+from ioi_eval.cli.progress import Progress, crowded
+from ioi_eval.runs.events import Overloaded, RunStarted
+
+pytestmark = pytest.mark.once
+
+BUSY = Overloaded(waited=61.4, computed=12.0)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def lines(self) -> list[str]:
+        """Return what is seen: after a carriage return, later characters stand over the earlier ones."""
+        seen = []
+        for line in self.getvalue().split("\n"):
+            cells: list[str] = []
+            for piece in line.split("\r"):
+                cells[: len(piece)] = piece
+            seen.append("".join(cells).rstrip())
+        return seen
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    async def run() -> None:
+        with Progress(quiet=False) as progress:
+            progress(RunStarted(total=40, skipped=10))
+            assert "25%" in terminal.lines()[-1] and len(terminal.lines()[-1]) <= min(width, 100)
+            progress(BUSY)
+            logging.getLogger("ioi_eval.benchmarks").info("fetching apps")
+            assert "25%" in terminal.lines()[-1]  # the bar stands below
+
+    try:
+        asyncio.run(run())
+    finally:
+        console.tell_what_is_logged()
+    assert terminal.lines() == [crowded(BUSY), "fetching apps", ""]
+
+
+def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    async def run() -> None:
+        with Progress(quiet=False) as progress:
+            progress(RunStarted(total=40, skipped=10))
+            progress(BUSY)
+
+    asyncio.run(run())
+    assert capsys.readouterr().err == f"{crowded(BUSY)}\n"
