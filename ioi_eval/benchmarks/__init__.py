@@ -18,6 +18,7 @@ from ioi_eval.benchmarks.dumps import (
     mentioned,
     open_dump,
 )
+from ioi_eval.benchmarks.frames import Dumps, as_files
 from ioi_eval.benchmarks.loaded import (
     BENCHMARKS,
     LeftOut,
@@ -38,6 +39,7 @@ __all__ = [
     "DumpFile",
     "DumpInfo",
     "DumpOptions",
+    "Dumps",
     "Finder",
     "LeftOut",
     "Loaded",
@@ -45,6 +47,7 @@ __all__ = [
     "Official",
     "Selection",
     "Understood",
+    "as_files",
     "benchmarks",
     "find_benchmark",
     "find_dumps",

@@ -16,6 +16,8 @@ from ioi_eval.store.rows import model_of
 if TYPE_CHECKING:
     import pandas
 
+    Frame = pandas.DataFrame
+
 _NESTED = frozenset(
     {"all_subtasks_results", "all_subtasks_exact_scores", "test_results", "confinement", "model_kwargs"}
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ioi_eval.rules.extraction import Extraction
     from ioi_eval.rules.repairs import Repairs
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
+    from ioi_eval.runs.bar import progress
     from ioi_eval.runs.events import (
         Changed,
         DistanceMeasured,
@@ -58,6 +59,7 @@ _PLACES = {
     "rules.extraction": "Extraction",
     "rules.repairs": "Repairs",
     "runs.authors": "Asking GeneratedRun run run_sync",
+    "runs.bar": "progress",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
     "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RowsUnderstood RunFinished "
     "RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
@@ -117,6 +119,7 @@ __all__ = [
     "calibrate",
     "calibrate_sync",
     "forecast_dump",
+    "progress",
     "report",
     "report_sync",
     "run",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection, Understood
-from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Dumps, Selection, Understood, as_files
 from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import AnyEngine
@@ -39,7 +38,7 @@ class Forecast(Value):
 
 
 def forecast_dump(
-    dumps: str | Path | Sequence[str | Path | Place],
+    dumps: Dumps,
     problems: Source,
     *,
     out: str | Path | None = None,
@@ -51,30 +50,30 @@ def forecast_dump(
     store: Store | None = None,
 ) -> Forecast:
     """Look through a dump and its run's folder. Raise InputError for what `score_dump` would refuse."""
-    named = [dumps] if isinstance(dumps, str | Path) else dumps
-    setup = Setup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
-    rows = Rows.of(named, reading, selection, problems, setup)
-    with opened(problems, choice, setup.store, rows.mentioned) as every:
-        dump = rows.open(every)
-        work = rows.work(dump, every, setup.matter, {})
-        with journal_of(work, setup) as journal:
-            again = superseded_results(work, journal)
-            new = _to_judge(work, journal)
-            factor = setup.options.timing.factor
-            limits = [_most(with_time_factor(every[one.problem_id], factor)) for one in new]
-            return Forecast(
-                out=str(setup.folder),
-                rows=len(dump),
-                known=len(dump) - len(new),
-                judged=len(new),
-                tests=sum(len(every[one.problem_id].tests) for one in new),
-                problems=len({one.problem_id for one in new}),
-                cpu_hours=None if None in limits else math.fsum(filter(None, limits)) / _HOUR,
-                expected_cpu_hours=_expected(journal, new),
-                rejected=dump.info.rejected,
-                understood=dump.info.understood,
-                again=again,
-            )
+    with as_files(dumps) as named:
+        setup = Setup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
+        rows = Rows.of(named, reading, selection, problems, setup)
+        with opened(problems, choice, setup.store, rows.mentioned) as every:
+            dump = rows.open(every)
+            work = rows.work(dump, every, setup.matter, {})
+            with journal_of(work, setup) as journal:
+                again = superseded_results(work, journal)
+                new = _to_judge(work, journal)
+                factor = setup.options.timing.factor
+                limits = [_most(with_time_factor(every[one.problem_id], factor)) for one in new]
+                return Forecast(
+                    out=str(setup.folder),
+                    rows=len(dump),
+                    known=len(dump) - len(new),
+                    judged=len(new),
+                    tests=sum(len(every[one.problem_id].tests) for one in new),
+                    problems=len({one.problem_id for one in new}),
+                    cpu_hours=None if None in limits else math.fsum(filter(None, limits)) / _HOUR,
+                    expected_cpu_hours=_expected(journal, new),
+                    rejected=dump.info.rejected,
+                    understood=dump.info.understood,
+                    again=again,
+                )
 
 
 def _to_judge(work: Work, journal: Journal) -> list[Submission]:

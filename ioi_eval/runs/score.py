@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
@@ -15,7 +15,9 @@ from ioi_eval.benchmarks import (
     Dump,
     DumpInfo,
     DumpOptions,
+    Dumps,
     Selection,
+    as_files,
     find_dumps,
     mentioned,
     open_dump,
@@ -25,7 +27,7 @@ from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Value
 from ioi_eval.problems import Problems
-from ioi_eval.reports import Summary, write_reports
+from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RowsUnderstood, RunSummary, ignore
@@ -41,6 +43,9 @@ from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_wo
 from ioi_eval.store import Store
 from ioi_eval.store.folder import read_info, write_rejected
 
+if TYPE_CHECKING:
+    from ioi_eval.reports.results import Frame
+
 
 class ScoredDump(Value):
     """A dump's scores: this call's part and the whole run's."""
@@ -51,6 +56,14 @@ class ScoredDump(Value):
     summary: Summary
     failures: Mapping[str, str]  # why, by key: of the submissions asked for, those without a result
     references: References | None = None  # where they were asked for
+
+    def to_frame(self) -> Frame:
+        """Return a row for each submission of the run, as `Results.to_frame` does."""
+        return Results.open(self.out).to_frame()
+
+    def tests_frame(self) -> Frame:
+        """Return a row for each submission that was judged and each of its tests."""
+        return Results.open(self.out).tests_frame()
 
     def as_json(self) -> dict[str, Any]:
         whole = msgspec.to_builtins(self.summary)
@@ -63,7 +76,7 @@ class ScoredDump(Value):
 
 
 async def score_dump(
-    dumps: str | Path | Sequence[str | Path | Place],
+    dumps: Dumps,
     problems: Source,
     *,
     out: str | Path | None = None,
@@ -81,25 +94,26 @@ async def score_dump(
         scored = await score_dump("generations.jsonl", "packages", out="runs/mine", on_event=print)
         print(scored.summary.models[0].points, scored.failures)
 
+    `dumps`: files, folders, datasets on the hub, or rows: a frame, a `datasets.Dataset`, a list of dicts.
     `problems`: packages, a benchmark's name, a file of its rows, or problems that are loaded; `choice` and
     `selection` say which. `engine` may be a scorer that is open. Raises InputError before anything is
     written. Cancelled, it leaves whole results and nothing else.
     """
-    named = [dumps] if isinstance(dumps, str | Path) else dumps
-    paths = tuple(map(called, named))
-    setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
-    rows = Rows.of(named, reading, selection, problems, setup)
-    with opened(problems, choice, setup.store, rows.mentioned) as every:
-        dump = looked_through(rows, every, setup.folder)
-        setup.tell(RowsUnderstood(rows=dump.info.understood))
-        usable, found = await check_references(every, references, setup)
-        if usable is not every:
-            dump = rows.open(usable)
-        matter = {**(references.matter if references else {}), **setup.matter}
-        asked = {"dumps": list(paths), "problems": source_name(problems)}
-        settings = {**asked, **_remarks(dump, found, references)}
-        call = await judge_work(rows.work(dump, usable, matter, settings), setup)
-        write_rejected(setup.folder, dump.rejected)
+    with as_files(dumps) as named:
+        paths = tuple(map(called, named))
+        setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
+        rows = Rows.of(named, reading, selection, problems, setup)
+        with opened(problems, choice, setup.store, rows.mentioned) as every:
+            dump = looked_through(rows, every, setup.folder)
+            setup.tell(RowsUnderstood(rows=dump.info.understood))
+            usable, found = await check_references(every, references, setup)
+            if usable is not every:
+                dump = rows.open(usable)
+            matter = {**(references.matter if references else {}), **setup.matter}
+            asked = {"dumps": list(paths), "problems": source_name(problems)}
+            settings = {**asked, **_remarks(dump, found, references)}
+            call = await judge_work(rows.work(dump, usable, matter, settings), setup)
+            write_rejected(setup.folder, dump.rejected)
     return _scored(setup, call, dump.info, found)
 
 

@@ -1,0 +1,111 @@
+"""Rows in memory: judged as those of a file are, drawn by a bar, and given back as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pandas
+import pytest
+
+from ioi_eval import InputError, Scorer, Store, load_problems, score_dump
+from ioi_eval.benchmarks import as_files
+from ioi_eval.benchmarks.row_files import read_rows
+from ioi_eval.runs import (
+    EngineStopped,
+    RunFinished,
+    RunStarted,
+    RunSummary,
+    SubmissionFailed,
+    forecast_dump,
+    progress,
+)
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+ROWS: list[dict[str, Any]] = [
+    {"uuid": "a", "problem_id": "lanterns", "code": "int a;", "model": "m", "sample": 1, "note": None},
+    {"uuid": "b", "problem_id": "lanterns", "code": "int b;", "model": "m", "sample": 2, "note": "x"},
+]
+KINDS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "list": list,
+    "generator": iter,
+    "pandas": pandas.DataFrame,
+    "pandas, its index": lambda rows: pandas.DataFrame(rows, index=[7, 7]),
+    "datasets": datasets.Dataset.from_list,
+    "a stream": lambda rows: datasets.Dataset.from_list(rows).to_iterable_dataset(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_arrive_as_they_are(kind: str) -> None:
+    with as_files(KINDS[kind](ROWS)) as [place]:
+        assert [row.columns for row in read_rows(place.path)] == ROWS  # type: ignore[union-attr]
+    assert not place.path.exists()  # type: ignore[union-attr]
+
+
+def test_gaps_in_frames_are_null() -> None:
+    frame = pandas.DataFrame(
+        {
+            "problem_id": ["a", "b"],
+            "year": [2024, None],
+            "when": [pandas.Timestamp("2024-09-01"), pandas.NaT],
+            "n": pandas.array([1, None], dtype="Int64"),
+            "generations": [["x", "y"], None],
+        }
+    )
+    with as_files(frame) as [place]:
+        rows = [row.columns for row in read_rows(place.path)]  # type: ignore[union-attr]
+    assert rows[0]["generations"] == ["x", "y"] and rows[0]["n"] == 1
+    assert rows[1] == {"problem_id": "b", "year": None, "when": None, "n": None, "generations": None}
+
+
+@pytest.mark.parametrize(
+    ("dumps", "words"),
+    [
+        ([], "rows: no rows in it"),
+        (pandas.DataFrame(), "rows: no rows in it"),
+        ([{"code": ""}, 7], "rows, line 2: a row is a dict of columns, not int"),
+        ([7], "rows, line 1: a row is a dict of columns, not int"),
+        (7, "rows: no rows can be read from the type int"),
+        (datasets.DatasetDict(train=datasets.Dataset.from_list(ROWS)), "from the type DatasetDict .train."),
+    ],
+)
+async def test_what_holds_no_rows(dumps: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=words):
+        await score_dump(dumps, str(examples() / "problems"), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+async def test_a_frame_is_scored_and_gives_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    problems = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")
+    place = {"out": tmp_path / "run", "store": Store(tmp_path / "store")}
+    frame = pandas.DataFrame(ROWS)
+    assert forecast_dump(frame, problems, **place).judged == 2
+    async with Scorer(FakeEngine(), store=place["store"]) as scorer:
+        scored = await score_dump(frame, problems, engine=scorer, on_event=progress(), **place)
+        again = await score_dump(ROWS, problems, engine=scorer, **place)
+    assert (scored.call.judged, again.call.skipped, again.call.judged) == (2, 2, 0)
+    whole, tests = scored.to_frame(), scored.tests_frame()
+    assert list(whole["key"]) == ["a", "b"] and list(whole["points"]) == [100, 100]
+    assert list(whole["sample"]) == [1, 2]
+    assert set(tests["key"]) == {"a", "b"} and len(tests) == 2 * len(problems["lanterns"].tests)
+    said = capsys.readouterr()
+    assert "Rows: problem <- problem_id, program <- code, " in said.out + said.err
+    assert "2/2" in said.err
+
+
+def test_a_bar_counts_failures_and_ends_with_its_run(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = progress()
+    tell(EngineStopped())  # before anything was drawn
+    tell(RunStarted(total=3, skipped=1))
+    tell(SubmissionFailed(key="a", problem_id="p", reason="no compiler"))
+    tell(RunFinished(summary=RunSummary(failed=1)))
+    said = capsys.readouterr().err
+    assert "2/3" in said and "failed=1" in said
+    tell(EngineStopped())
+    assert capsys.readouterr().err == ""
