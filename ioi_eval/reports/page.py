@@ -39,10 +39,11 @@ from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
 from ioi_eval.reports.tests_table import TESTS, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.files import replace
+from ioi_eval.store.files import replace, sweep_drafts
 
 _COMMAND = "command"  # the setting that says how the run was started
 _LONG, _MANY = 40, 150  # rows
+_GIVEN_UP = 3600  # seconds without a write, after which a draft of a report is nobody's
 _MODES = {
     Mode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions (max_subtask).",
     Mode.MAX: "Points are the score of the best submission (max).",
@@ -301,10 +302,13 @@ REPORT, PAGE = "report.md", "report.html"
 def write_reports(folder: Path, options: ReportOptions | None = None, *, into: Path | None = None) -> Summary:
     """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
 
-    A report that is made of the same already stays. A run's own folder gets tests.parquet, too.
+    A report that is made of the same already stays. A run's own folder gets tests.parquet, too. The drafts of
+    a report that was killed are removed.
     """
     check_run(folder)
     made, place = Made.of(folder, options or ReportOptions()), into or folder
+    for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS):
+        sweep_drafts(place / name, idle=_GIVEN_UP)
     known = _read_summary(place) if Made.read(place / FOLDER) == made else None
     if known is None:
         return _written(folder, made, options, place)

@@ -38,7 +38,7 @@ from ioi_eval.reports.problem_pages import Judged, Tests, all_submissions, limit
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import ending
-from ioi_eval.store.files import refused, sweep_drafts
+from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.folder import RESULTS, ResultHead, decoded, read_rows
 from ioi_eval.store.rows import MAX_OUTPUT, bounded, model_of
 from ioi_eval.store.tasks import Task, read_tasks
@@ -47,7 +47,6 @@ from ioi_eval.store.tasks import Task, read_tasks
 # more than the second number, only the best of each problem.
 _COLOURED, _BESTS = 3000, 1000
 _MAX_GENERATION = 8000  # characters
-_GIVEN_UP = 3600  # seconds without a new page, after which whoever made them was killed
 _LEXERS = {
     "c": "c",
     "c++": "cpp",
@@ -90,8 +89,7 @@ class Lists:
 
 def write_pages(folder: Path, made: Made, lists: Lists, more: Mapping[str, Document], into: Path) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
-    draft = into / f".{FOLDER}.{os.getpid()}.tmp"
-    sweep_drafts(into / FOLDER, idle=_GIVEN_UP)
+    draft = draft_of(into / FOLDER)
     page_of, tasks = HtmlPages(beside=True), read_tasks(folder)
     try:
         shutil.rmtree(draft, ignore_errors=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ioi_eval.reports.summary import Each
-from ioi_eval.store.files import refused, sweep_drafts
+from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.rows import model_of
 
 TESTS = "tests.parquet"
@@ -30,7 +29,6 @@ COLUMNS = {
     "points": "float64",
 }
 _HELD = 20_000  # tests in memory, and in a row group
-_GIVEN_UP = 3600  # seconds without a write, after which whoever began a table was killed
 
 
 @contextlib.contextmanager
@@ -50,8 +48,7 @@ def writing_tests(folder: Path) -> Iterator[Each]:
     schema = pyarrow.schema(
         [(name, lists.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
     )
-    sweep_drafts(folder / TESTS, idle=_GIVEN_UP)
-    draft = folder / f".{TESTS}.{os.getpid()}.tmp"
+    draft = draft_of(folder / TESTS)
     held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     try:
         with pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as writer:

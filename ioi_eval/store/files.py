@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import platform
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from typing import Self
 from ioi_eval.model.errors import InputError
 
 _ELSEWHERE = "Choose another out=FOLDER"
+_HERE = f"{platform.node()}-"  # before a pid
 
 
 def refused(path: Path, error: OSError) -> InputError:
@@ -34,7 +36,7 @@ def make_folder(folder: Path) -> bool:
 
 def replace(path: Path, pieces: Iterable[bytes]) -> None:
     """Puts a new content in the place of a file: readers see the old one or the new one, never a part."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = draft_of(path)
     try:
         with draft.open("wb") as stream:
             stream.writelines(pieces)
@@ -47,16 +49,36 @@ def replace(path: Path, pieces: Iterable[bytes]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def sweep_drafts(path: Path, *, idle: float = 0) -> None:
-    """Takes away what a writer of a file or a folder left when it was killed.
+def draft_of(path: Path) -> Path:
+    """Return where this process writes a file or a folder until it is whole."""
+    return path.with_name(f".{path.name}.{_HERE}{os.getpid()}.tmp")
 
-    `idle`: seconds for which nothing was written to it. None are for the one process that may write.
+
+def sweep_drafts(path: Path, *, idle: float = 0) -> None:
+    """Remove the drafts of writers that were killed.
+
+    `idle`: seconds after which a draft without a write is given up, if its writer may still live: on another
+    machine, or under this pid here. None are for the one process that may write.
     """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(FileNotFoundError):
-            if time.time() - draft.stat().st_mtime < idle:
+            if not _is_orphan(draft) and time.time() - draft.stat().st_mtime < idle:
                 continue
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+
+
+def _is_orphan(draft: Path) -> bool:
+    """Return True for the draft of a process of this machine that has ended."""
+    _, here, pid = draft.stem.rpartition(_HERE)
+    if not here or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # another user's process
+    return False
 
 
 def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:

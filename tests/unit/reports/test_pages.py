@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
@@ -21,6 +23,7 @@ from ioi_eval.reports.document import Code, Table, rows_of, visible
 from ioi_eval.reports.listings import numbered
 from ioi_eval.reports.outputs import compared
 from ioi_eval.store import folder as store_folder
+from ioi_eval.store.files import draft_of
 
 pytestmark = pytest.mark.once
 
@@ -46,6 +49,21 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
     return folder
 
 
+# A process in the middle of a report.
+WRITING = """
+import sys
+from pathlib import Path
+from ioi_eval.store.files import draft_of
+
+folder = Path(sys.argv[1])
+draft_of(folder / "report").mkdir()
+for name in ("summary.json", "tests.parquet"):
+    draft_of(folder / name).touch()
+print("writing", flush=True)
+sys.stdin.read()
+"""
+
+
 def test_what_a_report_that_was_killed_left_goes(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     left = [folder / ".report.1.tmp", folder / ".report.2.tmp", folder / ".tests.parquet.1.tmp"]
@@ -58,6 +76,24 @@ def test_what_a_report_that_was_killed_left_goes(tmp_path: Path) -> None:
     write_reports(folder, ReportOptions(submissions=2))
     assert [path.exists() for path in left] == [False, True, False], "one is being written"
     assert (folder / "report" / ALL).is_file()
+
+
+def test_the_next_report_removes_the_drafts_of_a_killed_one(tmp_path: Path) -> None:
+    """At once, not an hour later; also where nothing is left to write."""
+    folder = run(tmp_path / "run")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITING, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        try:
+            assert writer.stdout is not None and writer.stdout.readline() == "writing\n"
+            write_reports(folder)
+            assert len(list(folder.glob(".*.tmp"))) == 3, "they are being written"
+        finally:
+            writer.kill()
+    living = draft_of(folder / "report.html")  # of this process
+    living.touch()
+    write_reports(folder)
+    assert list(folder.glob(".*.tmp")) == [living]
 
 
 def links(page: Path) -> Iterator[Path]:
