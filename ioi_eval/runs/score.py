@@ -195,6 +195,8 @@ class Rows(NamedTuple):
         dump = open_dump(self.places, problems=problems, options=self.reading, selection=self.selection)
         if len(dump):
             return dump
+        if dump.rejected:
+            raise BadRows(dump.rejected)
         wanted = ", ".join(sorted(self.selection.problems))
         reasons = "; ".join(f"{number} {reason}" for reason, number in dump.info.left_out.items())
         what = f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})"

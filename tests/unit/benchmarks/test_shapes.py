@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from dump_rows import CODE, PROBLEMS, write_json, write_jsonl, write_parquet
 from hub_rows import apps, write_rows
+from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
+from test_evalplus import SUMS
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
 from ioi_eval.benchmarks.dumps import CONTINUED
@@ -288,3 +290,42 @@ def test_every_shape_is_told_by_its_columns() -> None:
         columns |= {"task_id": "Mbpp/3"} if "EvalPlus" in shape.name else {}
         columns |= {"response": {"body": {}}} if "OpenAI" in shape.name else {}
         assert shape_of(columns) is shape
+
+
+# --- from the command line -----------------------------------------------------------------------------
+
+
+def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
+    rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
+    samples = [
+        {"task_id": "HumanEval/7", "completion": "    return sum(numbers)\n"},
+        {"task_id": "HumanEval/7", "completion": "    return 7\n"},
+    ]
+    dump = write_jsonl(tmp_path / "samples.jsonl", samples)
+    done = cli("score", dump, "--problems", rows, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "Rows: problem <- task_id, reply <- completion, language python (2 by their format), "
+        "0 of 2 without a program" in done.stderr
+    )
+    found = {row["completion"]: row for row in results(cli.folder / "run").values()}
+    assert [found[one["completion"]]["verdict"] for one in samples] == ["AC", "WA"]
+    assert all(row["repairs"] == [CONTINUED] for row in found.values())
+
+
+def test_requests_that_failed_are_listed_and_the_others_scored(cli: CommandLine, tmp_path: Path) -> None:
+    rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
+    reply = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
+    body = {"choices": [{"message": {"content": reply}}]}
+    answered = {"id": "1", "custom_id": "HumanEval/7#1", "response": {"body": body}, "error": None}
+    failed = {**answered, "id": "2", "response": None, "error": {"code": "expired"}}
+    dump = write_jsonl(tmp_path / "batch.jsonl", [answered, failed])
+    done = cli("score", dump, "--problems", rows, "--out", "run")
+    assert done.returncode == 3, done.stderr
+    assert "Left out 1 row that cannot be used" in done.stdout
+    assert [row["verdict"] for row in results(cli.folder / "run").values()] == ["AC"]
+    [listed] = (cli.folder / "run" / "rejected.jsonl").read_text().splitlines()
+    assert "expired" in listed
+    dump = write_jsonl(tmp_path / "batch.jsonl", [failed])
+    done = cli("score", dump, "--problems", rows, "--out", "other")
+    assert done.returncode == 2 and "the request failed" in done.stderr
