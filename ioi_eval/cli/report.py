@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
+from tqdm import tqdm
 
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import command
@@ -16,7 +18,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.runs.events import Event, RunReported, ignore
+from ioi_eval.runs.events import Event, ReportProgress, RunReported
 from ioi_eval.runs.folders import report_sync
 
 _EXAMPLES = """
@@ -70,8 +72,11 @@ def report(
     options = ReportOptions(
         mode=mode, submissions=submissions, ks=tuple(ks or _DEFAULT.ks), contests=contests
     )
-    listener = ignore if as_json or len(folders) == 1 else _tell
-    done = report_sync(folders, options=options, out=out, on_event=listener)
+    if as_json:
+        done = report_sync(folders, options=options, out=out)
+    else:
+        with ReportCounts(several=len(folders) > 1) as progress:
+            done = report_sync(folders, options=options, out=out, on_event=progress)
     page = Path(done.page)
     if as_json:
         console.show_json(done.summaries)
@@ -87,8 +92,28 @@ def report(
     leave_if_suspicious(summaries, allowed=allow_suspicious, silent=as_json)
 
 
-def _tell(event: Event) -> None:
-    """Show the progress: many large runs take a while."""
-    if isinstance(event, RunReported):
-        what = "read, reports written" if event.written else "read; its folder is read-only"
-        console.tell(visible(f"{event.folder}: {counted(event.submissions, 'submission')} {what}"))
+class ReportCounts:
+    """Takes a report's events. On a terminal a line counts rows and pages; of several runs each gets one."""
+
+    def __init__(self, *, several: bool) -> None:
+        self._several = several
+        self._line = tqdm(bar_format="{desc}", file=sys.stderr, leave=False, disable=not sys.stderr.isatty())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case ReportProgress(pages=None):
+                self._line.set_description_str(f"{event.read:,} submissions read")
+            case ReportProgress():
+                self._line.set_description_str(
+                    f"{event.read:,} submissions read, {event.pages:,} pages written"
+                )
+            case RunReported() if self._several:
+                what = "read, reports written" if event.written else "read; its folder is read-only"
+                submissions = counted(event.submissions, "submission")
+                self._line.write(visible(f"{event.folder}: {submissions} {what}"), file=sys.stderr)

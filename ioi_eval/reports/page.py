@@ -25,7 +25,7 @@ from ioi_eval.reports.document import (
     share,
 )
 from ioi_eval.reports.made import Made
-from ioi_eval.reports.pages import Lists, write_pages
+from ioi_eval.reports.pages import Counted, Lists, OnProgress, silent, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
@@ -299,7 +299,13 @@ def _layers(report: Mapping[str, Any]) -> str:
 REPORT, PAGE = "report.md", "report.html"
 
 
-def write_reports(folder: Path, options: ReportOptions | None = None, *, into: Path | None = None) -> Summary:
+def write_reports(
+    folder: Path,
+    options: ReportOptions | None = None,
+    *,
+    into: Path | None = None,
+    on_progress: OnProgress = silent,
+) -> Summary:
     """Writes summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
 
     A report that is made of the same already stays. A run's own folder gets tests.parquet, too. The drafts of
@@ -311,25 +317,27 @@ def write_reports(folder: Path, options: ReportOptions | None = None, *, into: P
         sweep_drafts(place / name, idle=_GIVEN_UP)
     known = _read_summary(place) if Made.read(place / FOLDER) == made else None
     if known is None:
-        return _written(folder, made, options, place)
+        return _written(folder, made, options, place, Counted(on_progress))
     if into is None and not (folder / TESTS).is_file():
         with writing_tests(folder) as add:
             summary(folder, options, add)
     return known
 
 
-def _written(folder: Path, made: Made, options: ReportOptions | None, place: Path) -> Summary:
+def _written(
+    folder: Path, made: Made, options: ReportOptions | None, place: Path, counted_rows: Counted
+) -> Summary:
     """made.json is last: what a kill leaves is made again."""
     lists = Lists()
     if place == folder:
         with writing_tests(folder) as add:
-            run = summary(folder, options, lists.add, add)
+            run = summary(folder, options, lists.add, add, counted_rows.add)
     else:
-        run = summary(folder, options, lists.add)
+        run = summary(folder, options, lists.add, counted_rows.add)
     write_summary(place, run)
     validation, more = read_validation(folder), _of_models(run)
     write_document(document(run, validation), place, shown=document(run, validation, apart=bool(more)))
-    write_pages(folder, made, lists, more, place)
+    write_pages(folder, made, lists, more, place, counted_rows)
     return run
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,34 @@ class Lists:
             (draft / problem_page(problem)).write_text(page_of(page), "utf-8")
 
 
-def write_pages(folder: Path, made: Made, lists: Lists, more: Mapping[str, Document], into: Path) -> None:
+OnProgress = Callable[[int, int | None], None]  # rows that are read, and pages of them; None: none yet
+_EVERY = 256  # rows
+
+
+def silent(read: int, pages: int | None) -> None:
+    """Tell nobody of a report's progress."""
+
+
+class Counted:
+    """Counts a report's rows, as they are read and as their pages are written."""
+
+    def __init__(self, tell: OnProgress) -> None:
+        self._tell, self._read, self._pages = tell, 0, 0
+
+    def add(self, row: Mapping[str, Any], result: object) -> None:
+        self._read += 1
+        if self._read % _EVERY == 0:
+            self._tell(self._read, None)
+
+    def add_page(self) -> None:
+        self._pages += 1
+        if self._pages % _EVERY == 0:
+            self._tell(self._read, self._pages)
+
+
+def write_pages(
+    folder: Path, made: Made, lists: Lists, more: Mapping[str, Document], into: Path, rows: Counted
+) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
     draft = draft_of(into / FOLDER)
     page_of, tasks = HtmlPages(beside=True), read_tasks(folder)
@@ -101,6 +128,7 @@ def write_pages(folder: Path, made: Made, lists: Lists, more: Mapping[str, Docum
         lists.write(draft, tasks, page_of)
         coloured = lists.coloured()
         for row in read_rows(folder, _link_known(folder, into, draft, made)):
+            rows.add_page()
             if not (place := draft / submission_page(row["key"])).exists():
                 bright = coloured is None or row["key"] in coloured
                 page = _submission(row, result_of_row(row), tasks.get(row["problem_id"]), coloured=bright)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Overloaded,
         ReferencesStarted,
         ReportFinished,
+        ReportProgress,
         ReportStarted,
         RowsUnderstood,
         RunFinished,
@@ -61,8 +62,8 @@ _PLACES = {
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.bar": "progress",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
-    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportStarted RowsUnderstood RunFinished "
-    "RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
+    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsUnderstood "
+    "RunFinished RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
     "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
@@ -98,6 +99,7 @@ __all__ = [
     "Repairs",
     "ReportFinished",
     "ReportOptions",
+    "ReportProgress",
     "ReportStarted",
     "Reported",
     "RowsUnderstood",

@@ -89,6 +89,14 @@ class ReportStarted(Value):
     runs: int
 
 
+class ReportProgress(Value):
+    """Rows of a run are read, or their pages are there. Told now and then, of runs that are not small."""
+
+    folder: str
+    read: int
+    pages: int | None = None  # None: rows are still being read
+
+
 class RunReported(Value):
     """A run's rows are read."""
 
@@ -158,6 +166,7 @@ Event = (
     | RunFinished
     | ReferencesStarted
     | ReportStarted
+    | ReportProgress
     | RunReported
     | ReportFinished
     | EngineStarting

@@ -11,8 +11,9 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.reports import ReportOptions, Run, Summary, named, summary, write_comparison, write_reports
 from ioi_eval.reports.differences import Differences, differences
+from ioi_eval.reports.pages import OnProgress
 from ioi_eval.runs.elsewhere import run_of_rows
-from ioi_eval.runs.events import OnEvent, ReportFinished, ReportStarted, RunReported, ignore
+from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
 from ioi_eval.runs.work import synchronous
 
 
@@ -46,7 +47,8 @@ async def report(
     summaries = dict[Path, Summary]()
     for folder in runs:
         asked = options or ReportOptions()
-        found, written = await asyncio.to_thread(_summary, folder, asked, alone=len(runs) == 1)
+        tell = _from_a_thread(on_event, str(folder))
+        found, written = await asyncio.to_thread(_summary, folder, asked, tell, alone=len(runs) == 1)
         summaries[folder] = found
         on_event(RunReported(folder=str(folder), submissions=found.submissions, written=written))
     done = await asyncio.to_thread(_compared, summaries, Path(out))
@@ -74,10 +76,20 @@ def _compared(summaries: Mapping[Path, Summary], out: Path) -> Reported:
     return Reported(summaries=of, runs=runs, page=str(page), differences=differ)
 
 
-def _summary(folder: Path, options: ReportOptions, *, alone: bool) -> tuple[Summary, bool]:
+def _from_a_thread(on_event: OnEvent, folder: str) -> OnProgress:
+    """Return what tells of a report's progress in the loop's own thread, where all events are told."""
+    loop = asyncio.get_running_loop()
+
+    def tell(read: int, pages: int | None) -> None:
+        loop.call_soon_threadsafe(on_event, ReportProgress(folder=folder, read=read, pages=pages))
+
+    return tell
+
+
+def _summary(folder: Path, options: ReportOptions, tell: OnProgress, *, alone: bool) -> tuple[Summary, bool]:
     """And whether reports were written. A run that may only be read is compared, and keeps its reports."""
     if os.access(folder, os.W_OK | os.X_OK):
-        return write_reports(folder, options), True
+        return write_reports(folder, options, on_progress=tell), True
     found = summary(folder, options)
     if alone:
         remedy = "A run's reports lie in its folder: copy it to where you may write, and name the copy"

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_samples import SUM, result, submission, write_run
+from support.runs import result_row
 
 from ioi_eval import InputError, Scorer, Store, Submission, load_problems, report, run, score_dump, validate
 from ioi_eval.runs import (
@@ -15,6 +17,7 @@ from ioi_eval.runs import (
     BenchmarkOptions,
     Event,
     ReportFinished,
+    ReportProgress,
     ReportStarted,
     RowsUnderstood,
     RunOptions,
@@ -113,6 +116,15 @@ def apps(folder: Path) -> Path:
     row: dict[str, Any] = {"question": "Add.", "input_output": json.dumps(tests), "difficulty": "interview"}
     (folder / "apps.jsonl").write_text(json.dumps({"solutions": "", "starter_code": "", **row}) + "\n")
     return folder / "apps.jsonl"
+
+
+async def test_a_report_tells_of_its_rows_and_pages(tmp_path: Path) -> None:
+    rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(600))]
+    folder, events = write_run(tmp_path / "run", rows), list[Event]()
+    await report(folder, on_event=events.append)
+    numbers = [(each.read, each.pages) for each in events if isinstance(each, ReportProgress)]
+    assert numbers == [(256, None), (512, None), (600, 256), (600, 512)]
+    assert isinstance(events[-2], RunReported) and {type(each) for each in events[1:-2]} == {ReportProgress}
 
 
 async def test_an_agents_programs_and_their_report(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from ioi_eval.cli import console
 from ioi_eval.cli.progress import Progress, crowded
-from ioi_eval.runs.events import Overloaded, RunStarted
+from ioi_eval.cli.report import ReportCounts
+from ioi_eval.runs.events import Overloaded, ReportProgress, RunReported, RunStarted
 
 pytestmark = pytest.mark.once
 
@@ -61,3 +62,17 @@ def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[st
 
     asyncio.run(run())
     assert capsys.readouterr().err == f"{crowded(BUSY)}\n"
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_report_counts_rows_and_pages(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with ReportCounts(several=several) as counts:
+        counts(ReportProgress(folder="runs/a", read=2048))
+        assert terminal.lines() == ["2,048 submissions read"]
+        counts(ReportProgress(folder="runs/a", read=3000, pages=512))
+        assert terminal.lines() == ["3,000 submissions read, 512 pages written"]
+        counts(RunReported(folder="runs/a", submissions=3000, written=True))
+    said = ["runs/a: 3,000 submissions read, reports written"] if several else []
+    assert terminal.lines() == [*said, ""]
