@@ -109,8 +109,8 @@ def _is_batch(columns: Mapping[str, Any]) -> bool:
 def _batch(row: Row, where: str) -> Iterator[Row]:
     response = row.columns["response"]
     body = response.get("body") if isinstance(response, dict) else None
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not isinstance(choices, list) or not choices:
+    texts = _replies(body) if isinstance(body, dict) else []
+    if not isinstance(body, dict) or not texts:
         said = json.dumps(row.columns.get("error") or body or response)
         raise FailedRequest(
             f"the request failed: {said[:200]}",
@@ -119,12 +119,21 @@ def _batch(row: Row, where: str) -> Iterator[Row]:
             field="response",
             remedy="Ask again, or leave such rows out",
         )
-    messages = [choice.get("message") if isinstance(choice, dict) else None for choice in choices]
-    texts = [message.get("content") if isinstance(message, dict) else None for message in messages]
     added = {"problem_id": _SAMPLE.sub("", str(row.columns["custom_id"])), **_answers(texts)}
     if "model" in body:
         added["model"] = body["model"]
     yield Row(row.line, {**added, **row.columns})
+
+
+def _replies(body: Mapping[str, Any]) -> list[str | None]:
+    """The replies in an answer of chat completions, completions or responses; none in that of a failure."""
+    if isinstance(output := body.get("output"), list):
+        messages = [one for one in output if isinstance(one, dict) and one.get("type") == "message"]
+        parts = [part for one in messages for part in _listed(one.get("content")) if isinstance(part, dict)]
+        return ["".join(str(part.get("text") or "") for part in parts)]
+    choices = [choice if isinstance(choice, dict) else {} for choice in _listed(body.get("choices") or [])]
+    said = [(choice, choice.get("message")) for choice in choices]
+    return [one.get("content") if isinstance(one, dict) else choice.get("text") for choice, one in said]
 
 
 def _harness(row: Row, where: str) -> Iterator[Row]:

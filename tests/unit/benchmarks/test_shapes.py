@@ -171,6 +171,25 @@ def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
     assert mentioned([path]) == {"sum"}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": [{"text": ANSWER}]},
+        {
+            "output": [
+                {"type": "reasoning", "summary": []},
+                {"type": "message", "content": [{"type": "output_text", "text": ANSWER}]},
+            ]
+        },
+    ],
+    ids=["completions", "responses"],
+)
+def test_batches_of_other_endpoints(tmp_path: Path, body: dict[str, Any]) -> None:
+    row = {"id": "1", "custom_id": "sum", "response": {"status_code": 200, "body": body}, "error": None}
+    path = write_jsonl(tmp_path / "x.jsonl", [row])
+    assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
+
+
 def test_a_language_of_people_is_none_of_programs(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "lang": "en", "code": CODE}])
     dump = open_dump([path], problems=PROBLEMS)
