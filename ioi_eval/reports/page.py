@@ -24,7 +24,6 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
-from ioi_eval.reports.made import Made
 from ioi_eval.reports.pages import Counted, Lists, OnProgress, silent, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
@@ -35,6 +34,7 @@ from ioi_eval.reports.records import (
     Validation,
     read_validation,
 )
+from ioi_eval.reports.stamp import Stamp
 from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
 from ioi_eval.reports.tests_table import TESTS, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
@@ -312,12 +312,12 @@ def write_reports(
     a report that was killed are removed.
     """
     check_run(folder)
-    made, place = Made.of(folder, options or ReportOptions()), into or folder
+    stamp, place = Stamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS):
         sweep_drafts(place / name, idle=_GIVEN_UP)
-    known = _read_summary(place) if Made.read(place / FOLDER) == made else None
+    known = _read_summary(place) if Stamp.read(place / FOLDER) == stamp else None
     if known is None:
-        return _written(folder, made, options, place, Counted(on_progress))
+        return _written(folder, stamp, options, place, Counted(on_progress))
     if into is None and not (folder / TESTS).is_file():
         with writing_tests(folder) as add:
             summary(folder, options, add)
@@ -325,7 +325,7 @@ def write_reports(
 
 
 def _written(
-    folder: Path, made: Made, options: ReportOptions | None, place: Path, counted_rows: Counted
+    folder: Path, stamp: Stamp, options: ReportOptions | None, place: Path, counted_rows: Counted
 ) -> Summary:
     """made.json is last: what a kill leaves is made again."""
     lists = Lists()
@@ -337,7 +337,7 @@ def _written(
     write_summary(place, run)
     validation, more = read_validation(folder), _of_models(run)
     write_document(document(run, validation), place, shown=document(run, validation, apart=bool(more)))
-    write_pages(folder, made, lists, more, place, counted_rows)
+    write_pages(folder, stamp, lists, more, place, counted_rows)
     return run
 
 

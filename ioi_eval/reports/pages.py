@@ -33,8 +33,8 @@ from ioi_eval.reports.document import (
     asset,
     number,
 )
-from ioi_eval.reports.made import Made
 from ioi_eval.reports.problem_pages import Judged, Tests, all_submissions, limits, problem_document
+from ioi_eval.reports.stamp import Stamp
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import ending
@@ -113,7 +113,7 @@ class Counted:
 
 
 def write_pages(
-    folder: Path, made: Made, lists: Lists, more: Mapping[str, Document], into: Path, rows: Counted
+    folder: Path, stamp: Stamp, lists: Lists, more: Mapping[str, Document], into: Path, rows: Counted
 ) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
     draft = draft_of(into / FOLDER)
@@ -127,13 +127,13 @@ def write_pages(
             (draft / name).write_text(page_of(page), "utf-8")
         lists.write(draft, tasks, page_of)
         coloured = lists.coloured()
-        for row in read_rows(folder, _link_known(folder, into, draft, made)):
+        for row in read_rows(folder, _link_known(folder, into, draft, stamp)):
             rows.add_page()
             if not (place := draft / submission_page(row["key"])).exists():
                 bright = coloured is None or row["key"] in coloured
                 page = _submission(row, result_of_row(row), tasks.get(row["problem_id"]), coloured=bright)
                 place.write_text(page_of(page), "utf-8")
-        made.write(draft)
+        stamp.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
     except OSError as error:
@@ -142,10 +142,10 @@ def write_pages(
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _link_known(folder: Path, into: Path, draft: Path, made: Made) -> int:
+def _link_known(folder: Path, into: Path, draft: Path, stamp: Stamp) -> int:
     """Link the pages that the last report had already; return the offset of the first row without one."""
-    before = Made.read(into / FOLDER)
-    size = first = 0 if before is None else before.covers(folder / RESULTS, made.program)
+    before = Stamp.read(into / FOLDER)
+    size = first = 0 if before is None else before.covers(folder / RESULTS, stamp.program)
     for offset, row in decoded(folder / RESULTS, ResultHead) if size else ():
         if offset >= size:
             break

@@ -12,8 +12,8 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports import ReportOptions, Run, Summary, named, summary, write_comparison, write_reports
 from ioi_eval.reports.differences import Differences, differences
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.runs.elsewhere import run_of_rows
 from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
+from ioi_eval.runs.foreign_rows import run_of_rows
 from ioi_eval.runs.work import synchronous
 
 

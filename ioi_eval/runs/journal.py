@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.runs.known import Compilers, KnownResults
+from ioi_eval.runs.known_results import Compilers, KnownResults
 from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (

@@ -49,7 +49,7 @@ from ioi_eval.runs.events import (
     RunSummary,
 )
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.noting import Noting
+from ioi_eval.runs.progress_writer import ProgressWriter
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.time_limits import TimeLimits
@@ -216,7 +216,7 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
 async def judge_work(work: Work, setup: Setup) -> RunSummary:
     """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
     fresh = setup.options.fresh
-    setup = setup._replace(tell=Noting(setup.folder, setup.tell))
+    setup = setup._replace(tell=ProgressWriter(setup.folder, setup.tell))
     with journal_of(work, setup) as journal:
         if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)

@@ -17,7 +17,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import ServerState
 from ioi_eval.models import Verdict
 from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow, SubmissionFailed
-from ioi_eval.runs.noting import Noting
+from ioi_eval.runs.progress_writer import ProgressWriter
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
 from ioi_eval.server.watching import Watch, news, prometheus
@@ -170,14 +170,14 @@ def test_where_there_is_no_run_nothing_is_watched(tmp_path: Path) -> None:
 
 def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
     heard: list[object] = []
-    noting = Noting(tmp_path / "run", heard.append)
-    noting(RunStarted(total=5, skipped=0))
+    writer = ProgressWriter(tmp_path / "run", heard.append)
+    writer(RunStarted(total=5, skipped=0))
     assert read_progress(tmp_path / "run") is None and not (tmp_path / "run").exists()
     with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.begin()
-        noting(SubmissionFailed(key="k", problem_id="p", reason="r"))
+        writer(SubmissionFailed(key="k", problem_id="p", reason="r"))
         assert read_progress(tmp_path / "run") == Progress(total=5)
-        noting(RunFinished(summary=RunSummary()))
+        writer(RunFinished(summary=RunSummary()))
     assert read_progress(tmp_path / "run") == Progress(total=5, ended=True) and len(heard) == 3
 
 
@@ -186,11 +186,11 @@ def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
         write_run(tmp_path / "run", [row("a")]),
         ServerState(url="http://b", state="down", why="no answer"),
     )
-    noting = Noting(folder, lambda event: None)
-    noting(ServersNow(servers=(ServerState(url="http://a", state="healthy", slots=2),)))
+    writer = ProgressWriter(folder, lambda event: None)
+    writer(ServersNow(servers=(ServerState(url="http://a", state="healthy", slots=2),)))
     assert read_progress(folder) is None
-    noting(SubmissionFailed(key="k", problem_id="p", reason="r"))
-    noting(
+    writer(SubmissionFailed(key="k", problem_id="p", reason="r"))
+    writer(
         ServersNow(servers=(ServerState(url="http://a", state="healthy", slots=2, busy=1, errors=3), lost))
     )
     state = Watch(folder).poll()

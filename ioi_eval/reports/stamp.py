@@ -17,7 +17,7 @@ _NAME = "made.json"
 _PIECE = 1 << 12  # bytes at both ends of the rows; every row has times and hashes
 
 
-class Made(Value):
+class Stamp(Value):
     """Rows are only added, so that their number of bytes and their ends tell whether they are the same."""
 
     program: str  # this package's version and files
@@ -26,7 +26,7 @@ class Made(Value):
     others: str  # of the options and of all other files
 
     @classmethod
-    def of(cls, folder: Path, options: ReportOptions) -> Made:
+    def of(cls, folder: Path, options: ReportOptions) -> Stamp:
         rows = folder / RESULTS
         size = rows.stat().st_size if rows.exists() else 0
         others = hashlib.sha256(msgspec.json.encode(options))
@@ -37,7 +37,7 @@ class Made(Value):
         return cls(program=_program(), size=size, ends=_ends(rows, size), others=others.hexdigest())
 
     @classmethod
-    def read(cls, folder: Path) -> Made | None:
+    def read(cls, folder: Path) -> Stamp | None:
         """None where there is no report, or one that does not say."""
         try:
             return msgspec.json.decode((folder / _NAME).read_bytes(), type=cls)

@@ -20,7 +20,7 @@ from ioi_eval.runs.events import (
 from ioi_eval.store.folder import Progress, write_progress
 
 
-class Noting:
+class ProgressWriter:
     """Hears events on their way to whoever is told, and writes down the few that change the picture."""
 
     def __init__(self, folder: Path, tell: OnEvent) -> None:
