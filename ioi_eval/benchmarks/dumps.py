@@ -38,6 +38,7 @@ from ioi_eval.store.rows import plain
 
 CONTINUED = "continue_prompt"  # among a submission's repairs
 _LOOKED_AT = 10_000  # rows of which it is said what they are taken for
+_FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
 
@@ -235,6 +236,7 @@ class _FirstPass:
         self._keys: dict[str, bytes] = {}  # of all rows with an id column; a hash of each
         self._contents: dict[str, str] = {}
         self._programs = self._fenced = 0  # texts of the column of programs, and those with a fence
+        self._replies = 0  # of rows with such a text, those that have a reply in a column of its own
         self.bad: list[InputError] = []
 
     def look_through(self, places: Sequence[Place], *, skip_bad: bool) -> DumpInfo:
@@ -309,11 +311,15 @@ class _FirstPass:
             if fault is not None:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
-                if self._reader.take(entry) and self._looked_at < _LOOKED_AT:
+                taken = self._reader.take(entry)
+                if taken and self._looked_at < _LOOKED_AT:
                     self._understand(entry)
                 if entry.code is not None:
                     self._programs += 1
-                    self._fenced += _FENCE.search(entry.code) is not None
+                    self._replies += entry.generation is not None
+                    if _FENCE.search(entry.code) is not None:
+                        self._fenced += 1
+                        self._reader.noted.update([_FENCED] if taken else ())
         if rows:
             self._contents[content] = label
         return DumpFile(
@@ -328,11 +334,15 @@ class _FirstPass:
 
     def _refuse_replies(self, where: str) -> None:
         column = self._reader.code_column
+        if self._replies == self._programs:
+            remedy = "Give always_extract=True to take the programs from the replies in the other column"
+        else:
+            remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
         raise InputError(
             f"{self._fenced} of {self._programs} texts hold fenced blocks, as replies do and programs do not",
             where=where,
             field=column,
-            remedy=f"Give code_column={column} with always_extract=True to take the programs from them",
+            remedy=remedy,
         )
 
     def _fault_of_key(self, entry: Entry, label: str, id_column: str) -> InputError | None:

@@ -15,8 +15,8 @@ _MAX_LINE = 160  # characters
 _MAX_LINES = 10_000  # distinct ones of a model: among as many, none is that of nine rows of ten
 
 _REMEDIES = {
-    Reason.NO_PROGRAM: "Likely the programs are in another column, or their fences are not recognised: say "
-    "`code_column=NAME` or `always_extract=True`",
+    Reason.NO_PROGRAM: "Likely the replies are empty or cut off, or the programs are in another "
+    "language or column: look at one, then say `language=NAME`, `code_column=NAME` or `always_extract=True`",
     Reason.NOT_COMPILED: "Likely the programs are in another language than was said, or lack a header or a "
     "grader: look at one of them, then say `language=NAME`, or name the problems that they are for",
 }

@@ -10,7 +10,7 @@ import pytest
 from dump_rows import CODE, PROBLEMS, problem, write_jsonl, write_parquet
 from support.datasets import Problems, open_dump
 
-from ioi_eval.benchmarks import DumpOptions, mentioned
+from ioi_eval.benchmarks import DumpOptions, Selection, mentioned
 from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
 from ioi_eval.store.folder import Fingerprint, changes
@@ -77,6 +77,32 @@ def test_a_single_reply_in_the_column_of_programs_is_no_program(tmp_path: Path) 
     assert [one.code for one in dump] == [None, CODE, codes[2], None]
     empty = "with neither a program nor a reply (null or blank): each counts as `no program`"
     assert dump.info.noted[empty] == 1
+
+
+def test_some_replies_in_the_column_of_programs_are_told(tmp_path: Path) -> None:
+    """They do not compile, which nobody would look for in a table."""
+    path = write_jsonl(
+        tmp_path / "x.jsonl", [{"problem_id": "sum", "code": code} for code in (REPLY, CODE, CODE)]
+    )
+    noted = open_dump([path], problems=PROBLEMS).info.noted
+    assert noted["whose program holds a fenced block, as replies do: no fence is taken off"] == 1
+    path = write_jsonl(
+        path, [{"problem_id": name, "code": code} for name, code in (("sum", CODE), ("tree", REPLY))]
+    )
+    assert len(read(path)) == 2
+    only = open_dump([path], problems=PROBLEMS, selection=Selection(problems=frozenset({"sum"})))
+    assert not [what for what in only.info.noted if "fenced" in what]
+
+
+def test_the_reply_beside_a_fenced_program_is_what_is_taken(tmp_path: Path) -> None:
+    """The column of programs has gaps, which the column of replies has not."""
+    rows = [{"problem_id": "sum", "code": code, "generation": REPLY} for code in (REPLY, REPLY, None)]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert "code_column" not in caught.value.remedy
+    assert "always_extract=True" in caught.value.remedy
+    assert [one.code for one in read(path, always_extract=True)] == [CODE] * 3
 
 
 def test_names_of_ours_come_first(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
 @pytest.mark.parametrize(
     ("how", "line", "words"),
     [
-        ({"code": None}, "", "hold no program. Likely the programs are in another column"),
+        ({"code": None}, "", "hold no program. Likely the replies are empty or cut off"),
         ({"said": f"\n{MISSING}\n  1 | #include"}, MISSING, "do not compile, with the same first line"),
         ({"error": f"{NO_NUMPY}\nTraceback"}, NO_NUMPY, "fail with the same first line"),
     ],
