@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 ENDPOINTS, PER_ENDPOINT = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT"
 TOKEN, PYTHON = "IOI_EVAL_TOKEN", "IOI_EVAL_PYTHON"
+CALLER = "caller"  # in place of an interpreter's path: the one that runs us
 Default = TypeVar("Default", int, None)
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from ioi_eval.engines.contract import Engine, Transport
 from ioi_eval.engines.environment import (
+    CALLER,
     ENDPOINTS,
     PER_ENDPOINT,
     PYTHON,
@@ -78,10 +79,10 @@ class EngineChoice(Value):
     ] = Secret()
     allow_unconfined: Annotated[bool, Said(help="Judge even where the kernel offers no confinement.")] = False
     python: Annotated[
-        str,  # its path or version
+        str,  # its path or version, or CALLER
         Said(
             metavar="PATH|VERSION",
-            help="The Python for submissions, here.",
+            help="The Python for submissions, here; caller: the one that runs this.",
             unset=f"${PYTHON}, else the system's newest",
         ),
     ] = ""
@@ -92,10 +93,13 @@ class EngineChoice(Value):
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 
     @classmethod
-    def meant(cls, engine: str | None, variables: Mapping[str, str], **told: Any) -> Self:
+    def meant(
+        cls, engine: str | None, variables: Mapping[str, str], *, callers_python: bool = False, **told: Any
+    ) -> Self:
         """Return the engine that is named, else that of the environment, else this machine.
 
-        `told`: other fields. The environment says the rest. Raises InputError for what cannot be meant.
+        `told`: other fields. The environment says the rest. `callers_python`: where neither names an
+        interpreter, programs here run with the one that runs us. Raises InputError for what cannot be meant.
         """
         launch, named = Launch.of(variables), engine is not None
         text = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
@@ -105,6 +109,8 @@ class EngineChoice(Value):
             raise error.but(field="engine" if named else ENDPOINTS) from None
         if text == EMBEDDED:
             told["python"] = told.get("python") or variables.get(PYTHON, "").strip()
+            if callers_python and not told["python"]:
+                told["python"] = CALLER
         else:
             told["token"] = told.get("token") or Secret(variables.get(TOKEN, "").strip())
         if named:  # all servers that are named, not a part of them

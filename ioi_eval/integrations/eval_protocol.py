@@ -2,8 +2,8 @@
 
     from ioi_eval.integrations.eval_protocol import apps_dataset_to_evaluation_row, evaluate_apps_solution
 
-In place of `eval_protocol.rewards.apps_coding_reward`: equal scores, reasons and metrics, from a box. With
-the package installed these take and return its own types, otherwise equal ones.
+In place of `eval_protocol.rewards.apps_coding_reward`, all of whose names are here: equal scores, reasons and
+metrics, from a box. With the package installed these take and return its own types, otherwise equal ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ioi_eval.errors import CasesError, IoiEvalError
 from ioi_eval.integrations.apps_outcomes import Task, outcome
 from ioi_eval.integrations.eval_protocol_types import EvaluateResult, EvaluationRow, Message, MetricResult
 from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Value
@@ -33,11 +34,13 @@ __all__ = [
     "Message",
     "MetricResult",
     "apps_dataset_to_evaluation_row",
+    "check_correctness",
     "evaluate_apps_solution",
     "evaluate_apps_solution_async",
 ]
 
 _ECHO = 1 << 16  # bytes of a wrong output, or of an error in its place
+_NO_INPUTS = {"error": "Invalid or missing in_outs structure"}
 
 
 class Execution(Value):
@@ -49,10 +52,13 @@ class Execution(Value):
     checker: str = CheckerKind.FLOAT_LINES  # how outputs are compared
     engine: Setup = Setup()
 
-    def runtime(self) -> Runtime:
-        """A judge that ends at the first failing test, and quotes the beginning of its output."""
+    def setup(self) -> Setup:
+        """Return the setup of a judge that ends at the first failing test, and quotes its output's beginning.
+
+        Programs run with the caller's Python, as in the package, where nothing names another one.
+        """
         options = msgspec.structs.replace(self.engine.options, echo=_ECHO, in_order=True)
-        return runtime(msgspec.structs.replace(self.engine, options=options))
+        return msgspec.structs.replace(self.engine, options=options, callers_python=True)
 
 
 def apps_dataset_to_evaluation_row(data: Iterable[Mapping[str, Any]]) -> list[EvaluationRow]:
@@ -73,7 +79,7 @@ def evaluate_apps_solution(
     task = _task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    own = execution.runtime()
+    own = runtime(execution.setup())
     return own.call(_evaluated(task, own))
 
 
@@ -85,8 +91,34 @@ async def evaluate_apps_solution_async(
     task = _task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    own = await asyncio.to_thread(execution.runtime)
+    own = await asyncio.to_thread(runtime, execution.setup())
     return await own.wait(_evaluated(task, own))
+
+
+def check_correctness(
+    in_outs: Mapping[str, Any] | None, generation: str, timeout: float = 10, debug: bool = True
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Return a result for each test up to the first that fails, and the details of that one.
+
+    `debug` has no effect. Raises CasesError for tests of a function that cannot be read, JudgeFailure where
+    the judge cannot say.
+    """
+    execution = _execution({"execution_timeout": timeout})
+    if not in_outs or not isinstance(in_outs.get("inputs"), list):
+        return [-1], [dict(_NO_INPUTS)]
+    task = (_calling if in_outs.get("fn_name") else _reading)(generation, in_outs, execution)
+    own = runtime(execution.setup())
+    found = outcome(task, own.call(own.score(task.problem, task.submission)))
+    return list(found.results), [dict(each) for each in found.details]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the package's decorator, which its module has too, where the package is installed."""
+    if name != "reward_function":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with needs("eval-protocol"):
+        from eval_protocol.reward_function import reward_function
+    return reward_function
 
 
 # --- what is to be judged ----------------------------------------------------------------------------
@@ -112,7 +144,7 @@ def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> T
     """What to judge, or the result where there is nothing to judge."""
     if not messages:
         return _without_score("No messages provided.", "No messages provided for evaluation.")
-    code = code_of(_content(messages[-1]))
+    code = _extract_python_code(_content(messages[-1]))
     if not code:
         return _no_code()
     try:
@@ -120,9 +152,12 @@ def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> T
     except _Refused as refused:
         return _without_score(refused.reason, refused.detail)
     if execution.call_functions and tests.get("fn_name"):
-        return _calling(code, tests, execution)
+        try:
+            return _calling(code, tests, execution)
+        except CasesError as error:
+            return _unsaid(f"Invalid ground_truth: {error}")
     if not isinstance(tests["inputs"], list):
-        return _result([-1], [{"error": "Invalid or missing in_outs structure"}])
+        return _result([-1], [_NO_INPUTS])
     return _reading(code, tests, execution)
 
 
@@ -156,11 +191,8 @@ def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> Task:
     return _of(source, judged, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
-def _calling(code: str, tests: Mapping[str, Any], execution: Execution) -> Task | EvaluateResult:
-    try:
-        cases = read_cases(tests)
-    except CasesError as error:
-        return _unsaid(f"Invalid ground_truth: {error}")
+def _calling(code: str, tests: Mapping[str, Any], execution: Execution) -> Task:
+    cases = read_cases(tests)
     return _of(code, cases, execution, cases=cases.cases, total=len(cases.cases))
 
 
@@ -203,12 +235,14 @@ def _content(message: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def code_of(said: str) -> str:
-    """The first block of Python, else of anything, else all from the first `def ` on, else all.
+def _extract_python_code(said: str) -> str | None:
+    """Return the first block of Python, else of anything, else all from the first `def ` on, else all.
 
-    Reasoning is cut out before.
+    Reasoning is cut out before; None where nothing else was said. The name is the package's.
     """
     text = _without_thoughts(said).strip()
+    if not text and said.strip():
+        return None
     for fence in ("```python", "```"):
         start = text.find(fence)
         end = text.find("```", start + len(fence)) if start >= 0 else -1

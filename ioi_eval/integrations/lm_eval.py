@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
@@ -41,7 +43,7 @@ class CodeEval:
     """Candidates and tests as one program each; `compute` takes and returns what that metric does."""
 
     def __init__(self, setup: Setup | None = None) -> None:
-        self._setup = setup or Setup()
+        self._setup = msgspec.structs.replace(setup or Setup(), callers_python=True)  # as that metric
 
     def compute(
         self,

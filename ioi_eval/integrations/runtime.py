@@ -34,7 +34,10 @@ class Setup(Value):
     engine: str | Callable[[Store], Engine | Transport] | None = None
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
-    python: str = ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's
+    python: str = (
+        ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's newest
+    )
+    callers_python: bool = False  # instead of the newest: the one that runs the caller, with its packages
 
     def opened(self, store: Store) -> Opening:
         """Make the engines, as for the command line."""
@@ -42,7 +45,12 @@ class Setup(Value):
             return open_engine(self.engine(store), store)
         unconfined = self.options.allow_unconfined
         choice = EngineChoice.meant(
-            self.engine, os.environ, slots=self.slots, python=self.python, allow_unconfined=unconfined
+            self.engine,
+            os.environ,
+            slots=self.slots,
+            python=self.python,
+            callers_python=self.callers_python,
+            allow_unconfined=unconfined,
         )
         return open_engine(choice, store)
 

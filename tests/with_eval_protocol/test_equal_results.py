@@ -19,8 +19,10 @@ import pytest
 pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
 
 from apps_cases import SUM, SUMS, Example, examples
+from eval_protocol.rewards import apps_coding_reward
 from eval_protocol.rewards.apps_coding_reward import evaluate_apps_solution as theirs
 
+from ioi_eval.integrations import eval_protocol as ours
 from ioi_eval.integrations.eval_protocol import evaluate_apps_solution, evaluate_apps_solution_async
 from ioi_eval.integrations.runtime import Setup, close_all
 
@@ -113,6 +115,61 @@ def test_there_are_enough_cases_and_all_kinds_of_results(of_theirs: list[dict[st
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_same(number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]) -> None:
     assert of_ours[number] == of_theirs[number]
+
+
+# --- the other names ---------------------------------------------------------------------------------
+
+
+def test_every_name_of_theirs_is_one_of_ours() -> None:
+    """All that their module has for whoever imports from it, but for the standard library's."""
+    names = {
+        name
+        for name, value in vars(apps_coding_reward).items()
+        if callable(value) and value.__module__.startswith("eval_protocol.")
+    }
+    assert names >= {"_extract_python_code", "check_correctness", "evaluate_apps_solution", "reward_function"}
+    assert {name for name in names if not hasattr(ours, name)} == set()
+
+
+REPLIES = sorted({case.reply for case in CASES})
+
+
+def test_the_same_code_is_found() -> None:
+    more = [
+        "",
+        " ",
+        "<think>a</think>",
+        "<think>a</think> \n",
+        "```python\n```",
+        "a <THINK>b</think> def f(): 0",
+    ]
+    for reply in [*REPLIES, *more]:
+        assert ours._extract_python_code(reply) == apps_coding_reward._extract_python_code(reply), reply
+
+
+@pytest.mark.parametrize(
+    ("tests", "code"),
+    [
+        (SUMS, SUM),
+        (SUMS, "print(3)"),
+        (SUMS, "1 / 0"),
+        (SUMS, "this is no program"),
+        ({"inputs": [], "outputs": []}, SUM),
+        ({"inputs": ["1 2"], "outputs": []}, SUM),
+        ({"inputs": None, "outputs": []}, SUM),
+        ({"outputs": []}, SUM),
+        (None, SUM),
+    ],
+)
+def test_tests_alone_have_the_same_results(tests: dict[str, Any] | None, code: str) -> None:
+    close_all()
+    found = []
+    for module in (apps_coding_reward, ours):
+        results, details = module.check_correctness(copy.deepcopy(tests), code, timeout=PATIENCE)
+        for told in details:
+            told["traceback"] = _of_the_program(told.get("traceback", ""), told.get("error", ""))
+        found.append((results, details))
+    assert found[0] == found[1]
 
 
 # --- what is not the same ----------------------------------------------------------------------------

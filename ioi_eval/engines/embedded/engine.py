@@ -86,7 +86,7 @@ class EmbeddedEngine:
         """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
         `packages`: folders of packages in Piston's layout; those of the first folder win. `waiting`: whether
         Python waits and forks a process for each test; where not, each test starts it. `python`: the path or
-        the version of the interpreter; by default the newest of the system's.
+        the version of the interpreter, or `caller`; by default the newest of the system's.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")

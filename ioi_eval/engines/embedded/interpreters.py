@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from pwd import getpwall
 
@@ -19,11 +21,13 @@ from ioi_eval.engines.embedded.commands import (
     everybody_may_start,
     find_command,
 )
+from ioi_eval.engines.environment import CALLER, PYTHON
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.values import Value
 
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"python3(?:\.\d+)?")
 _VERSION = re.compile(r"\d+(?:\.\d+){0,2}")
 _PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix: what lies beside them is nobody's business
@@ -65,14 +69,46 @@ class Interpreter(Value):
 
 
 def find_python(wanted: str = "") -> Toolchain | None:
-    """The one that is wanted, by its path or its version; else the newest that everybody may start.
+    """Return the one that is wanted, by its path or its version; else the newest that everybody may start.
 
-    Raises InputError where that cannot be used.
+    CALLER: the one that runs us; the newest, with a warning, where submissions cannot have that. Raises
+    InputError where the wanted one cannot be used.
     """
+    if wanted == CALLER:
+        own = examine(Path(sys.executable)) if sys.executable else None
+        if own is not None and not own.why_not:
+            return own.toolchain()
+        newest = find_python()
+        _warn(_instead(own, newest))
+        return newest
     if wanted:
         return choose(wanted).toolchain()
     good = [found for found in _asked(_of_the_system()) if not found.why_not]
     return max(good, key=lambda found: found.number).toolchain() if good else None
+
+
+@cache  # once for each text
+def _warn(text: str) -> None:
+    _log.warning(text)
+
+
+def _instead(own: Interpreter | None, newest: Toolchain | None) -> str:
+    """Tell why submissions do not run with the caller's Python, and how the one in its place differs."""
+    why = f"{sys.executable or 'it'} does not say where it is" if own is None else own.why_not
+    text = f"submissions cannot have the Python that runs this ({sys.executable}): {why}. "
+    if newest is None:
+        return f"{text}This machine has no other one that everybody may start"
+    there, here = set(newest.modules or ()), set(() if own is None else own.modules)
+    differences = [
+        f"{word} {', '.join(sorted(names))}"
+        for word, names in (("lacks", here - there), ("has besides", there - here))
+        if names
+    ]
+    told = " and ".join(differences) or "has the same packages of those that programs often import"
+    return (
+        f"{text}They run with {newest.path} ({newest.version}), which {told}."
+        f" python=PATH or {PYTHON} names another"
+    )
 
 
 def find_pypy() -> Toolchain | None:

@@ -13,6 +13,8 @@ from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.engines import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import InputError
+from ioi_eval.integrations.eval_protocol import Execution
+from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import rewards_of
@@ -43,8 +45,17 @@ def reward_of_trl(store: Store, engine: str | None) -> Opening:
     return make_reward(engine=engine)._rewards.setup.opened(store)
 
 
+def evaluator_of_apps(store: Store, engine: str | None, **others: Any) -> Opening:
+    return Execution(engine=Setup(engine=engine, **others)).setup().opened(store)
+
+
+def metric_of_lm_eval(store: Store, engine: str | None, **others: Any) -> Opening:
+    return CodeEval(Setup(engine=engine, **others))._setup.opened(store)
+
+
 DOORS = [command_line, library, integration]
-EVERY = [*DOORS, reward_of_verl, reward_of_trl]
+OF_CALLERS = [evaluator_of_apps, metric_of_lm_eval, reward_of_verl]  # what they replace runs programs itself
+EVERY = [*DOORS, *OF_CALLERS, reward_of_trl]
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +96,21 @@ def test_the_interpreter_of_the_environment(
 ) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", " /opt/variable ")
     assert here(door(store, engine))._python == "/opt/variable"
+
+
+@pytest.mark.parametrize("engine", [None, "embedded"])
+@pytest.mark.parametrize("door", EVERY)
+def test_the_interpreter_that_nobody_names(door: Door, engine: str | None, store: Store) -> None:
+    assert here(door(store, engine))._python == ("caller" if door in OF_CALLERS else "")
+
+
+@pytest.mark.parametrize("door", [evaluator_of_apps, metric_of_lm_eval])
+def test_an_interpreter_that_is_named_stands_above_the_callers(
+    door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here(door(store, None, python="/opt/other"))._python == "/opt/other"
+    monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
+    assert here(door(store, None, python="/opt/other"))._python == "/opt/other"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])

@@ -16,8 +16,8 @@ from ioi_eval import InputError, Store
 from ioi_eval.integrations.eval_protocol import (
     EvaluateResult,
     Message,
+    _extract_python_code,
     apps_dataset_to_evaluation_row,
-    code_of,
     evaluate_apps_solution,
     evaluate_apps_solution_async,
 )
@@ -316,10 +316,10 @@ def test_many_at_once_and_messages_of_any_kind() -> None:
     ],
 )
 def test_forms_of_answers(said: str, code: str) -> None:
-    assert code_of(said) == code
+    assert _extract_python_code(said) == code
 
 
 @pytest.mark.parametrize("part", ["<think>", "```python\n", "```", " ", "def "])
 def test_long_replies_take_no_longer_than_they_are_long(part: str) -> None:
     """A million of each: what looks again and again from each place never comes to an end."""
-    code_of(part * 1_000_000)
+    _extract_python_code(part * 1_000_000)

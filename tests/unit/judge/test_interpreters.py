@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -18,8 +19,11 @@ from ioi_eval.engines.embedded.interpreters import choose, examine, find_python
 from ioi_eval.engines.embedded.placing import remove_tree
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations import misses
+from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
+from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.rewards import Columns, Mode, RewardOptions, Rewards
-from ioi_eval.integrations.runtime import Runtime, Setup
+from ioi_eval.integrations.runtime import Runtime, Setup, close_all
+from ioi_eval.integrations.verl import compute_score
 from ioi_eval.model.errors import ModuleMissing
 from ioi_eval.models import (
     Blob,
@@ -203,6 +207,60 @@ def test_by_default_it_is_one_of_the_system_s() -> None:
     assert found is not None and found.read == () and found.modules is not None
     newest = choose(found.version)
     assert (newest.path, newest.version) == (found.path, found.version)
+
+
+def test_the_caller_s_own(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(python))
+    found = find_python("caller")
+    assert found is not None and (found.path, found.modules) == (str(python), ("networkx",))
+
+
+def test_another_one_in_place_of_the_caller_s(
+    python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where that lies in a home: one warning says why, and which packages differ."""
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv("HOME", str(python.parent.parent))
+    found = [find_python("caller") for _ in range(2)]
+    assert found == [find_python()] * 2
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert f"({python}): its folder {python.parent.parent} is a home" in warning
+    assert "lacks networkx" in warning and "IOI_EVAL_PYTHON" in warning
+
+
+def test_a_caller_without_an_interpreter_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    assert find_python("caller") == find_python()
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    import networkx\n    word = networkx.WORD\nexcept ImportError:\n    word = 'none'\n",
+        "import networkx\nword = networkx.WORD\n",
+    ],
+)
+def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
+    python: Path, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the packages, which run programs with the interpreter that runs them."""
+    monkeypatch.setattr(sys, "executable", str(python))
+    reply = [{"role": "assistant", "content": f"```python\n{code}print(word, input())\n```"}]
+    tests = {"inputs": ["1\n", "2\n"], "outputs": ["out 1\n", "out 2\n"]}
+    try:
+        result = evaluate_apps_solution(reply, tests)
+        assert (result.score, result.is_score_valid) == (1.0, True), result.reason
+        results, details = check_correctness(tests, f"{code}print(word, input())")
+        assert (results, details) == ([True, True], [{}])
+        assert compute_score("", reply[0]["content"], tests) == 1.0
+        program = code.replace("networkx.WORD", "networkx.WORD[:]")
+        metric, _ = CodeEval().compute(predictions=[[program]], references=["assert word == 'out'"], k=[1])
+        assert metric == {"pass@1": 1.0}
+    finally:
+        close_all()
 
 
 def test_what_must_be_seen_of_it(python: Path) -> None:
