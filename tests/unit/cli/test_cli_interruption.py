@@ -54,7 +54,7 @@ def test_a_signal_ends_the_run_cleanly(
         process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == 130, errors
-    assert "the same command goes on from there" in errors
+    assert "the same command continues from there" in errors
     assert "ioi-eval score" in errors
     assert "Traceback" not in errors
     assert children() <= before, "left behind"

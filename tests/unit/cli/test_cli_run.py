@@ -400,7 +400,7 @@ def test_interrupted_no_agent_is_left(cli: CommandLine, copies: Path) -> None:
     _, errors = process.communicate()
     assert process.returncode == 130, errors
     assert children() <= before, "left behind"
-    assert "the same command goes on from there" in errors and "Traceback" not in errors
+    assert "the same command continues from there" in errors and "Traceback" not in errors
 
 
 def test_interrupted_while_a_model_writes(cli: CommandLine, copies: Path) -> None:
