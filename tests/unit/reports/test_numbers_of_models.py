@@ -313,6 +313,7 @@ def test_why_there_is_no_medal_is_said_once_for_each_year(tmp_path: Path) -> Non
         (["p1", "p2"], "open-r1/ioi", {"the contest had 6 problems, the run has 2 of that year"}),
         (["p1"], "ioi-2024.zip", {"the contest had 6 problems, the run has 1 of that year"}),
         (["p1"], "pioism/x", set()),
+        (["p1"], "work/ioi_eval/examples/problems", set()),
     ],
 )
 def test_only_the_contest_s_own_problems_win(
@@ -324,6 +325,12 @@ def test_only_the_contest_s_own_problems_win(
     assert {given.award.reason for given in found.models[0].awards} == reasons
     assert (sections_medals(entries(found)) is None) == (not reasons)
     assert ("Medals" in markdown(document(found))) == bool(reasons)
+
+
+def test_ids_of_a_table_are_written_as_one_likes(tmp_path: Path) -> None:
+    rows = [row(name, problem(name), year=1999) for name in ("Nile", "tree")]
+    options = ReportOptions(contests={1999: Contest(gold=150, problems=2, points=200, ids=("Nile", "TREE"))})
+    assert set(medals(only(tmp_path / "run", rows, options=options)).values()) == {"gold"}
 
 
 def test_problems_beside_a_whole_contest_take_no_medal_away(tmp_path: Path) -> None:
