@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,10 +25,11 @@ def text_file(name: str, content: str) -> dict[str, str]:
     return {"name": name, "content": content}
 
 
-def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Batches of this size; one batch where the size is not at least one."""
-    size = size if size >= 1 else max(1, len(items))
-    return (items[start : start + size] for start in range(0, len(items), size))
+def batched(iterable: Iterable[T], n: int) -> Iterator[list[T]]:
+    """Yield lists of `n` items, the last maybe shorter; one list of all where `n` is not at least one."""
+    items = iter(iterable)
+    while batch := list(islice(items, n) if n >= 1 else items):
+        yield batch
 
 
 async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

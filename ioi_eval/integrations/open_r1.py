@@ -11,17 +11,18 @@ import ast
 import asyncio
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from ioi_eval.classic import classic_outcome, classic_result
 from ioi_eval.engines.registry import EngineChoice, piston_engine
-from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
     ClusterClient,
@@ -30,9 +31,13 @@ from ioi_eval.integrations.classic_clients import (
     SandboxClient,
     SandboxJob,
 )
-from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
+from ioi_eval.integrations.classic_rows import Row, batched, result_of, text_file, together
 from ioi_eval.integrations.environment import own_store
-from ioi_eval.integrations.open_r1_codeforces import score_submission
+from ioi_eval.integrations.open_r1_codeforces import (
+    get_generated_contest_tests,
+    get_generated_tests,
+    score_submission,
+)
 from ioi_eval.integrations.open_r1_rewards import (
     binary_code_reward,
     cf_code_reward,
@@ -46,12 +51,14 @@ from ioi_eval.runs import Repairs
 from ioi_eval.scoring import find_language, repair, worst
 
 if TYPE_CHECKING:
+    from ioi_eval.engines.piston.sending import Answer, Wire
     from ioi_eval.sources import Problems
 
 __all__ = [
     "ClassicClient",
     "ClusterClient",
     "EngineClient",
+    "MorphCloudExecutionClient",
     "PistonClient",
     "PistonError",
     "Sandbox",
@@ -60,15 +67,22 @@ __all__ = [
     "SubtaskResult",
     "TestResult",
     "add_includes",
+    "batched",
     "binary_code_reward",
     "cf_code_reward",
     "code_reward",
+    "execute_ioi",
     "extract_code",
+    "fix_cpp_includes",
+    "fix_python3_imports",
     "get_code_format_reward",
+    "get_generated_contest_tests",
+    "get_generated_tests",
     "get_morph_client_from_env",
     "get_piston_client_from_env",
     "get_slurm_piston_endpoints",
     "ioi_code_reward",
+    "is_patchable",
     "load_ioi_tests",
     "load_ioi_tests_for_year",
     "patch_code",
@@ -81,6 +95,8 @@ __all__ = [
 
 PistonError = JudgeFailure  # who catches theirs catches what our clients raise
 
+_ASKING = "asking a server"
+_ANSWER, _INSTALLED = 30.0, 1800.0  # seconds: a package is fetched first
 _MORE_TIME = 3  # seconds that the contract adds for the job
 
 
@@ -141,6 +157,11 @@ async def run_submission(
         "run_timeout": round((problem["time_limit"] + _MORE_TIME) * 1000),
         "run_memory_limit": problem["memory_limit"],
     }
+    return await execute_ioi(client, data)
+
+
+async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str, str]:
+    """Return score and feedback of a job as the contract has it: files, `run_timeout`, `run_memory_limit`."""
     return classic_outcome(result_of(await client.send_execute(data)))
 
 
@@ -186,7 +207,7 @@ async def score_subtask(
     names: Sequence[str] = subtask["test_names"]
     if submission and not _is_lost(cache, names):
         cases = await _cases(subtask)
-        for batch in batches([name for name in names if name not in cache], test_batch_size):
+        for batch in batched([name for name in names if name not in cache], test_batch_size):
             scoring = (
                 score_single_test_case(client, subtask, name, *cases[name], submission) for name in batch
             )
@@ -218,11 +239,22 @@ async def _cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
 
 
 async def score_subtasks(
-    client: ClassicClient, subtasks: Sequence[Row], submission: str, skip_mode: bool = True
+    client: ClassicClient,
+    subtasks: Sequence[Row],
+    submission: str,
+    skip_mode: bool | int = True,
+    test_batch_size: int | None = None,
 ) -> list[SubtaskResult]:
-    """Score each subtask; shared tests run once. Without `skip_mode` all tests of one run at once."""
+    """Score each subtask; shared tests run once.
+
+    `skip_mode`: True runs test by test until one has a score of 0, False all tests of a subtask at once.
+    `test_batch_size`: so many at the same time instead, -1 all; callers of some versions give it in the place
+    of `skip_mode`.
+    """
     cache: dict[str, TestResult] = {}
-    size = 1 if skip_mode else -1
+    if test_batch_size is None and not isinstance(skip_mode, bool):
+        test_batch_size = skip_mode
+    size = (1 if skip_mode else -1) if test_batch_size is None else test_batch_size
     return [await score_subtask(client, subtask, submission, cache, size) for subtask in subtasks]
 
 
@@ -251,23 +283,42 @@ def add_includes(code: str, problem_id: str) -> str:
 
 def patch_code(text: str, lang: str) -> str:
     """Add what `text` lacks for today's compilers and interpreters; other languages stay as they are."""
+    patch = _patch(lang)
+    return patch(text) if text and patch is not None else text
+
+
+def is_patchable(lang: str) -> bool:
+    """Tell whether `patch_code` looks at programs in a language."""
+    return _patch(lang) is not None
+
+
+def _patch(lang: str) -> Callable[[str], str] | None:
     try:
-        language = find_language(lang) if text and lang else None
+        language = find_language(lang) if lang else None
     except InputError:
-        return text
+        return None
     if language is None:
-        return text
+        return None
     if language.header:
-        return _with_includes(text, Problem(id="patched"))
-    return _for_newer_pythons(text) if language.syntax == "python" else text
+        return fix_cpp_includes
+    return fix_python3_imports if language.syntax == "python" else None
+
+
+def fix_cpp_includes(source_code: str) -> str:
+    """Add the big header and `using namespace std;`, each where it is missing."""
+    return _with_includes(source_code, Problem(id="patched"))
 
 
 def _with_includes(code: str, problem: Problem) -> str:
     return repair(code, problem, find_language("c++"), _ALL)[0] if code else code
 
 
-def _for_newer_pythons(text: str) -> str:
-    """The additions go where a program's first statement may: behind its docstring and __future__ imports."""
+def fix_python3_imports(source_code: str) -> str:
+    """Put back the names that newer Pythons lack.
+
+    The additions go where a program's first statement may: behind its docstring and __future__ imports.
+    """
+    text = source_code
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -305,11 +356,55 @@ class PistonClient(ClusterClient):
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
             raise InputError("it holds no address of a server", where="base_endpoint")
-        choice = EngineChoice.meant(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
+        self._use(EngineChoice.meant(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint))
+
+    @classmethod
+    def of(cls, choice: EngineChoice) -> Self:
+        """Return a client for the servers of a choice."""
+        client = cls.__new__(cls)
+        client._use(choice)
+        return client
+
+    def _use(self, choice: EngineChoice) -> None:
+        self._choice = choice
         super().__init__(partial(piston_engine, choice))
 
+    async def get_supported_runtimes(self) -> list[Any]:
+        """Return what each server says of its runtimes. JudgeFailure where one says nothing."""
+        from ioi_eval.engines.piston.sending import API
 
-def get_piston_client_from_env(session: object = None) -> ClusterClient:
+        return await self._ask_all(lambda wire, url: wire.get(url, f"{API}/runtimes", _ANSWER))
+
+    async def install_package(self, language: str, version: str) -> list[Any]:
+        """Let each server install a package of Piston. JudgeFailure where one refuses."""
+        from ioi_eval.engines.piston.sending import Request
+
+        request = Request(body=msgspec.json.encode({"language": language, "version": version}))
+        return await self._ask_all(lambda wire, url: wire.post(url, "/packages", request, _INSTALLED))
+
+    async def _ask_all(self, ask: Callable[[Wire, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
+        from ioi_eval import discovery
+        from ioi_eval.engines.piston.sending import Wire
+
+        async def one(wire: Wire, url: str) -> Any:
+            try:
+                answer = await ask(wire, url)
+                reply = msgspec.json.decode(answer.body)
+            except EngineError as error:
+                raise JudgeFailure(str(error), phase=_ASKING) from error
+            except msgspec.DecodeError as error:
+                raise JudgeFailure(f"{url} does not answer as Piston does", phase=_ASKING) from error
+            if answer.status != HTTPStatus.OK:
+                said = reply.get("message", reply) if isinstance(reply, Mapping) else reply
+                raise JudgeFailure(f"{url} refuses: {said!s:.500}", phase=_ASKING)
+            return reply
+
+        servers = self._choice.launch.servers(discovery(self._choice.text))
+        async with Wire(token=self._choice.token) as wire:
+            return await together([one(wire, url) for url in sorted(await servers.find())])
+
+
+def get_piston_client_from_env(session: object = None) -> PistonClient:
     """A client for the servers of PISTON_ENDPOINTS (a list, `slurm`, `k8s:SERVICE`, `@FILE`).
 
     PISTON_MAX_REQUESTS_PER_ENDPOINT bounds the jobs on each, one where it is not set. Under a launcher that
@@ -320,15 +415,23 @@ def get_piston_client_from_env(session: object = None) -> ClusterClient:
         remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
         raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
     one = msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1)
-    return ClusterClient(partial(piston_engine, one))
+    return PistonClient.of(one)
 
 
-def get_morph_client_from_env(session: object = None) -> NoReturn:
-    """Raises: Morph's service is not spoken to."""
-    remedy = "Use get_piston_client_from_env, EngineClient, or SandboxClient with a function that asks it"
-    raise InputError(
-        "there is no client for MorphCloud here", where="get_morph_client_from_env", remedy=remedy
-    )
+class MorphCloudExecutionClient(ClusterClient):
+    """Raises InputError when it is made: Morph's service is not spoken to."""
+
+    def __init__(
+        self, api_key: str | None = None, base_url: str | None = None, spans_log_path: str | None = None
+    ) -> None:
+        remedy = "Use get_piston_client_from_env, EngineClient, or SandboxClient with a function that asks it"
+        where = "MorphCloudExecutionClient"
+        raise InputError("there is no client for MorphCloud here", where=where, remedy=remedy)
+
+
+def get_morph_client_from_env(session: object = None) -> MorphCloudExecutionClient:
+    """Raise InputError: Morph's service is not spoken to."""
+    return MorphCloudExecutionClient()
 
 
 def get_slurm_piston_endpoints() -> list[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
+from ioi_eval.errors import InputError
 from ioi_eval.integrations.classic_clients import ClassicClient
-from ioi_eval.integrations.classic_rows import Row, batches, result_of, text_file, together
+from ioi_eval.integrations.classic_rows import Row, batched, result_of, text_file, together
 from ioi_eval.models import JobResult
 
 ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
@@ -14,6 +18,48 @@ ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
 _MODES = ("pass_fail", "partial", "weighted_sum")
 _MORE_TIME = 10  # seconds that the contract adds for the job
 _PARTIAL_WEIGHT = 0.1
+
+
+async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
+    """Return the generated tests of a contest of `open-r1/codeforces`, by problem: `input` and `output`.
+
+    Read from `test_cases_NNNN.parquet` in the folder of CF_TESTS_FOLDER; none where that has no such file.
+    """
+    return await asyncio.to_thread(_tests_of, str(contest_id))
+
+
+def _tests_of(contest: str) -> dict[str, list[dict[str, str]]]:
+    from ioi_eval.benchmarks.parquet import batches
+
+    folder = os.environ.get("CF_TESTS_FOLDER", "").strip()
+    remedy = "Download the generated tests of open-r1/codeforces, and let it name their folder"
+    if not folder:
+        raise InputError("it is not set", where="CF_TESTS_FOLDER", remedy=remedy)
+    if not Path(folder).is_dir():
+        raise InputError(f"there is no folder {folder}", where="CF_TESTS_FOLDER", remedy=remedy)
+    if not contest.isdecimal():
+        raise InputError(f"{contest!r} is no number of a contest", field="contest_id")
+    path = Path(folder, f"test_cases_{contest:0>4}.parquet")
+    found: dict[str, list[dict[str, str]]] = {}
+    if not path.exists():
+        return found
+    try:
+        for batch in batches(path, ["problem_id", "input", "output"]):
+            for row in batch.to_pylist():
+                test = {"input": row["input"], "output": row["output"]}
+                found.setdefault(row["problem_id"], []).append(test)
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError("there is no such column", where=str(path), field=error.args[0]) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"it cannot be read: {error}", where=str(path), remedy=remedy) from error
+    return found
+
+
+async def get_generated_tests(problem_id: str) -> list[dict[str, str]]:
+    """Return the generated tests of a problem such as `1234/A`; see `get_generated_contest_tests`."""
+    return (await get_generated_contest_tests(problem_id.partition("/")[0])).get(problem_id, [])
 
 
 async def score_submission(
@@ -32,13 +78,13 @@ async def score_submission(
     """
     if scoring_mode not in _MODES:
         raise ValueError(f"Invalid scoring mode: {scoring_mode}")
-    tests = [*(problem_data.get("official_tests") or ()), *(problem_data.get("generated_tests") or ())]
+    tests = [*(problem_data.get("official_tests") or ()), *await _generated(problem_data)]
     if not tests:
         return None
     if not submission:
         return no_submission_reward
     passed = 0
-    for batch in batches(tests, test_batch_size):
+    for batch in batched(tests, test_batch_size):
         results = await together(
             _run(client, problem_data, test, submission, submission_language) for test in batch
         )
@@ -49,6 +95,16 @@ async def score_submission(
         if scoring_mode == "pass_fail" and good < len(batch):
             break
     return _reward(passed, len(tests), scoring_mode)
+
+
+async def _generated(problem: Row) -> Sequence[Row]:
+    """Return a row's generated tests: its own; for a number of them, those of CF_TESTS_FOLDER."""
+    tests = problem.get("generated_tests")
+    if isinstance(tests, int) and tests > 0:
+        return await get_generated_tests(problem["id"])
+    if tests is None and problem.get("id") and os.environ.get("CF_TESTS_FOLDER", "").strip():
+        return await get_generated_tests(problem["id"])
+    return tests or ()
 
 
 async def _run(client: ClassicClient, problem: Row, test: Row, submission: str, language: str) -> JobResult:

@@ -271,6 +271,8 @@ def test_scripts_use_public_names(path: Path) -> None:
 # What integrations take from inside all the same, by module, each for a reason.
 SHARED = {
     "engines.registry": "the one place that decides on engines, for every door",
+    "engines.piston.sending": "connections to servers, for what clients ask besides jobs",
+    "benchmarks.parquet": "pieces of a file of tests, however large",
     "benchmarks.inspect_logs": "the length of a reply is counted as where its log is read as a dump",
     "store.resources": "harnesses that come with the package; other people's lie beside their code",
 }

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import table
+from pyarrow.parquet import write_table
 from support.datasets import Problems
 from support.engines import fake_profile
 
@@ -29,9 +34,21 @@ class Refusing:
         return {"message": "overloaded"}
 
 
-# What `open_r1.utils.competitive_programming` exports in huggingface/open-r1 at commit 83cb6e23a91c, what its
-# modules piston_client and ioi_utils have besides, and all of `open_r1.rewards` that is about code.
+# What the modules of `open_r1.utils.competitive_programming` have for others (huggingface/open-r1 at commit
+# 83cb6e23a91c; what reads tests from a folder and the Morph client as in the fork alexmaraval/open-r1 at
+# commit 05a63ca0172f), and all of `open_r1.rewards` that is about code. Tests use no other names.
 THEIRS = {
+    "MorphCloudExecutionClient",
+    "batched",
+    "execute_ioi",
+    "fix_cpp_includes",
+    "fix_python3_imports",
+    "get_generated_contest_tests",
+    "get_generated_tests",
+    "is_patchable",
+    "run_submission",
+    "score_single_test_case",
+    "TestResult",
     "PistonClient",
     "PistonError",
     "SubtaskResult",
@@ -59,7 +76,14 @@ def test_every_name_of_theirs_is_one_of_ours() -> None:
     assert all(callable(getattr(open_r1, name)) for name in open_r1.__all__)
 
 
+def test_every_method_of_their_client_that_users_call() -> None:
+    names = {"send_execute", "install_package", "get_supported_runtimes"}
+    assert names <= set(dir(open_r1.PistonClient))
+
+
 def test_a_service_that_is_not_spoken_to_says_what_to_use() -> None:
+    with pytest.raises(InputError, match=r"MorphCloud.*SandboxClient"):
+        open_r1.MorphCloudExecutionClient(api_key="key")
     with pytest.raises(InputError, match=r"MorphCloud.*get_piston_client_from_env"):
         open_r1.get_morph_client_from_env()
 
@@ -185,3 +209,140 @@ def test_the_format_of_an_answer(text: str, language: str, reward: float) -> Non
     completions = [[{"role": "assistant", "content": text}]]
     assert open_r1.get_code_format_reward(language)(completions) == [reward]
     assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
+
+
+def test_batches_of_anything() -> None:
+    """All at once where the size is not at least one: theirs would run no test at all."""
+    found = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
+    assert found == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
+    assert list(open_r1.batched([], -1)) == []
+
+
+def test_languages_that_are_patched() -> None:
+    theirs = ("python", "python3", "Python 3", "PyPy 3", "PyPy 3-64", "cpp", "C++17 (GCC 7-32)", "GNU C++17")
+    assert [lang for lang in theirs if not open_r1.is_patchable(lang)] == []
+    assert [lang for lang in ("java", "Rust", "", None, "none") if open_r1.is_patchable(lang)] == []
+    assert "bits/stdc++.h" in open_r1.fix_cpp_includes("int main() {}")
+    assert "math.gcd" in open_r1.fix_python3_imports("from fractions import gcd")
+
+
+async def test_a_job_as_it_is_sent() -> None:
+    class Client:
+        async def send_execute(self, data: dict[str, Any], language: str = "cms_ioi") -> dict[str, Any]:
+            return {"run": {"stdout": str(data["run_timeout"]), "stderr": "well", "code": 0, "signal": None}}
+
+    assert await open_r1.execute_ioi(Client(), {"files": [], "run_timeout": 1}) == ("1", "well")
+    with pytest.raises(open_r1.PistonError):
+        await open_r1.execute_ioi(Refusing(), {"files": [], "run_timeout": 1})
+
+
+def written_tests(folder: Path) -> None:
+    columns = {"problem_id": ["7/A", "7/B", "7/A"], "input": ["1", "2", "3"], "output": ["x", "y", "z"]}
+    write_table(table(columns), folder / "test_cases_0007.parquet")
+
+
+async def test_generated_tests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="CF_TESTS_FOLDER: it is not set"):
+        await open_r1.get_generated_tests("7/A")
+    monkeypatch.setenv("CF_TESTS_FOLDER", str(tmp_path / "no"))
+    with pytest.raises(InputError, match="there is no folder"):
+        await open_r1.get_generated_tests("7/A")
+    monkeypatch.setenv("CF_TESTS_FOLDER", str(tmp_path))
+    written_tests(tmp_path)
+    both = [{"input": "1", "output": "x"}, {"input": "3", "output": "z"}]
+    assert await open_r1.get_generated_tests("7/A") == both
+    assert await open_r1.get_generated_tests("8/A") == []
+    assert set(await open_r1.get_generated_contest_tests("7")) == {"7/A", "7/B"}
+    write_table(table({"problem_id": ["8/A"], "input": ["1"]}), tmp_path / "test_cases_0008.parquet")
+    with pytest.raises(InputError, match=r"test_cases_0008.*'output': there is no such column"):
+        await open_r1.get_generated_tests("8/A")
+    (tmp_path / "test_cases_0009.parquet").write_text("no table")
+    with pytest.raises(InputError, match="test_cases_0009"):
+        await open_r1.get_generated_tests("9/A")
+
+
+class Counting:
+    """Passes every test, and counts them."""
+
+    def __init__(self) -> None:
+        self.runs = self.now = self.most = 0
+
+    async def send_execute(self, data: dict[str, Any], language: str = "cms_ioi") -> dict[str, Any]:
+        self.runs, self.now = self.runs + 1, self.now + 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return {"compile": {"code": 0}, "run": {"stdout": "1\n", "stderr": "", "code": 0, "signal": None}}
+
+
+@pytest.mark.parametrize(
+    ("generated", "runs"), [(2, 3), (None, 3), (0, 1), ([{"input": "", "output": ""}], 2)]
+)
+async def test_a_number_of_generated_tests_means_those_of_the_folder(
+    generated: Any, runs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    written_tests(tmp_path)
+    row: dict[str, Any] = {"id": "7/A", "time_limit": 1.0, "memory_limit": 256.0, "input_mode": "stdio"}
+    row |= {"official_tests": [{"input": "1", "output": "x"}], "generated_tests": generated}
+    if generated == 2:
+        with pytest.raises(InputError, match="CF_TESTS_FOLDER"):
+            await open_r1.score_submission(Counting(), row, "code")
+    monkeypatch.setenv("CF_TESTS_FOLDER", str(tmp_path))
+    client = Counting()
+    assert await open_r1.score_submission(client, row, "code") == pytest.approx(1.1)
+    assert client.runs == runs
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({"test_batch_size": 3}, 3), ({"skip_mode": 2}, 2), ({"test_batch_size": -1}, 5), ({}, 1)],
+)
+async def test_tests_of_subtasks_at_the_same_time(options: dict[str, int], most: int) -> None:
+    names = list("abcde")
+    row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "test_names": names}
+    row |= {"test_cases": [("1", "x")] * 5}
+    client = Counting()
+    (result,) = await open_r1.score_subtasks(client, [row], "code", **options)
+    assert (result.score, client.runs, client.most) == (1, 5, most)
+
+
+class Server(BaseHTTPRequestHandler):
+    """Speaks of runtimes and packages as Piston does."""
+
+    def do_GET(self) -> None:
+        self.reply(200, [{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in self.path else {})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        known = self.path == "/api/v2/packages" and asked["language"] == "cms_ioi"
+        self.reply(*((200, asked) if known else (500, {"message": "no such package"})))
+
+    def reply(self, status: int, said: Any) -> None:
+        content = json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+async def test_runtimes_and_packages_of_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        client = open_r1.PistonClient(f"{url}/api/v2")
+        assert await client.get_supported_runtimes() == [[{"language": "cms_ioi", "version": "1.0.0"}]]
+        package = {"language": "cms_ioi", "version": "1.0.0"}
+        assert await client.install_package(**package) == [package]
+        with pytest.raises(open_r1.PistonError, match="no such package"):
+            await client.install_package("none", "1")
+        monkeypatch.setenv("PISTON_ENDPOINTS", url)
+        assert len(await open_r1.get_piston_client_from_env().get_supported_runtimes()) == 1
+    finally:
+        server.shutdown()
+        server.server_close()
+    with pytest.raises(open_r1.PistonError):
+        await client.get_supported_runtimes()
