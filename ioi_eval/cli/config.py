@@ -165,8 +165,11 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _no_yaml(error, path) from None
+    except ValueError:  # its words may hold a secret
+        problem = "it holds a day or a number that does not exist"
+        raise InputError(problem, where=str(path), remedy="Write days as 2024-05-31") from None
     if values is None:
         return {}
     if not isinstance(values, dict):

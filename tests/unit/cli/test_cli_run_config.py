@@ -108,6 +108,9 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("just words", ["expected keys and values"]),
         ("model: {name: [}", ["is not YAML"]),
         ("a: \x00", ["is not YAML"]),
+        ("date_from: 2024-13-01", ["a day or a number that does not exist"]),
+        (f"samples: {'1' * 5000}", ["a day or a number that does not exist"]),
+        ("[" * 5000, ["is not YAML"]),
         ("x: !!python/object/apply:os.getcwd []", ["is not YAML"]),
     ],
 )
