@@ -432,7 +432,8 @@ class Reader:
         year = columns.year()
         problem, left_out, named_by = self._problem(columns, year, shape)
         code, generation = self._texts(columns)
-        replied = code is None and generation is not None and self._options.code_column is None
+        written = generation is not None or columns.find("code") is None  # also where a reply is blank
+        replied = code is None and written and self._options.code_column is None
         return Entry(
             line=columns.line,
             key=key,

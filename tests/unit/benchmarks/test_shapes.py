@@ -55,6 +55,13 @@ def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
     assert len({one.key for one in found}) == 4
 
 
+def test_a_blank_reply_is_still_a_reply(tmp_path: Path) -> None:
+    rows = [{"problem_id": "sum", "generation": reply} for reply in (ANSWER, "", None)]
+    assert understood(write_jsonl(tmp_path / "x.jsonl", rows)).startswith(
+        "problem <- problem_id, reply <- generation, language"
+    )
+
+
 def test_an_unknown_problem_among_lists_costs_no_other(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [{"nile": [CODE], **PROGRAMS}])
     with pytest.raises(InputError, match="unknown problem 'nile'"):
