@@ -38,7 +38,7 @@ def cli(cluster: dict[str, str], shared_cache: Path, tmp_path: Path) -> CommandL
 @pytest.fixture
 def token(tmp_path: Path) -> Path:
     path = tmp_path / "token"
-    path.write_text("only for us\n")
+    path.write_text("only-for-us\n")
     return path
 
 
@@ -126,7 +126,7 @@ def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -
     points = {key: one["all_subtasks_points"] for key, one in found.items()}
     assert points == {key: 0 if key in ("r01", "r02") else 100 for key in points}
     assert not answers(lost)
-    assert all("ioi_eval_jobs_total" in answers(port, "/metrics", "only for us") for port in left)
+    assert all("ioi_eval_jobs_total" in answers(port, "/metrics", "only-for-us") for port in left)
 
     assert f"piston-worker-{left[0]} ends" in slurm(cli, _DEPLOY / "stop", left[0])
     assert f"piston-worker-{left[1]} ends" in slurm(cli, _DEPLOY / "stop")
