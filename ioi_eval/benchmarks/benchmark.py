@@ -133,7 +133,7 @@ def in_bytes(mebibytes: float) -> int:
 
 
 class BenchmarkOptions(Value):
-    """Where the rows come from, and which problems are wanted. Empty: the benchmark's own, or all."""
+    """The source of the rows and the choice of problems. Empty: the benchmark's own, or all."""
 
     problems: Annotated[
         frozenset[str], Said(name="problem", metavar="ID", help="Only this problem; may be repeated.")

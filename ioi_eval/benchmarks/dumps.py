@@ -53,7 +53,7 @@ class DumpFile(Value):
 
 
 class Understood(Value):
-    """What the first rows that were selected are taken for."""
+    """The reading of the first rows that were selected: columns, language, rows without a program."""
 
     rows: int
     whole: bool  # these are all

@@ -70,7 +70,7 @@ async def conditions(
 
 
 async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
-    """What confines and judges, or why there is none."""
+    """Return the binary that confines and judges, or the reason why there is none."""
     try:
         return await proctor_binary(found, graders() / "proctor", store, folder)
     except EngineUnavailable as error:

@@ -201,7 +201,7 @@ class Batch(Value):
 
 
 class Stall(StrEnum):
-    """What came of tests that were ended without a verdict, because they did something but got nowhere."""
+    """The outcome of tests that were ended without a verdict, because they did something but got nowhere."""
 
     NONE = "none"
     ONCE = "once"  # alone, it ended otherwise

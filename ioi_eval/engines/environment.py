@@ -28,7 +28,7 @@ def read_number(
 
 
 class Launch(Value):
-    """One process among those that a launcher starts: together they use each core and each server once."""
+    """A process among those that a launcher starts: together they use each core and each server once."""
 
     rank: int = 0  # among all of them
     world: int = 1

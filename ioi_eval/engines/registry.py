@@ -151,7 +151,7 @@ class EngineChoice(Value):
 
 
 class EngineSetup(EngineChoice, kw_only=True):
-    """What a function that makes an engine is given."""
+    """The settings that a function which makes an engine is given."""
 
     store: Store
 

@@ -141,7 +141,7 @@ def _execution(options: Mapping[str, Any]) -> Execution:
 
 
 def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> Task | EvaluateResult:
-    """What to judge, or the result where there is nothing to judge."""
+    """Return the task to judge, or the result where there is nothing to judge."""
     if not messages:
         return _without_score("No messages provided.", "No messages provided for evaluation.")
     code = _extract_python_code(_content(messages[-1]))

@@ -256,7 +256,7 @@ class Columns(Value):
         )
 
     def language(self, problem: Problem, option: str) -> Language:
-        """What the policy was asked for; a fence counts for nothing, or it could choose the language."""
+        """Return the language that the policy was asked for. A fence counts for nothing: it could choose."""
         info = self.values.get("verification_info")
         told = info.get("language") if isinstance(info, Mapping) else None
         row = self.values.get("language") or told

@@ -178,7 +178,7 @@ def is_classic(options: JudgeOptions, profile: Profile) -> bool:
 
 
 def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:
-    """Whether a package there is for submissions in this language."""
+    """Return True if a package there takes submissions in this language."""
     packages = codeforces.is_there(profile) and not codeforces.objection(problem, submission)
     return packages or find(submission.language).command == "g++"
 

@@ -301,7 +301,7 @@ class Problem(Value):
 
 
 class LanguageFrom(StrEnum):
-    """What told the language of a submission; the first that does holds."""
+    """The source of a submission's language; the first that tells it holds."""
 
     ROW = "row"  # its column
     OPTION = "option"  # the user's, for rows that name none

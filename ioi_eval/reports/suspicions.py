@@ -27,7 +27,7 @@ _CRASHED = (
 
 
 class Suspicion(Value):
-    """What nearly all scored rows of a model have in common."""
+    """A line, or a missing program, that nearly all scored rows of a model have in common."""
 
     model: str
     rows: int
@@ -50,7 +50,7 @@ class Suspicion(Value):
 
 
 class Ends:
-    """How the rows of one model end that no test could tell apart. Rows come one by one."""
+    """The endings of one model's rows that no test could tell apart. Rows come one by one."""
 
     def __init__(self) -> None:
         self._scored = 0

@@ -250,7 +250,7 @@ async def _refuse_lacking(
 
 
 def _languages(source: Source, asking: Asking) -> Callable[[Problem], ChosenLanguage]:
-    """What tells the language that an author is asked for; replies are read as that."""
+    """Return the choice of the language that an author is asked for; replies are read as that."""
     default, option = find(language_of(source)).name, asking.language and find(asking.language).name
     return partial(choose_language, option=option, default=default)
 

@@ -26,7 +26,7 @@ _NAMED = 3  # problems; of the others, how many they are
 
 
 class Need(Value):
-    """Something that judging one problem asks for and that is not there."""
+    """A need of judging one problem that is not met."""
 
     problem: str
     ok: bool | None  # False: nothing of it can be judged; None: some of it, or nothing can mend it

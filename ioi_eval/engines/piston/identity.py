@@ -30,7 +30,7 @@ echo "{_TOLD}"
 
 
 class Identity(Value):
-    """What a server's replies must tell. An empty field is not known and not checked."""
+    """The identity that a server's replies must tell. An empty field is not known and not checked."""
 
     tools: str = ""  # a digest of what a script of ours finds there
     worker: str = ""  # what a worker says of itself

@@ -411,7 +411,7 @@ class Builds:
 
 
 def _under_limits(key: str, recipe: Recipe) -> str:
-    """Where it is remembered that a source exceeds these limits."""
+    """Return the key under which it is remembered that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
 
 
