@@ -85,10 +85,31 @@ def shared_memory() -> Iterator[str]:
             status = path.lstat()
         except FileNotFoundError:  # somebody else's, and gone
             continue
-        if whose(status.st_uid) and stat.S_ISREG(status.st_mode):
+        if (
+            whose(status.st_uid)
+            and stat.S_ISREG(status.st_mode)
+            and not _is_anothers_lock(path, status.st_ino)
+        ):
             yield f"shared memory {path}"
     for kind in ("shm", "msg", "sem"):
         yield from _system_v(kind, whose)
+
+
+def _is_anothers_lock(path: Path, inode: int) -> bool:
+    """Tell whether a lock of multiprocessing is in use: tests in the process beside this one have some.
+
+    The C library maps it under another name, so that only its inode tells.
+    """
+    if not path.name.startswith("sem.mp-"):
+        return False
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            lines = [line.split() for line in maps.read_text(errors="replace").splitlines()]
+        except OSError:  # ended, or not ours to read
+            continue
+        if any(fields[4] == str(inode) and fields[-1] != fields[4] for fields in lines):
+            return True
+    return False
 
 
 def ports() -> Iterator[str]:
