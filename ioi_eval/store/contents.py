@@ -229,8 +229,10 @@ class Store:
         descriptor = _opened(self.root / "eviction")
         try:
             if _flock(descriptor, fcntl.LOCK_EX | (0 if total == math.inf else fcntl.LOCK_NB)):
-                if total == math.inf:  # who measures meanwhile may have looked before ours was there
-                    total = self._count(lambda counted: counted + added)
+                # Another eviction may have ended since, which has changed the count. Of a store that was not
+                # measured when we asked, it may have looked before our entry was there.
+                more = added if total == math.inf else 0
+                total = self._count(lambda counted: counted + more)
                 self._remove_dead_parts()
                 self._swept = True
                 if total > self.limit:

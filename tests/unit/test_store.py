@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ioi_eval import Store
+from ioi_eval.store import contents
 
 SPAWN = multiprocessing.get_context("spawn")
 PATIENCE = 120  # seconds: only a hang takes that long
@@ -329,6 +330,25 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     store = Store(tmp_path, limit=200_000)
     store.put("last", b"x")
     assert 0 < store.size() <= 200_000
+
+
+def test_an_eviction_that_another_ended_just_before_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, others = Store(tmp_path, limit=100), Store(tmp_path, limit=100)
+    for number in range(10):
+        mine.put(f"key{number}", bytes(10))
+    lock, came_first = contents._flock, list[bool]()
+
+    def after_another(descriptor: int, kind: int) -> bool:
+        if not came_first and Path(f"/proc/self/fd/{descriptor}").readlink().name == "eviction":
+            came_first.append(True)
+            others.put("another", bytes(10))
+        return lock(descriptor, kind)
+
+    monkeypatch.setattr(contents, "_flock", after_another)
+    mine.put("last", bytes(10))
+    assert came_first and int((tmp_path / "total").read_text()) == mine.size() <= 100
 
 
 def write_half(root: Path, kind: str, ready: Event) -> None:
