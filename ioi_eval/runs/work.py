@@ -363,7 +363,7 @@ def superseded(
     where the folder would lose most of its results: that is another dump.
     """
     reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
-    before = {key for key in journal.done if journal.problem(key) in problems} | journal.superseded
+    before = {*journal.done} | journal.superseded
     seen, programs = set(others), set[str]()
     for submission in submissions:
         seen.add(submission.key)

@@ -199,6 +199,19 @@ async def test_another_dump_is_refused_and_nothing_is_changed(session: Session, 
     assert len(session.results()) == 4
 
 
+async def test_a_dump_over_other_problems_is_another_dump(session: Session) -> None:
+    both = programs(range(8))
+    ours, others = ([row for row in both if row["problem_id"] == name] for name in ("add", "sum"))
+    session.rows = ours
+    await session.score()
+    session.rows = others
+    with pytest.raises(InputError, match=f"of the {len(ours)} rows that the folder has results of, it has 0"):
+        await session.score()
+    session.rows = both
+    await session.score()
+    assert len(session.results()) == len(both)
+
+
 async def test_rows_without_a_program_are_not_equal(session: Session) -> None:
     session.rows = [{**row, "code": None} for row in without_ids(programs(range(8)))]
     await session.score()
