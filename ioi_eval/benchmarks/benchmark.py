@@ -25,9 +25,9 @@ from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
+from ioi_eval.store.memory import remembered
 
 INLINE = 1 << 10  # bytes
-_FILE = "problem.json"
 
 
 class Keep:
@@ -67,23 +67,14 @@ class Kept(Value):
 
 def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
     """Return what is kept under a key, a hash of all that it is made of; make it where it is missing."""
-
-    def fill(folder: Path) -> None:
-        (folder / _FILE).write_bytes(msgspec.json.encode(make(Keep(folder))))
-
-    folder = store.folder(key, fill)
-    return _placed(msgspec.json.decode((folder / _FILE).read_bytes(), type=Kept), folder)
-
-
-def _placed(kept: Kept, folder: Path) -> Kept:
-    """With paths that hold from anywhere. Only contents of tests lie in files."""
-    if kept.problem is None:
-        return kept
-    tests = tuple(
+    found, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
+    if found.problem is None:
+        return found
+    tests = tuple(  # only their contents lie in files: with paths that hold from anywhere
         replace(test, input=_at(test.input, folder), answer=test.answer and _at(test.answer, folder))
-        for test in kept.problem.tests
+        for test in found.problem.tests
     )
-    return Kept(problem=replace(kept.problem, tests=tests))
+    return Kept(problem=replace(found.problem, tests=tests))
 
 
 def _at(blob: Blob, folder: Path) -> Blob:

@@ -30,6 +30,7 @@ from ioi_eval.runs.runner import Judging, judge_all
 from ioi_eval.runs.work import Setup, Timing, judging
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
+from ioi_eval.store.memory import recalled, remembered
 from ioi_eval.store.rows import bounded, result_of
 
 REFERENCES = "references.json"
@@ -293,7 +294,8 @@ class _Memory:
         self._known: dict[str, Reference] = {}
         self._failures: dict[str, str] = {}
         if not fresh:
-            self._known = {key: found for key, place in keys.items() if (found := self._read(place))}
+            read = {key: recalled(store, place, Reference) for key, place in keys.items()}
+            self._known = {key: found[0] for key, found in read.items() if found is not None}
 
     @property
     def done(self) -> Set[str]:
@@ -310,7 +312,7 @@ class _Memory:
         self._known[row["key"]] = found
         place = self._keys[row["key"]]
         self._store.remove(place)
-        self._store.put(place, msgspec.json.encode(found))
+        remembered(self._store, place, Reference, lambda _: found)
 
     def fail(self, row: Mapping[str, Any]) -> None:
         self._failures[row["key"]] = row["reason"]
@@ -319,10 +321,6 @@ class _Memory:
         unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
         found = self._known.get(key, unjudged)
         return msgspec.structs.replace(found, solution=solution.name, language=solution.language)
-
-    def _read(self, place: str) -> Reference | None:
-        path = self._store.get(place)
-        return None if path is None else msgspec.json.decode(path.read_bytes(), type=Reference)
 
 
 def _reference(result: SubmissionResult) -> Reference:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.values import Value
+from ioi_eval.store.memory import Bounded
 
 _HOUR, _REMEMBERED = 3600.0, 256
 
@@ -36,16 +36,14 @@ class Repeats:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until: OrderedDict[str, float] = OrderedDict()
+        self._until = Bounded[float](_REMEMBERED)
 
     def is_one(self, words: str) -> bool:
         """Return True if these words were logged in the last hour, and not many others since."""
         now = self._clock()
-        if self._until.get(words, 0.0) > now:
+        if (self._until.get(words) or 0.0) > now:
             return True
-        self._until[words] = now + _HOUR
-        if len(self._until) > _REMEMBERED:
-            self._until.popitem(last=False)
+        self._until.keep(words, now + _HOUR)
         return False
 
 

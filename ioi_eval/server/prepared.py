@@ -23,13 +23,12 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.server.jobs import PackagedEngine
 from ioi_eval.store import Store
+from ioi_eval.store.memory import Shared, recalled, remembered
 from ioi_eval.store.resources import graders
-from ioi_eval.store.single_flight import Shared
 
 # --- how builds lie in the store: a folder per key with the stage that made it and its files ---------
 
 
-_RECORD = "build.msgpack"
 _REFUSED = 1  # exit code: the submission does not compile, and would not another time
 
 
@@ -40,9 +39,6 @@ class Kept(Value):
     files: tuple[JobFile, ...] = ()
 
 
-_KEPT = msgspec.msgpack.Decoder(Kept)
-
-
 class KeptBuilds:
     """Builds kept in a store. The methods block and may be called from several threads."""
 
@@ -51,12 +47,8 @@ class KeptBuilds:
 
     def find(self, key: str) -> Kept | None:
         with self._store.pin(key):
-            folder = self._store.get(key)
-            try:
-                return None if folder is None else _KEPT.decode((folder / _RECORD).read_bytes())
-            except (OSError, msgspec.DecodeError):  # what a power cut or another version left behind
-                self._store.remove(key)
-                return None
+            found = recalled(self._store, key, Kept)
+        return found and found[0]
 
     def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> Kept:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
@@ -68,12 +60,8 @@ class KeptBuilds:
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
         files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
         kept = Kept(stage=stage, files=tuple(files))
-
-        def fill(folder: Path) -> None:
-            (folder / _RECORD).write_bytes(msgspec.msgpack.encode(kept))
-
         if sum(content.size for content in contents.values()) <= self._store.largest:
-            self._store.folder(key, fill)
+            remembered(self._store, key, Kept, lambda _: kept)
         return kept
 
 

@@ -18,7 +18,7 @@ from ioi_eval.engines.transport import LACKS_CONTENT, LacksContents
 from ioi_eval.engines.transport.replies import BODY, error_of
 from ioi_eval.model.errors import EngineOverloaded, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult
-from ioi_eval.store.single_flight import Shared
+from ioi_eval.store.memory import Shared
 
 # Bytes in the form in which a content travels. A smaller one is not worth two more requests.
 _WORTH_NAMING = 1 << 15

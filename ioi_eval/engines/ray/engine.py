@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -31,7 +30,7 @@ from ioi_eval.engines.ray.members import Members, Patience, RayNode, Wanted, dif
 from ioi_eval.engines.ray.parcels import SMALL, Answer, Failed, Far, Lacking, Order, pack
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JudgeFailure
 from ioi_eval.model.values import Blob
-from ioi_eval.store.single_flight import Shared
+from ioi_eval.store.memory import Bounded, Shared
 
 _TRIES = 8
 _FAULTS = 2  # of nodes that say themselves that they failed
@@ -330,8 +329,7 @@ class _Stored:
     """Contents in the object store, each put there once for all nodes. The oldest go first."""
 
     def __init__(self) -> None:
-        self._references: OrderedDict[str, tuple[Any, int]] = OrderedDict()
-        self._used = 0
+        self._references = Bounded[Any](_STORED)
         self._putting: Shared[Any] = Shared()
 
     async def given(self, node: RayNode, order: Order, needed: Mapping[str, Blob]) -> Order:
@@ -346,23 +344,17 @@ class _Stored:
         return msgspec.structs.replace(order, small=read, large=large)
 
     def forget(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name in self._references:
-                self._used -= self._references.pop(name)[1]
+        self._references.forget(names)
 
     async def _reference(self, content: Blob) -> Any:
         if isinstance(content, Far):
             return content.reference
         found = self._references.get(content.sha256)
         if found is not None:
-            self._references.move_to_end(content.sha256)
-            return found[0]
+            return found
         return await self._putting.call(content.sha256, lambda: self._put(content))
 
     async def _put(self, content: Blob) -> Any:
         reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
-        self._references[content.sha256] = reference, content.size
-        self._used += content.size
-        while self._used > _STORED and len(self._references) > 1:
-            self._used -= self._references.popitem(last=False)[1][1]
+        self._references.keep(content.sha256, reference, content.size)
         return reference

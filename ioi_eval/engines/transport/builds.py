@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import shutil
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -43,12 +42,12 @@ from ioi_eval.rules.builds import NO_ROOM, Ending, ending, log_of
 from ioi_eval.rules.limits import hard_stop
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
-from ioi_eval.store.single_flight import Shared
+from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
 
 # --- how a build and its outcome lie in the store: a folder per key ----------------------------------
 
 
-_ARTIFACT, _RECORD = "artifact", "build.json"
+_ARTIFACT = "artifact"
 _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at the same time
 
 
@@ -59,9 +58,6 @@ class _Record(Value):
     rejected: Rejected | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Record)
-
-
 class Shelf:
     """Outcomes of builds, good and bad, on disk. What was found or kept last is safe from eviction.
 
@@ -70,18 +66,16 @@ class Shelf:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pins: OrderedDict[str, Pin] = OrderedDict()
+        self._pins = Bounded[Pin](_PINS, Pin.release)
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Built | Rejected | None:
         self._pin(key)
-        folder = self._store.get(key)
-        if folder is None:
-            return None
-        built = _read(folder)
-        if built is None:
+        found = recalled(self._store, key, _Record)
+        outcome = found and _outcome(*found)
+        if found is not None and outcome is None:
             self._store.remove(key)
-        return built
+        return outcome
 
     def keep(self, key: str, outcome: Built | Rejected) -> Built | Rejected:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
@@ -91,47 +85,39 @@ class Shelf:
             log = f"{outcome.log}\n{words}".lstrip()
             outcome = Rejected(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
         self._pin(key)
-        kept = _read(self._store.folder(key, lambda folder: _fill(folder, outcome)))
+        kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)))
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
     def close(self) -> None:
         with self._lock:
-            while self._pins:
-                self._pins.popitem()[1].release()
+            self._pins.clear()
 
     def _pin(self, key: str) -> None:
         with self._lock:
-            if key not in self._pins:
-                self._pins[key] = self._store.pin(key)
-            self._pins.move_to_end(key)
-            if len(self._pins) > _PINS:
-                self._pins.popitem(last=False)[1].release()
+            if self._pins.get(key) is None:
+                self._pins.keep(key, self._store.pin(key))
 
 
-def _fill(folder: Path, outcome: Built | Rejected) -> None:
-    record = _Record(rejected=outcome) if isinstance(outcome, Rejected) else _Record()
-    if isinstance(outcome, Built):
-        made, target = outcome.artifact, folder / _ARTIFACT
-        if made.path is not None:
-            shutil.copyfile(made.path, target)
-        else:
-            target.write_bytes(made.read())
-        target.chmod(0o755)
-        record = _Record(
-            built=msgspec.structs.replace(outcome, artifact=Blob(sha256=made.sha256, size=made.size))
-        )
-    (folder / _RECORD).write_bytes(msgspec.json.encode(record))
+def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
+    if isinstance(outcome, Rejected):
+        return _Record(rejected=outcome)
+    made, target = outcome.artifact, folder / _ARTIFACT
+    if made.path is not None:
+        shutil.copyfile(made.path, target)
+    else:
+        target.write_bytes(made.read())
+    target.chmod(0o755)
+    bare = Blob(sha256=made.sha256, size=made.size)
+    return _Record(built=msgspec.structs.replace(outcome, artifact=bare))
 
 
-def _read(folder: Path) -> Built | Rejected | None:
-    """None for what a power cut or another version left behind: it is built again."""
+def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
+    """Return a remembered outcome; None where a power cut took the artifact."""
+    if record.built is None:
+        return record.rejected
     path = folder / _ARTIFACT
-    try:
-        record = _DECODER.decode((folder / _RECORD).read_bytes())
-        if record.built is None or path.stat().st_size != record.built.artifact.size:
-            return record.rejected
-    except (OSError, msgspec.DecodeError):
+    if not path.is_file() or path.stat().st_size != record.built.artifact.size:
         return None
     artifact = msgspec.structs.replace(record.built.artifact, path=str(path))
     return msgspec.structs.replace(record.built, artifact=artifact)

@@ -14,7 +14,6 @@ import gzip
 import hashlib
 import shlex
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from ioi_eval.engines.embedded.box import BoxReport, decode_report, stage_of
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import HARD_STOP, Job, JobFile, Stage, StageStatus
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.store.single_flight import Shared
+from ioi_eval.store.memory import Bounded, Shared
 
 _SMALL = 2048  # bytes; what is smaller travels as it is
 # Bytes; what is larger is compressed less, but in a third of the time: programs and large tests. What travels
@@ -62,8 +61,7 @@ class Shipping:
     """
 
     def __init__(self, room: int = 256 << 20) -> None:
-        self._room, self._used = room, 0
-        self._parcels: OrderedDict[str, Parcel] = OrderedDict()
+        self._parcels = Bounded[Parcel](room)
         self._packing: Shared[Parcel] = Shared()
 
     async def shipped(self, job: Job, script: str, profile: Profile) -> Job:
@@ -95,24 +93,15 @@ class Shipping:
         """Takes over the form in which a content came, so that it travels on without being packed again."""
         weight = _in_base64(len(packed))
         if content.size >= _SMALL and weight < _in_base64(content.size):
-            self._remember(content.sha256, Parcel(content=Blob.of(packed), packed=True, weight=weight))
+            parcel = Parcel(content=Blob.of(packed), packed=True, weight=weight)
+            self._parcels.keep(content.sha256, parcel, parcel.content.size)
 
     async def parcel(self, content: Blob) -> Parcel:
         found = self._parcels.get(content.sha256)
         if found is None:
             found = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
-            self._remember(content.sha256, found)
-        else:
-            self._parcels.move_to_end(content.sha256)
+            self._parcels.keep(content.sha256, found, found.content.size)
         return found
-
-    def _remember(self, key: str, parcel: Parcel) -> None:
-        if key in self._parcels:
-            return
-        self._parcels[key] = parcel
-        self._used += parcel.content.size
-        while self._used > self._room:
-            self._used -= self._parcels.popitem(last=False)[1].content.size
 
 
 def _doors(files: Iterable[JobFile]) -> Iterator[JobFile]:

@@ -228,7 +228,7 @@ def test_what_is_damaged_is_built_again(tmp_path: Path) -> None:
     kept.keep("abcd", Stage(code=0), {"built/submission": str(tmp_path / "made")})
     folder = store.get("abcd")
     assert folder is not None
-    (folder / "build.msgpack").write_bytes(b"half")
+    (folder / "record.msgpack").write_bytes(b"half")
     assert kept.find("abcd") is None
 
 

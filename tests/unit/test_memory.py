@@ -1,10 +1,15 @@
+"""Records in a store, bounded values in memory and shared work."""
+
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from ioi_eval.store.single_flight import Shared
+from ioi_eval import Store
+from ioi_eval.models import Blob
+from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
 
 pytestmark = pytest.mark.alike
 
@@ -103,3 +108,73 @@ async def test_work_that_fails_at_once() -> None:
 
     with pytest.raises(ValueError, match="no"):
         await Shared[int]().call("key", work)
+
+
+# --- records ---------------------------------------------------------------------------------------------
+
+
+def test_a_record_is_made_once_and_found_again(tmp_path: Path) -> None:
+    store, made = Store(tmp_path / "cache"), list[Path]()
+
+    def make(folder: Path) -> Blob:
+        (folder / "beside").write_text("a file of it")
+        made.append(folder)
+        return Blob.of("content")
+
+    for _ in range(2):
+        blob, folder = remembered(store, "abcd", Blob, make)
+        assert (blob.read(), (folder / "beside").read_text()) == (b"content", "a file of it")
+    assert len(made) == 1
+    assert recalled(store, "none", Blob) is None
+
+
+@pytest.mark.parametrize("rest", [b"half", b"", None])
+def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, rest: bytes | None) -> None:
+    store = Store(tmp_path / "cache")
+    _, folder = remembered(store, "abcd", Blob, lambda _: Blob.of("old"))
+    for path in folder.iterdir():
+        path.unlink() if rest is None else path.write_bytes(rest)
+    assert recalled(store, "abcd", Blob) is None
+    assert store.get("abcd") is None
+    assert remembered(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
+
+
+def test_what_another_version_kept_as_a_file_is_made_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.put("abcd", b"{}")
+    assert remembered(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"
+
+
+# --- values in memory ------------------------------------------------------------------------------------
+
+
+def test_values_used_longest_ago_go_first() -> None:
+    gone = list[str]()
+    kept = Bounded[str](10, gone.append)
+    for key in "abc":
+        kept.keep(key, key.upper(), 3)
+    assert kept.get("a") == "A"
+    kept.keep("d", "D", 4)
+    assert gone == ["B"]
+    assert [kept.get(key) for key in "abcd"] == ["A", None, "C", "D"]
+    kept.clear()
+    assert sorted(gone) == ["A", "B", "C", "D"]
+
+
+def test_the_newest_value_stays_whatever_its_size() -> None:
+    kept = Bounded[int](10)
+    kept.keep("small", 1)
+    kept.keep("large", 2, 11)
+    assert (kept.get("small"), kept.get("large")) == (None, 2)
+    kept.keep("small", 3)
+    assert (kept.get("small"), kept.get("large")) == (3, None)
+
+
+def test_a_value_that_is_kept_again_counts_once() -> None:
+    kept = Bounded[int](10)
+    for value in range(5):
+        kept.keep("same", value, 4)
+    kept.keep("other", 9, 4)
+    assert (kept.get("same"), kept.get("other")) == (4, 9)
+    kept.forget(["same", "unknown"])
+    assert kept.get("same") is None
