@@ -13,6 +13,8 @@ from ioi_eval.model.values import ServerState
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
+_FAILED_TRIALS = 2  # after so many in a row, being on trial again is no hope
+
 
 class State(StrEnum):
     HEALTHY = "healthy"
@@ -30,6 +32,7 @@ class Endpoint:
         self.busy = 0  # jobs of ours under way
         self.faults = 0  # in a row
         self.rests = 0  # since it was last well
+        self.trials = 0  # that it failed since then
         self.errors = 0  # in all
         self.why = ""  # the last of these
         self.since = time.time()  # when it got into its state
@@ -37,6 +40,12 @@ class Endpoint:
     @property
     def usable(self) -> bool:
         return self.state in (State.HEALTHY, State.TRIAL)
+
+    @property
+    def works(self) -> bool:
+        """True while there is hope: it is healthy, or has a job on one of its first trials."""
+        on_trial = self.state is State.TRIAL and self.busy > 0 and self.trials < _FAILED_TRIALS
+        return self.state is State.HEALTHY or on_trial
 
     @property
     def standing(self) -> ServerState:
@@ -74,22 +83,25 @@ E = TypeVar("E", bound=Endpoint)
 class Pool(Generic[E]):
     """The slots of all endpoints.
 
-    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When no
-    endpoint has been usable for `patience` seconds, all who wait get EngineUnavailable together, and so does
-    at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
+    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When jobs
+    have waited for `patience` seconds and no endpoint worked, all who wait get EngineUnavailable together,
+    and so does at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
+    Its clock stands still while an endpoint works. It begins anew with the next healthy endpoint: one on
+    trial, which answers and may fail every job, changes nothing.
     """
 
     def __init__(
         self, *, total: int | None, patience: float, on_drought: Callable[[], None] = lambda: None
     ) -> None:
-        """`on_drought`: called when jobs begin to wait because no endpoint is usable."""
+        """`on_drought`: called when a drought begins."""
         self._total, self._patience, self._on_drought = total, patience, on_drought
         self._usable: dict[E, None] = {}
         self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
         self._waiting: dict[asyncio.Future[E], Collection[E]] = {}  # and whom each avoids
+        self._working: dict[E, None] = {}
         self._dry: asyncio.TimerHandle | None = None
+        self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
         self._refusal = ""  # what everybody is told who asks
-        self._gone = dict[str, None]()  # that were usable once, and may be again
         self.known = dict[str, E]()  # all that ever were here, by their addresses
         self.busy = 0
 
@@ -111,13 +123,12 @@ class Pool(Generic[E]):
         """
         if self._refusal:
             raise EngineUnavailable(self._refusal)
-        if not self._waiting and (endpoint := self._choose(avoid, prefer)) is not None:
-            self._move(endpoint, +1)
+        if (endpoint := self.spare(avoid, prefer)) is not None:
             return endpoint
         answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
         self._waiting[answer] = avoid
-        self._watch_for_drought()
         self._serve()
+        self._watch_for_drought()
         try:
             return await answer
         except asyncio.CancelledError:
@@ -126,10 +137,19 @@ class Pool(Generic[E]):
             raise
         finally:
             self._waiting.pop(answer, None)
+            self._watch_for_drought()
+
+    def spare(self, avoid: Collection[E] = (), prefer: Callable[[E], bool] | None = None) -> E | None:
+        """Return a slot that nobody waits for, or None. The caller gives it back."""
+        endpoint = None if self._waiting else self._choose(avoid, prefer)
+        if endpoint is not None:
+            self._move(endpoint, +1)
+        return endpoint
 
     def give_back(self, endpoint: E) -> None:
         self._move(endpoint, -1)
         self._serve()
+        self._watch_for_drought()
 
     def _move(self, endpoint: E, jobs: int) -> None:
         self._with_room[endpoint.busy].pop(endpoint, None)
@@ -144,6 +164,10 @@ class Pool(Generic[E]):
             self._with_room[endpoint.busy][endpoint] = None
         else:
             self._with_room[endpoint.busy].pop(endpoint, None)
+        if endpoint.works:
+            self._working[endpoint] = None
+        else:
+            self._working.pop(endpoint, None)
 
     def _is_full(self) -> bool:
         return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
@@ -184,29 +208,38 @@ class Pool(Generic[E]):
         self.known[endpoint.url] = endpoint
         if endpoint.usable:
             self._usable[endpoint] = None
-            self._gone.pop(endpoint.url, None)
             if self._refusal != _CLOSED:
                 self._refusal = ""
         else:
             self._usable.pop(endpoint, None)
-            self._gone[endpoint.url] = None
         self._place(endpoint)
-        self._watch_for_drought()
         self._serve()
+        self._watch_for_drought()
+        if state is State.HEALTHY:
+            endpoint.trials, self._dry_for = 0, 0.0
 
     def _watch_for_drought(self) -> None:
-        is_dry = bool(self._waiting) and not self._usable
-        if is_dry and self._dry is None:
-            self._dry = asyncio.get_running_loop().call_later(self._patience, self._out_of_patience)
-            self._on_drought()
-        elif not is_dry and self._dry is not None:
+        """Let the clock run or stand still, as it should now."""
+        is_dry = bool(self._waiting) and not self._working
+        if is_dry == (self._dry is not None):
+            return
+        loop = asyncio.get_running_loop()
+        if is_dry:
+            if not self._dry_for:
+                self._on_drought()
+            self._dry_since = loop.time()
+            self._dry = loop.call_later(max(0.0, self._patience - self._dry_for), self._out_of_patience)
+        elif self._dry is not None:
             self._dry.cancel()
-            self._dry = None
+            self._dry, self._dry_for = None, self._dry_for + loop.time() - self._dry_since
 
     def _out_of_patience(self) -> None:
-        self._dry, gone = None, sorted(self._gone)
-        names = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
-        self._refuse(f"no server has been usable for {self._patience:g} s; gone: {names or 'all'}")
+        self._dry, self._dry_for = None, self._patience
+        out = [each for _, each in sorted(self.known.items()) if each.state is not State.HEALTHY]
+        names = [f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out[:_NAMED]]
+        more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
+        gone = ", ".join(names) + more if names else "all"
+        self._refuse(f"no server has been usable for {self._patience:g} s; gone: {gone}")
 
     def _refuse(self, reason: str) -> None:
         """Refuse all who wait, and all who come."""

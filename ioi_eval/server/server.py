@@ -155,10 +155,12 @@ async def serve(
     )
     memory = options.run_memory_limit
     with _depot(options.max_contents) as depot:
-        async with engine:
-            prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
-            async with Server(prepared, options, depot=depot, tell=tell) as server:
-                yield server
+        async with (
+            engine,
+            Prepared(engine, store, memory=memory if memory > 0 else None) as prepared,
+            Server(prepared, options, depot=depot, tell=tell) as server,
+        ):
+            yield server
 
 
 @contextlib.contextmanager

@@ -91,10 +91,14 @@ class _Call(Generic[T]):
 
 
 class Shared(Generic[T]):
-    """Calls by key. A caller that is cancelled leaves; when the last one does, the work is cancelled too."""
+    """Calls by key. A caller that is cancelled leaves; when the last one does, the work is cancelled too.
 
-    def __init__(self) -> None:
+    `lasting`: it goes on to its end, for those who ask again, until `close`.
+    """
+
+    def __init__(self, *, lasting: bool = False) -> None:
         self._calls: dict[str, _Call[T]] = {}
+        self._lasting = lasting
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -110,11 +114,27 @@ class Shared(Generic[T]):
             call.waiting -= 1
             await self._leave(key, call)
 
+    async def close(self) -> None:
+        """Cancel all work."""
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            call.task.cancel()
+        await asyncio.gather(*(call.task for call in calls.values()), return_exceptions=True)
+
     async def _leave(self, key: str, call: _Call[T]) -> None:
-        if call.waiting and not call.task.done():
+        if not call.task.done() and (call.waiting or self._lasting):
+            if not call.waiting:
+                call.task.add_done_callback(lambda task: self._over(key, call))
             return
         if self._calls.get(key) is call:  # a new caller must not join what is over or being cancelled
             del self._calls[key]
         if not call.task.done():
             call.task.cancel()
             await asyncio.wait([call.task])
+
+    def _over(self, key: str, call: _Call[T]) -> None:
+        """Forget work that ended without a caller; an error is for those who ask again and meet it."""
+        if self._calls.get(key) is call and not call.waiting:
+            del self._calls[key]
+        if not call.task.cancelled():
+            call.task.exception()

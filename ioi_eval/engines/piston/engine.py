@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Mapping, Sequence
-from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +24,7 @@ from ioi_eval.engines.piston.sending import (
     Wire,
     at_its_pace,
     rest_after,
+    stages,
     wait_before,
 )
 from ioi_eval.engines.piston.tokens import Tokens
@@ -44,6 +44,7 @@ from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
 
 _ATTEMPTS = 8
+_NAMED = 4  # servers that a message names
 _FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
 _SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply, ServerReplaced)
 
@@ -140,11 +141,9 @@ class PistonEngine:
                 out = "".join(f"; {url} is left out: {why}" for url, why in running.members.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
             try:
-                return await running.send(endpoint, job)
+                return await running.sent(endpoint, job, tries)
             except _SERVERS_FAULT as error:
-                tries.failed(endpoint, error)
-            finally:
-                running.pool.give_back(endpoint)
+                tries.check(error)
             await asyncio.sleep(wait_before(len(tries.tried), self._patience))
 
     def _entered(self) -> _Running:
@@ -201,6 +200,7 @@ class _Running:
         self.wire, self._patience, self._tell = wire, patience, tell
         self._sender = Sender(wire, patience)
         self._tasks = set[asyncio.Task[None]]()
+        self._sendings = dict[_Sending, None]()
         wait = JobsWait(seconds=patience.drought)
         self.pool = Pool[Server](total=total, patience=patience.drought, on_drought=lambda: tell(wait))
         inspect = _Glances(wire, patience.health) if given else Prober(wire)
@@ -232,11 +232,60 @@ class _Running:
                 return endpoint
             self.pool.give_back(endpoint)  # the others went meanwhile
 
-    async def send(self, endpoint: Server, job: Job) -> JobResult:
+    async def sent(self, endpoint: Server, job: Job, tries: _Tries) -> JobResult:
+        """Return the first good answer: of this server, or of one that was asked beside it."""
+        sending = _Sending(endpoint, job, tries)
+        self._sendings[sending] = None
+        try:
+            try:
+                async with sending.alone:
+                    return await self._send(endpoint, job)
+            finally:
+                del self._sendings[sending]
+        except TimeoutError:
+            if endpoint.usable:
+                late = f"{endpoint.url} {LATE} to a job that another server did meanwhile"
+                self._failed(endpoint, LateAnswer(late))
+            assert sending.answer is not None, "only an answer ends it before its time"
+            return sending.answer
+        except _SERVERS_FAULT as error:
+            tries.failed(endpoint, error)
+            if sending.beside is not None:
+                await asyncio.wait([sending.beside])
+            if sending.answer is not None:
+                return sending.answer
+            raise
+        finally:
+            self.pool.give_back(endpoint)
+            await sending.close()
+
+    def _send_beside(self) -> None:
+        """Try late jobs on free slots of other servers. The first good answer is the job's."""
+        for sending in [each for each in self._sendings if each.is_late(self._patience)]:
+            away = [each for each in self.pool.usable if not each.fits(sending.job)]
+            away += [sending.endpoint, *sending.tries.tried]
+            if any(each not in away for each in self.pool.usable):
+                other = self.pool.spare(away)
+                if other is not None:
+                    sending.beside = self._spawn(self._beside(sending, other))
+
+    async def _beside(self, sending: _Sending, other: Server) -> None:
+        try:
+            sending.answer = await self._send(other, sending.job)
+        except EngineError as error:
+            sending.tries.failed(other, error)
+            sending.beside = None  # another one may be asked
+        else:
+            if sending in self._sendings:
+                sending.alone.reschedule(_now())
+        finally:
+            self.pool.give_back(other)
+
+    async def _send(self, endpoint: Server, job: Job) -> JobResult:
         """Once. How it went is noted before the slot is anybody else's."""
         report = endpoint.report  # the reply has to be of the server that this is about
         if endpoint.busy == 1:
-            endpoint.heard = monotonic()
+            endpoint.heard = _now()
         try:
             asked = at_its_pace(job, endpoint.times)
             result = sound(await self._sender.execute(endpoint, asked, report.identity))
@@ -252,7 +301,7 @@ class _Running:
     # --- an endpoint that fails rests, is asked by itself, and then has one job to show for it -----------
 
     def _succeeded(self, endpoint: Server) -> None:
-        endpoint.faults, endpoint.heard = 0, monotonic()
+        endpoint.faults, endpoint.heard = 0, _now()
         if endpoint.state is State.TRIAL:
             endpoint.rests = 0
             self.pool.update(endpoint, State.HEALTHY)
@@ -263,6 +312,7 @@ class _Running:
     def _failed(self, endpoint: Server, error: EngineError) -> None:
         endpoint.faults += 1
         endpoint.errors += 1
+        endpoint.trials += endpoint.state is State.TRIAL
         endpoint.why = str(error)
         certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
         if endpoint.usable and (certain or endpoint.faults >= _FAULTS):
@@ -284,9 +334,10 @@ class _Running:
         """Ask those that have jobs and have been silent whether they are there: a job may take long."""
         while True:
             await asyncio.sleep(self._patience.silence / 2)
-            silent = monotonic() - self._patience.silence
+            silent = _now() - self._patience.silence
             found = [each for each in self.members.endpoints if each.busy and each.heard < silent]
             await asyncio.gather(*(self._ask(each) for each in found if each.usable))
+            self._send_beside()
 
     async def _ask(self, endpoint: Server) -> None:
         report = await glance(self.wire, endpoint.url, self._patience.health)
@@ -298,7 +349,7 @@ class _Running:
         elif report.identity.worker != endpoint.report.identity.worker:
             self._let_rest(endpoint, Change.REPLACED, str(ServerReplaced(endpoint.url)))
         else:
-            endpoint.heard = monotonic()
+            endpoint.heard = _now()
 
     async def _recover(self, endpoint: Server, trouble: Change) -> None:
         """Wait until a server may have jobs again. One that was away is probed again: it may be another."""
@@ -317,10 +368,11 @@ class _Running:
 
     # --- what goes on in the background ------------------------------------------------------------------
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._over)
+        return task
 
     def _over(self, task: asyncio.Task[None]) -> None:
         """Forget a task that ended well. An error is a bug, which leaving the engine raises."""
@@ -351,12 +403,38 @@ class _Glances:
         return await glance(self._wire, url, self._time)
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 def _trouble(error: EngineError) -> Change:
     if isinstance(error, EngineOverloaded):
         return Change.FULL
     if isinstance(error, ServerReplaced):
         return Change.REPLACED
     return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
+
+
+class _Sending:
+    """A job on its server, and on another one beside it where that keeps it waiting too long."""
+
+    def __init__(self, endpoint: Server, job: Job, tries: _Tries) -> None:
+        self.endpoint, self.job, self.tries = endpoint, job, tries
+        self._began = _now()
+        self.alone = asyncio.timeout(None)  # ends when the other one has answered
+        self.beside: asyncio.Task[None] | None = None
+        self.answer: JobResult | None = None
+
+    def is_late(self, patience: Patience) -> bool:
+        """Return True for a job alone on a server that is out, or that exceeds all limits of the job."""
+        longest = stages(at_its_pace(self.job, self.endpoint.times), self.endpoint.times) / 1000
+        late = not self.endpoint.usable or _now() - self._began > longest + patience.silence
+        return self.beside is None and late
+
+    async def close(self) -> None:
+        if self.beside is not None and not self.beside.done():
+            self.beside.cancel()
+            await asyncio.wait([self.beside])
 
 
 class _Tries:
@@ -369,22 +447,25 @@ class _Tries:
         self.tried: list[Server] = []
 
     def failed(self, endpoint: Server, error: EngineError) -> None:
-        """Note a failed attempt. Raise AttemptsUsedUp after too many. Being turned away is none, for a while.
-
-        Nor is it one that a server was replaced, once each.
-        """
+        """Note a failed attempt. Being turned away is none, and a server's being replaced is none once."""
         self._last, again = error, endpoint in self.tried
         self.tried.append(endpoint)
-        if isinstance(error, ServerReplaced) and not again:
-            return
         if isinstance(error, EngineOverloaded):
-            self._turned_away = self._turned_away or monotonic()
-            enough = monotonic() - self._turned_away > self._patience.drought
-        else:
+            self._turned_away = self._turned_away or _now()
+        elif again or not isinstance(error, ServerReplaced):
             self._left -= 1
-            enough = self._left <= 0
-        if enough:
-            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed{self.last_words()}") from error
+
+    def check(self, error: EngineError) -> None:
+        """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
+        away = _now() - self._turned_away if self._turned_away is not None else 0.0
+        if self._left <= 0 or (isinstance(error, EngineOverloaded) and away > self._patience.drought):
+            named = list(dict.fromkeys(endpoint.url for endpoint in self.tried))
+            where = ", ".join(named[:_NAMED]) + (
+                f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+            )
+            raise AttemptsUsedUp(
+                f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
+            ) from error
 
     def to_avoid(self, fitting: Collection[Server]) -> list[Server]:
         """Return all that were tried, while there are others; then the last, unless it is the only one."""

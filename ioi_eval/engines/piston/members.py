@@ -196,7 +196,7 @@ class Members:
         pool: Pool[Server],
         patience: Patience,
         inspect: Callable[[str, Collection[str]], Awaitable[EndpointReport]],
-        spawn: Callable[[Coroutine[None, None, None]], None],
+        spawn: Callable[[Coroutine[None, None, None]], object],
         *,
         per_endpoint: int | None,
         given: Profile | None,

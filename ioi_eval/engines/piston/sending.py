@@ -99,20 +99,21 @@ def at_its_pace(job: Job, times: ServerTimes) -> Job:
     )
 
 
+def stages(job: Job, times: ServerTimes) -> int:
+    """Return the ms that a job's compile and run may take together, as the server was asked for it."""
+    # The packages that start our scripts compile only where there is one for it.
+    compiles = job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files)
+    return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
+
+
 def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
     """Seconds: compile, run, the way there and back, and a margin.
 
     `job` is as the server was asked for it. A client that gives up earlier than the server sends the job
     again while the first still runs.
     """
-    # The packages that start our scripts compile only where there is one for it.
-    compiling = (
-        (job.compile_timeout or times.compile)
-        if (job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files))
-        else 0
-    )
-    stages = compiling + (job.run_timeout or times.run)
-    return (stages if times.strict else hard_stop(stages)) / 1000 + body / _SLOWEST + patience.margin
+    longest = stages(job, times)
+    return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST + patience.margin
 
 
 def wait_before(attempt: int, patience: Patience) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 from missing import lacks
+from server_helpers import until
 from support.places import graders
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.embedded.packages import Package
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 from ioi_eval.server.prepared import KeptBuilds, Prepared
 
@@ -151,6 +154,56 @@ async def test_the_memory_limit_is_the_submissions_alone(prepared: Prepared) -> 
     over = await prepared.execute(olympiad(greedy.replace("SIZE", "300 << 20")))
     assert (over.run.stdout, over.run.code) == ("0\n", 0)
     assert "Runtime error" in over.run.stderr
+
+
+# --- clients that hang up ----------------------------------------------------------------------------------
+
+
+class Held:
+    """An engine whose builds take until they are let go."""
+
+    slots = 1
+    packages: tuple[Package, ...] = ()
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched, self.packages, self.profile = watched, watched.packages, watched.profile
+        self.begun, self.ended, self.go = 0, 0, asyncio.Event()
+
+    async def execute(self, job: Job) -> JobResult:
+        if not job.keep:
+            return await self._watched.execute(job)
+        self.begun += 1
+        try:
+            await self.go.wait()
+            return await self._watched.execute(job)
+        finally:
+            self.ended += 1
+
+
+async def test_a_build_outlives_the_clients_that_asked_for_it(watched: Watched, tmp_path: Path) -> None:
+    held = Held(watched)
+    async with Prepared(held, Store(tmp_path / "cache")) as prepared:
+        for _ in range(3):
+            asked = asyncio.create_task(prepared.execute(olympiad(RIGHT)))
+            await until(lambda: held.begun == 1)
+            await asyncio.sleep(0)
+            asked.cancel()
+            await asyncio.wait([asked])
+        assert (held.begun, held.ended) == (1, 0)
+        held.go.set()
+        result = await prepared.execute(olympiad(RIGHT))
+        assert result.run.stdout == "1.0\n" and held.begun == 2  # checker and grader, submission
+
+
+async def test_what_nobody_waits_for_ends_with_the_server(watched: Watched, tmp_path: Path) -> None:
+    held = Held(watched)
+    async with Prepared(held, Store(tmp_path / "cache")) as prepared:
+        asked = asyncio.create_task(prepared.execute(olympiad(RIGHT)))
+        await until(lambda: held.begun == 1)
+        asked.cancel()
+        await asyncio.wait([asked])
+        assert held.ended == 0
+    assert held.ended == 1
 
 
 # --- Codeforces ------------------------------------------------------------------------------------------

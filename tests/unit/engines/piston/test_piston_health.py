@@ -20,9 +20,11 @@ from piston_loopback import (
     silence,
     until,
 )
+from support.clocks import Ahead
 from support.servers import Patience
 
 from ioi_eval import PistonEngine
+from ioi_eval.engines.contract import JobsWait, ServerEvent
 from ioi_eval.engines.pool import State
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable
 from ioi_eval.models import Job
@@ -30,6 +32,8 @@ from ioi_eval.runs.engine import telling_of_servers
 from ioi_eval.runs.events import Event, ServersNow
 
 pytestmark = pytest.mark.alike
+
+USUAL = Patience(first_wait=0.001, longest_wait=0.01)  # as on clusters, but for waits between attempts
 
 # --- health ------------------------------------------------------------------------------------------
 
@@ -105,6 +109,78 @@ async def test_nothing_usable_for_too_long() -> None:
         with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
             await engine.execute(job())
         assert pool_of(engine).busy == 0
+
+
+# --- an end when nothing works -----------------------------------------------------------------------
+
+
+async def test_servers_that_only_say_that_they_are_there_end_all_jobs() -> None:
+    """Their health is good, every job fails: sixteen jobs are given up together when the drought ends."""
+    told = list[ServerEvent]()
+    async with (
+        Loopback(always(500)) as a,
+        Loopback(always(500)) as b,
+        engine_on(a, b, attempts=1000, patience=USUAL) as engine,
+    ):
+        engine.tell = told.append
+        clock = Ahead()
+        jobs = [asyncio.create_task(engine.execute(job())) for _ in range(16)]
+        while not all(each.done() for each in jobs):
+            await clock.turn(1.0)
+            await asyncio.sleep(0.001)
+    reasons = {str(each.exception()) for each in jobs}
+    assert all(isinstance(each.exception(), AttemptsUsedUp) for each in jobs)
+    assert all("usable for 300 s" in each and a.url in each and b.url in each for each in reasons), reasons
+    assert sum(isinstance(event, JobsWait) for event in told) == 1
+    assert len(a.executed) + len(b.executed) < 100
+
+
+async def test_a_job_that_failed_everywhere_names_where() -> None:
+    async with Loopback(always(500)) as a, Loopback(always(500)) as b, engine_on(a, b, attempts=2) as engine:
+        with pytest.raises(AttemptsUsedUp) as raised:
+            await engine.execute(job())
+        assert a.url in str(raised.value) and b.url in str(raised.value)
+
+
+@pytest.mark.parametrize(("runtimes_status", "seconds"), [(500, 60), (200, 110)])
+async def test_a_job_on_a_silent_server_is_tried_beside_it_while_a_slot_idles(
+    runtimes_status: int, seconds: int
+) -> None:
+    """Also on one that only says that it is there, once the job's own limits are over: 60 s here."""
+    once = job(run_timeout=60_000)
+    async with (
+        Loopback(silence) as silent,
+        Loopback() as good,
+        engine_on(silent, good, patience=USUAL) as engine,
+    ):
+        clock = Ahead()
+        both = [asyncio.create_task(engine.execute(once)) for _ in range(2)]
+        await until(lambda: silent.executed != [] and any(each.done() for each in both))
+        silent.runtimes_status = runtimes_status
+        while not all(each.done() for each in both):
+            await clock.turn(1.0)
+            await asyncio.sleep(0.001)
+        assert [each.result().run.code for each in both] == [0, 0] and len(good.executed) == 2
+        assert clock.ahead <= seconds and pool_of(engine).busy == 0
+
+
+async def test_a_second_try_that_fails_leaves_the_first_alone() -> None:
+    async with Loopback(held) as slow, Loopback() as other, engine_on(slow, other, patience=USUAL) as engine:
+        clock = Ahead()
+        both = [asyncio.create_task(engine.execute(job(run_timeout=1000))) for _ in range(2)]
+        await until(lambda: slow.executed != [] and any(each.done() for each in both))
+        other.answer = always(500)
+        while len(other.executed) < 2:
+            await clock.turn(1.0)
+            await asyncio.sleep(0.001)
+        slow.closing.set()
+        assert [(await each).run.code for each in both] == [0, 0]
+        assert pool_of(engine).busy == 0
+
+
+async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    await server.closing.wait()
+    return await fine(server, request, asked)
 
 
 # --- slots -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from support.clocks import Ahead
 
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.errors import EngineUnavailable
@@ -169,6 +170,68 @@ async def test_who_waits_for_a_busy_one_is_patient() -> None:
     assert not waiting.done()
     pool.give_back(a)
     assert await waiting is a
+
+
+# --- droughts ----------------------------------------------------------------------------------------
+
+
+async def on_trial(pool: Pool, endpoint: Endpoint) -> None:
+    """It answers, gets a job and fails it."""
+    pool.update(endpoint, State.TRIAL)
+    await settle()
+    assert endpoint.busy == 1
+    endpoint.trials += 1
+    pool.update(endpoint, State.DOWN)
+    pool.give_back(endpoint)
+
+
+async def test_servers_that_answer_and_fail_every_job_end_a_drought() -> None:
+    """It is told once, and trials that come to nothing do not begin it anew."""
+    clock, told = Ahead(), list[str]()
+    pool = Pool[Endpoint](total=None, patience=300.0, on_drought=lambda: told.append("drought"))
+    endpoint = Endpoint("http://host", 4)
+    pool.update(endpoint, State.HEALTHY)
+    pool.update(endpoint, State.DOWN)
+    endpoint.why = "HTTP 500"
+    waiting = [asyncio.create_task(pool.take()) for _ in range(20)]
+    await settle()
+    for _ in range(9):
+        await clock.turn(30.0)
+        await on_trial(pool, endpoint)
+    assert sum(not task.done() for task in waiting) == 11 and told == ["drought"]
+    await clock.turn(31.0)
+    failed = [task.exception() for task in waiting if task.done() and task.exception()]
+    assert len(failed) == 11 and "300 s; gone: http://host (HTTP 500)" in str(failed[0]), failed
+    pool.update(endpoint, State.TRIAL)
+    pool.update(endpoint, State.HEALTHY)
+    pool.update(endpoint, State.DOWN)
+    later = asyncio.create_task(pool.take())
+    await settle()
+    await clock.turn(299.0)
+    assert not later.done() and told == ["drought"] * 2
+    await clock.turn(2.0)
+    assert isinstance(later.exception(), EngineUnavailable)
+
+
+async def test_no_clock_runs_while_a_healthy_server_has_a_job_nor_on_a_first_trial() -> None:
+    clock = Ahead()
+    pool, [a] = pool_with(1, patience=300.0)
+    await pool.take()
+    waiting = asyncio.create_task(pool.take())
+    await clock.turn(10_000.0)
+    assert not waiting.done()
+    pool.update(a, State.DOWN)
+    pool.give_back(a)
+    await clock.turn(299.0)
+    pool.update(a, State.TRIAL)
+    assert await waiting is a
+    other = asyncio.create_task(pool.take())
+    await clock.turn(10_000.0)
+    assert not other.done()
+    a.trials += 1
+    pool.update(a, State.DOWN)
+    await clock.turn(2.0)
+    assert isinstance(other.exception(), EngineUnavailable)
 
 
 async def test_closed_under_somebody_who_waits() -> None:
