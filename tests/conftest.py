@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
+from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, workshop
 from support.engines import toolchains
 from support.warm_command import end_warm_command
@@ -65,19 +66,24 @@ def compilers_are_asked_once() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
-    parser.addoption("--again", action="store_true", help="Leave out what does not depend on who runs it.")
+    parser.addoption(
+        "--another-user", action="store_true", help="Leave out what does not depend on the user."
+    )
+    parser.addoption(
+        "--most-cpu", metavar="S", type=float, help="Fail tests that take more CPU time than that."
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Half of the files have nothing for the second user, and loading all takes longer than most tests."""
-    if not config.getoption("--again") or not collection_path.name.startswith("test_"):
+    if not config.getoption("--another-user") or not collection_path.name.startswith("test_"):
         return None
     return "\npytestmark = pytest.mark.once\n" in collection_path.read_text() or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a matrix that names a sample the rest is long. Run again, nothing is left of what runs once."""
-    if config.getoption("--again"):
+    if config.getoption("--another-user"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("once")])
         items[:] = [item for item in items if not item.get_closest_marker("once")]
     for item in items:
@@ -87,7 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("long")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Costs(config.getoption("--most-cpu")))
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)

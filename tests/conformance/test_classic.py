@@ -52,7 +52,7 @@ async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, n
     async with judge_on(classics, store) as judge:
         compared = [await compare(classics, judge, problem, first, runtime=OWN)]
         compared += [await compare(classics, judge, problem, solution) for solution in others]
-    assert sum(compared) >= len(compared) > 0
+    assert all(compared)
 
 
 # --- Batch -------------------------------------------------------------------------------------------
@@ -288,8 +288,7 @@ async def test_both_paths_agree_on_communication(
     async with judge_on(classics, store) as judge:
         for body, status in codes.items():
             code = f"#include <cstdlib>\nint twice(int n) {{ {body} }}\n"
-            await compare(classics, judge, problem, Solution(name=body, code=code, expected=""))
-            (result,) = (await judge.judge(problem, submitted(problem, code))).tests
+            (result,) = await compare(classics, judge, problem, Solution(name=body, code=code, expected=""))
             assert result.status is status, (body, result)
 
 

@@ -34,14 +34,14 @@ def new_since(before: set[str]) -> set[str]:
 
 def command_lines() -> Iterator[str]:
     """What a list of processes shows of our descendants."""
-    for pid in _descendants():
+    for pid in descendants():
         try:
             yield Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # it ended in between
 
 
-def _descendants() -> Iterator[int]:
+def descendants() -> Iterator[int]:
     todo = [os.getpid()]
     while todo:
         found = list(children(todo.pop()))
@@ -51,7 +51,7 @@ def _descendants() -> Iterator[int]:
 
 def processes() -> Iterator[str]:
     """Our descendants; not those that are dead already and wait for nobody but us."""
-    for child in _descendants():
+    for child in descendants():
         name, state = _name_and_state(child)
         if state not in ("Z", "X", "") and not _is_pythons_own(child):
             yield f"process {child} {name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from checker_plans import CMS, ECHO, LIMITS, TESTLIB
+from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB
 from harness import Bench
 from support.plans import PlanChecker
 
@@ -69,7 +69,8 @@ int main(int, char** argv) {
 )
 def test_an_output_that_breaks_a_checker_is_to_blame(bench: Bench, failing: str, reason: str) -> None:
     """Otherwise a program that is not sure could choose not to be scored."""
-    line = bench.one(ECHO, "x", "5", checker=CMS, checker_source=FRAGILE.replace("FAILS", failing))
+    checker = PlanChecker(kind="cms", argv=("checker",), limits=SPINNING)
+    line = bench.one(ECHO, "x", "5", checker=checker, checker_source=FRAGILE.replace("FAILS", failing))
     assert (line.end, line.score, line.failure) == ("ok", 0, None)
     assert line.feedback.startswith("Output isn't correct: the checker")
     assert reason in line.feedback and line.feedback.endswith("but it accepts the reference answer")

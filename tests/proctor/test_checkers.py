@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from checker_plans import CMS, ECHO, LIMITS, TESTLIB
+from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB
 from harness import Bench
 from support.plans import PlanChecker, PlanLimits
 
@@ -48,7 +48,7 @@ def test_not_a_score(bench: Bench, answer: str) -> None:
     ("source", "limits", "reason"),
     [
         ("int main(){return 1;}", LIMITS, "exited with code 1"),
-        ("int main(){for(;;);}", LIMITS, "out of CPU time"),
+        ("int main(){for(;;);}", SPINNING, "out of CPU time"),
         ("#include <unistd.h>\nint main(){pause();}", SLEEPER, "out of time"),
         ("#include <cstdlib>\nint main(){abort();}", LIMITS, "killed by signal 6"),
         (

@@ -74,13 +74,13 @@ def test_a_manager_that_computes_is_no_idling_of_the_submission(bench: Bench) ->
 def test_a_process_that_computes_is_no_idling_of_its_siblings(bench: Bench) -> None:
     """Nor of the manager, which may not be ended before those that it waits for."""
     limits = PlanLimits(cpu_ms=5000, wall_ms=400, hard_ms=600_000)
-    line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=limits, processes=4)
+    line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=limits, processes=2)
     assert (line.end, line.score) == ("ok", 1), line
 
 
 @pytest.mark.alike
 def test_a_sibling_that_waits_for_a_processor_is_no_idling(bench: Bench) -> None:
-    with one_processor(), crowd(3):
+    with one_processor(), crowd(1):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
     assert (line.end, line.score) == ("ok", 1), line
     assert line.waited_us > SHORT.wall_ms * 1000
@@ -96,7 +96,7 @@ def test_a_step_that_waits_for_a_processor_is_no_idling_of_the_other(bench: Benc
       else putchar(getc(fopen(argv[2], "r")));
     }}"""
     )
-    with one_processor(), crowd(3):
+    with one_processor(), crowd(1):
         line = bench.one(source, answer="7", task_type="TwoSteps", limits=SHORT)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -108,7 +108,7 @@ def test_an_interactor_that_computes_is_no_idling_of_the_submission(bench: Bench
         + f'int main() {{ {BURN} puts("21"); fflush(stdout); int x = 0; scanf("%d", &x); return x != 42; }}'
     )
     manager = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
-    with one_processor(), crowd(3):
+    with one_processor(), crowd(1):
         line = bench.one(
             HEAD + f"int main() {{ {ANSWER} }}", answer=None, task_type="Interactive", limits=SHORT,
             manager=manager, manager_source=asks,
@@ -124,7 +124,7 @@ ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
 def fail_with(bench: Bench, interactor: str) -> Line:
     """Of a submission that says the wrong word and dies."""
     wrong = HEAD + 'int main() { puts("41"); fflush(stdout); abort(); }'
-    with one_processor(), crowd(3):
+    with one_processor(), crowd(1):
         return bench.one(
             wrong, answer=None, task_type="Interactive", limits=SHORT, manager=ASKED,
             manager_source=JUDGING % interactor,
@@ -256,17 +256,29 @@ def test_a_disk_that_works_shows(compiled: Callable[[str], Path], looks: str, to
 
 # --- a machine that does not run ---
 
+# Computes until it has been stopped, and then long enough to be looked at.
+STOOD_STILL = (
+    HEAD
+    + """#include <chrono>
+int main() {
+  using Clock = std::chrono::steady_clock;
+  for (auto last = Clock::now(), now = last; now - last < std::chrono::seconds(1); now = Clock::now()) last = now;
+  for (const clock_t end = clock() + 0.3 * CLOCKS_PER_SEC; clock() < end;);
+  puts("7");
+}
+"""
+)
+
 
 @pytest.mark.alike
 def test_a_machine_that_stands_still_is_no_idling(bench: Bench) -> None:
     """A paused container, a suspended job, a virtual machine that moves: the clock goes on, and nobody could do anything."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
-    burn = "while (clock() < 2 * CLOCKS_PER_SEC);"
-    with stopped_meanwhile("submission", after=0.2, seconds=1.2) as stopped:
-        line = bench.one(HEAD + f'int main() {{ {burn} puts("7"); }}', answer="7", limits=limits)
+    with stopped_meanwhile("submission", after=0.1, seconds=1.2) as stopped:
+        line = bench.one(STOOD_STILL, answer="7", limits=limits)
     assert "submission" in stopped
     assert (line.end, line.score) == ("ok", 1), line
-    assert line.wall_us > 3_200_000
+    assert line.wall_us > 1_200_000
 
 
 @pytest.mark.once
@@ -432,9 +444,9 @@ def test_how_time_ends_a_program(
 @pytest.mark.once
 def test_a_test_ends_at_its_hard_stop(bench: Bench) -> None:
     """What it had done by then is no verdict yet: whoever sent the job asks once more."""
-    limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=2000)
+    limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=800)
     line = bench.one("int main() { for (;;) {} }", limits=limits)
-    assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 2_000_000
+    assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 800_000
 
 
 def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Bench) -> None:
@@ -445,7 +457,7 @@ def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Be
 @pytest.mark.alike
 def test_a_box_that_waits_for_a_processor_is_not_ended(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 500, "hard_ms": 600_000}
-    with one_processor(), crowd(3):
+    with one_processor(), crowd(1):
         boxed = bench.box("for i in 1 2 3 4 5 6; do /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
     assert (boxed.report["killed"], boxed.report["code"]) == ("", 0)
     assert boxed.report["wall_us"] > 500_000

@@ -1,0 +1,64 @@
+"""What each test costs: seconds of CPU, with all that it starts. The dearest are shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from leftovers import descendants
+
+_SHOWN = 15
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SEEN = pytest.StashKey[float]()
+_COST = "seconds of CPU"
+
+
+def spent() -> float:
+    """Return the CPU time of this process and of all below it, and of the dead whom somebody waited for."""
+    return sum(map(_ticks, (os.getpid(), *descendants()))) / _TICKS
+
+
+def _ticks(pid: int) -> int:
+    try:
+        return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    except OSError:
+        return 0  # it ended in between, and its time is its parent's
+
+
+class Costs:
+    """A plugin of pytest: measures where tests run, and shows where they are reported."""
+
+    def __init__(self, most: float | None) -> None:
+        """`most`: a test that takes more fails. What fixtures build is not among it: many tests have it."""
+        self._most = most
+        self._found: list[tuple[float, str]] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+        item.stash[_SEEN] = spent()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        now = spent()
+        cost, item.stash[_SEEN] = now - item.stash[_SEEN], now
+        report.user_properties = [*report.user_properties, (_COST, cost)]
+        if report.when == "call" and report.passed and self._most is not None and cost > self._most:
+            report.outcome = "failed"
+            report.longrepr = f"it took {cost:.1f} s of CPU; what takes more than {self._most:g} s is `long`"
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, cost in report.user_properties:
+            if name == _COST:
+                self._found.append((float(str(cost)), f"{report.when:8} {report.nodeid}"))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section("dearest, in seconds of CPU")
+        for cost, name in sorted(self._found, reverse=True)[:_SHOWN]:
+            terminalreporter.write_line(f"{cost:6.1f} {name}")
