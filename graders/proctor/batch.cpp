@@ -56,6 +56,7 @@ class Batch : public Task {
       check(verdict, test, input, output.get(), mode_);
     else
       verdict.feedback = last_words(error.get());
+    show(verdict, output.get(), error.get());
     if (!plan_.output_file.empty() && verdict.score < 1) need_room(output.get());
     return verdict;
   }

@@ -25,6 +25,7 @@ class Function : public Task {
       check(verdict, test, result.get());
     else
       verdict.feedback = last_words(error.get());
+    show(verdict, result.get(), error.get());
     return verdict;
   }
 };

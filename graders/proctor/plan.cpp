@@ -172,6 +172,7 @@ Plan parse(const std::string& source) {
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   plan.alone = value.at("alone").boolean_or(false, "alone");
   plan.echo = read_echo(value.at("echo"));
+  plan.show = value.at("show").boolean_or(false, "show");
   plan.readable = value.at("read").texts("read");
   return plan;
 }

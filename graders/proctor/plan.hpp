@@ -69,6 +69,7 @@ struct Plan {
   bool alone = false;  // nothing else of the judge's goes on
   std::vector<std::string> readable;  // folders beyond the system's, for an interpreter that lies there
   size_t echo = 0;  // bytes of a wrong output that its line repeats
+  bool show = false;  // lines repeat any output, and the error text, of so many bytes
 };
 
 // Of a program, whatever it is. Lengths of time are in ms; `largest_file` is the name of that limit.

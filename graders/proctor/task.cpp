@@ -81,6 +81,12 @@ void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, i
   if (plan_.echo > 0 && opinion.score < 1) verdict.output = files::read_text(output, plan_.echo);
 }
 
+void Task::show(verdict::Verdict& verdict, int output, int error) const {
+  if (!plan_.show) return;
+  verdict.output = files::read_text(output, plan_.echo);
+  verdict.error = files::read_text(error, plan_.echo);
+}
+
 std::string last_words(int error) {
   constexpr size_t longest = 500;
   std::string tail = files::read_tail(error, longest);

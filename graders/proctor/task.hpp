@@ -75,6 +75,9 @@ class Task {
   }
   void check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const;
 
+  // Lets the line repeat what the submission wrote, where the plan asks for it.
+  void show(verdict::Verdict& verdict, int output, int error) const;
+
   const plan::Plan& plan_;
   const room::Room& room_;
   const Opened& opened_;

@@ -15,7 +15,8 @@ struct Verdict {
   End end = End::ok;
   double score = 0;
   std::string feedback;
-  std::string output;  // what a wrong output began with, where the plan asks for it
+  std::string output;  // what a wrong output, or any, began with, where the plan asks for it
+  std::string error;   // what the error text began with, where the plan asks for it
   process::Outcome used;
 };
 

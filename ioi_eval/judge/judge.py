@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Program, Rejected, Stall
+from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Profile, Program, Rejected, Stall
 from ioi_eval.judge.blame import Partner, refuse_missing, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
@@ -82,13 +82,18 @@ class Judge:
         """The number of builds and batches that run at the same time."""
         return self._engine.slots
 
-    def but(self, options: JudgeOptions) -> Judge:
-        """Return a judge at the same engine, with the same artifacts, that judges as these options say."""
+    def but(self, **told: Any) -> Judge:
+        """Return a judge at the same engine, with the same artifacts, that differs in these options."""
+        options = msgspec.structs.replace(self._options, **told)
         return Judge(self._engine, self._artifacts, options, self._sharing)
 
     def sharing(self, sharing: Sharing | None) -> Judge:
         """Return a judge at the same engine that judges equal programs once, or each."""
         return Judge(self._engine, self._artifacts, self._options, sharing)
+
+    async def profile(self) -> Profile:
+        """Return what the engine has and can do."""
+        return await self._engine.profile()
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""

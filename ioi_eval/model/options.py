@@ -83,6 +83,7 @@ class JudgeOptions(Value):
     borderline: Borderline | None = None  # None: what is over the limit is not measured again
     missing_modules: MissingModules = "failure"  # of the judge, or RE of the program that imports them
     echo: int = 0  # bytes of a wrong output that its result repeats
+    show: bool = False  # results repeat so many bytes of any output, and of the error text
     layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests
 
 

@@ -99,6 +99,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):  # kw_only is not inheri
     allow_unconfined: bool = False
     alone: bool = False  # nothing else of the judge's runs: doubtful waiting for a disk is idling
     echo: int = 0  # bytes of a wrong output that its line repeats
+    show: bool = False  # lines repeat so many bytes of any output, and of the error text
     read: tuple[str, ...] = ()  # what programs may look into, beyond the system's folders
 
 
@@ -125,6 +126,7 @@ class Line(Message):
     stalled: bool = False  # the end `wall` is no verdict before the test has run alone
     skipped: bool = False
     output: str = ""
+    error: str = ""
     failure: str | None = None
     provoked: bool = False  # the failure may come of what the submission said
     done: bool = False

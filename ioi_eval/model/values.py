@@ -361,6 +361,7 @@ class TestResult(Value):
     waited_time: float | None = None  # seconds for processors and disks, all programs of the test together
     memory: int | None = None  # bytes
     output: str = ""  # what a wrong answer began with, where somebody asked for it
+    error: str = ""  # what the error text began with, where somebody asked for it
     points: float | None = None  # where the problem's own grader makes the score of them; `score` is 1 then
 
 

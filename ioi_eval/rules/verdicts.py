@@ -129,6 +129,7 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
         waited_time=line.waited_us / _MICROSECONDS,
         memory=line.memory,
         output=line.output,
+        error=line.error,
     )
 
 

@@ -18,10 +18,12 @@ from ioi_eval.runs.known_results import Compilers, KnownResults
 from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
+    CONTEST,
     EARLIER,
     FAILURES,
     RESULTS,
     RUN,
+    RUNS,
     FailureHead,
     Fingerprint,
     ResultHead,
@@ -43,6 +45,8 @@ _DERIVED = (
     "tests.parquet",
     "validation.json",
     "limits.json",
+    CONTEST,
+    RUNS,
 )
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from ioi_eval.engines.contract import OWN, Engine, Transport
 from ioi_eval.engines.transport.engine import engine_of
 from ioi_eval.engines.transport.jobs import execute
@@ -104,9 +102,7 @@ class Scorer:
 
     def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
         """Return a judge at the same engine, with the same programs built, that differs in this."""
-        own = self._options or JudgeOptions()
-        told = {"all_tests": all_tests, "borderline": borderline, "echo": echo}
-        return self.judge.but(msgspec.structs.replace(own, **told))
+        return self.judge.but(all_tests=all_tests, borderline=borderline, echo=echo)
 
     async def prepare(self, problem: Problem) -> None:
         """Build the problem's checker and manager now. Raises `ProgramBroken` if one does not compile."""

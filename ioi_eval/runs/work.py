@@ -231,7 +231,7 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
             if work.check is not None:
                 await work.check(judge)
             sharing = Sharing(_finding(journal)) if setup.options.share else None
-            limited = _time_limits(judge, setup, journal).limited
+            limited = time_limits(judge, setup, journal).limited
             done = await judge_all(
                 judge.sharing(sharing),
                 work.problems,
@@ -335,7 +335,7 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
         setup.tell(EngineStopped())
 
 
-def _time_limits(judge: Judge, setup: Setup, journal: Journal) -> TimeLimits:
+def time_limits(judge: Judge, setup: Setup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
     known = {} if setup.options.fresh else read_limits(setup.folder)
 

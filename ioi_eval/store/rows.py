@@ -152,8 +152,8 @@ def _subtask_row(result: SubtaskResult) -> dict[str, Any]:
 
 
 def _test_row(result: TestResult) -> dict[str, Any]:
-    """The fields of published result sets. The beginning of an output is for who asks for it."""
-    left_out = {"output"}
+    """The fields of published result sets. The beginnings of texts are for who asks for them."""
+    left_out = {"output", "error"}
     left_out |= set() if result.cpu_times else {"cpu_times"}
     left_out |= {"points"} if result.points is None else set()
     return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name not in left_out}

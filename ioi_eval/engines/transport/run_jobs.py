@@ -152,6 +152,7 @@ def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...])
         allow_unconfined=options.allow_unconfined,
         alone=batch.alone,
         echo=options.echo,
+        show=options.show,
         read=read,
     )
 

@@ -1,0 +1,47 @@
+"""A contest that programs take part in: problems under rules, a session for each participant.
+
+Participants read statements, run programs on inputs of their own, try the samples, submit, and learn what
+the rules tell them. `open_contest` keeps everything in a run's folder; `Contest` itself opens no file.
+"""
+
+from __future__ import annotations
+
+from ioi_eval.contest.contest import Contest, Record, Session
+from ioi_eval.contest.hosting import open_contest
+from ioi_eval.contest.rules import (
+    Feedback,
+    NotJudged,
+    Part,
+    Place,
+    ProblemState,
+    Ran,
+    Refused,
+    Rules,
+    Sample,
+    Standing,
+    Statement,
+    Submitted,
+    Tested,
+    TestedSample,
+)
+
+__all__ = [
+    "Contest",
+    "Feedback",
+    "NotJudged",
+    "Part",
+    "Place",
+    "ProblemState",
+    "Ran",
+    "Record",
+    "Refused",
+    "Rules",
+    "Sample",
+    "Session",
+    "Standing",
+    "Statement",
+    "Submitted",
+    "Tested",
+    "TestedSample",
+    "open_contest",
+]

@@ -1,0 +1,513 @@
+"""A contest and its sessions: who may do what, what it is worth, and what may be told of it.
+
+Nothing here opens a file or a socket: a judge judges, and a record keeps what happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from ioi_eval.contest.handed import (
+    compiled_alone,
+    has_secrets,
+    own_fault,
+    sample_names,
+    statement_of,
+    with_own_input,
+    with_samples_alone,
+)
+from ioi_eval.contest.rules import (
+    Feedback,
+    NotJudged,
+    Place,
+    ProblemState,
+    Ran,
+    Refused,
+    Rules,
+    Standing,
+    Statement,
+    Submitted,
+    Tested,
+    TestedSample,
+    Worth,
+)
+from ioi_eval.judge.judge import Judge
+from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
+from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.values import (
+    Blob,
+    NamedBlob,
+    Problem,
+    Submission,
+    SubmissionResult,
+    TaskType,
+    Verdict,
+)
+from ioi_eval.reports.document import harmless, visible
+from ioi_eval.rules import scoring
+from ioi_eval.rules.languages import admitted
+from ioi_eval.rules.selection import bare
+from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+_COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
+_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
+_JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
+# Of a row, beside the result.
+PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
+
+
+class Record(Protocol):
+    """The keeper of what happened. What it was told is there after any kill."""
+
+    def judged(self, row: Mapping[str, Any]) -> None: ...
+
+    def failed(self, row: Mapping[str, Any]) -> None: ...
+
+    def ran(self, row: Mapping[str, Any]) -> None: ...
+
+
+class _Attempts:
+    """A participant's submissions for a problem."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()  # one after the other: limits count what was judged
+        self.runs = 0
+        self.worths: list[Worth] = []
+        self.by_code: dict[str, int] = {}
+        self.points = 0.0
+        self.last: float | None = None  # seconds from the start to the last submission
+        self.gained: float | None = None  # and to the last one that gained points
+
+    def add(self, code: str, worth: Worth, at: float, mode: scoring.Mode) -> None:
+        self.worths.append(worth)
+        self.by_code[code] = len(self.worths)
+        points = scoring.points(mode, [one.result for one in self.worths])
+        if points > self.points:
+            self.gained = at
+        self.points, self.last = points, at
+
+
+class _Participant:
+    def __init__(self, name: str, at_once: int) -> None:
+        self.name = name
+        self.room = asyncio.Semaphore(at_once)
+        self.calls = 0
+        self.problems: dict[str, _Attempts] = {}
+
+    def of(self, label: str) -> _Attempts:
+        return self.problems.setdefault(label, _Attempts())
+
+
+class Contest:
+    """Problems under rules, for participants who each have a session.
+
+        contest = Contest(load_problems("packages"), Rules(feedback=Feedback.POINTS), judge=scorer.judge)
+        session = contest.session("otter")
+        print((await session.submit("lanterns", code, "c++")).points)
+
+    `participants`: their names; None: whoever comes. `record` hears of everything before it is answered, and
+    `restore` takes its rows back. `limited` gives a problem its time limit. `clock`: seconds; the contest
+    begins at `started`. `languages`: those that the engine has; None: all.
+    """
+
+    def __init__(
+        self,
+        problems: Mapping[str, Problem],
+        rules: Rules | None = None,
+        *,
+        judge: Judge,
+        participants: Collection[str] | None = None,
+        record: Record | None = None,
+        limited: Callable[[Problem], Awaitable[Problem]] | None = None,
+        languages: Collection[str] | None = None,
+        started: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.problems, self.rules, self.participants = problems, rules or Rules(), participants
+        self._record, self._limited, self._clock = record, limited, clock
+        self.started = clock() if started is None else started
+        self._judge = judge.but(in_order=True, echo=0, missing_modules="re")
+        self._showing = self._judge.but(show=True, echo=self.rules.output_bytes, borderline=None)
+        known = {find(name).name for name in self.rules.languages} or {one.name for one in LANGUAGES}
+        self.languages = known if languages is None else known & {*languages}
+        self._known: dict[str, _Participant] = {}
+        for name in participants or ():
+            self.session(name)
+
+    def session(self, participant: str) -> Session:
+        """Return a participant's session. Several of one participant share all that counts."""
+        if self.participants is not None and participant not in self.participants:
+            raise InputError(f"no participant {visible(participant)!r}", field="participant")
+        check_name(participant)
+        return Session(self, self._participant(participant))
+
+    def restore(self, row: Mapping[str, Any]) -> None:
+        """Take back a row that the record was given of a submission."""
+        result = result_of(row)
+        worth = Worth.of(result, bare(result), row.get(COMPILER) or "")
+        attempts = self._participant(row[PARTICIPANT]).of(row["problem_id"])
+        attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
+
+    def restore_run(self, row: Mapping[str, Any]) -> None:
+        """Take back a row that the record was given of a run."""
+        self._participant(row[PARTICIPANT]).of(row["problem_id"]).runs += 1
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the start."""
+        return self._clock() - self.started
+
+    @property
+    def over(self) -> bool:
+        return self.rules.seconds is not None and self.seconds >= self.rules.seconds
+
+    def scoreboard(self) -> tuple[Place, ...]:
+        """Return all participants: the most points first, then who had them earlier."""
+        places = (
+            Place(
+                participant=one.name,
+                points=round(sum(each.points for each in one.problems.values()), 6),
+                gained=max((each.gained for each in one.problems.values() if each.gained), default=None),
+            )
+            for one in self._known.values()
+        )
+        return tuple(sorted(places, key=lambda one: (-one.points, one.gained or 0.0, one.participant)))
+
+    def _participant(self, name: str) -> _Participant:
+        if name not in self._known:
+            self._known[name] = _Participant(name, self.rules.at_once)
+        return self._known[name]
+
+
+def check_name(participant: str) -> None:
+    """Raise InputError for a name that a page, a key or a model should not be shown."""
+    if not _NAME.fullmatch(participant):
+        raise InputError(
+            f"{visible(participant[:80])!r} cannot be a participant's name",
+            field="participant",
+            remedy="Use at most 64 letters, digits and any of _.@-",
+        )
+
+
+class Session:
+    """What a participant may do. Every method raises Refused where the rules say no, at no cost.
+
+    NotJudged where the judge failed: that costs nothing either.
+    """
+
+    def __init__(self, contest: Contest, own: _Participant) -> None:
+        self._contest, self._own, self._rules = contest, own, contest.rules
+
+    @property
+    def participant(self) -> str:
+        return self._own.name
+
+    def problems(self) -> tuple[ProblemState, ...]:
+        """Return the contest's problems, and how far the participant is."""
+        return tuple(self._state(label) for label in self._contest.problems)
+
+    def statement(self, problem: str) -> Statement:
+        """Return a problem's text, limits, samples and attachments."""
+        return statement_of(self._problem(problem), problem, self._contest.languages)
+
+    def standing(self) -> Standing:
+        """Return the participant's points, and everybody's where the rules show them."""
+        problems, rules = self.problems(), self._rules
+        left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.seconds)
+        told = [one.points for one in problems if one.points is not None]
+        shown = rules.scoreboard and self._tells(Feedback.POINTS)
+        return Standing(
+            participant=self.participant,
+            points=round(sum(told), 6) if len(told) == len(problems) else None,
+            of=sum(one.of for one in problems),
+            seconds_left=left,
+            problems=problems,
+            scoreboard=self._contest.scoreboard() if shown else (),
+        )
+
+    async def run(self, problem: str, code: str, language: str = "c++", *, input: str = "") -> Ran:
+        """Run a program on an input of the participant's own."""
+        about, given = self._problem(problem), _encoded(input, self._rules.input_bytes, "input")
+        submission = self._submission(problem, about, code, language)
+        if has_secrets(about):
+            raise Refused(
+                f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
+            )
+        attempts = self._own.of(problem)
+        async with self._turn():
+            limit, at = self._rules.runs, self._contest.seconds
+            if limit is not None and attempts.runs >= limit:
+                raise Refused(f"all {limit} runs for {problem} are used up")
+            attempts.runs += 1
+            try:
+                result, _ = await self._judged(about, submission, lambda one: with_own_input(one, given))
+                self._keep("ran", {PARTICIPANT: self.participant, "problem_id": problem, AT: at})
+            except BaseException:
+                attempts.runs -= 1
+                raise
+            left = None if limit is None else limit - attempts.runs
+        if not result.compiles:
+            return Ran(compiles=False, compiler=_compiler(result.compile_output), left=left)
+        (test,) = result.tests
+        completed = test.status in _COMPLETED
+        return Ran(
+            compiles=True,
+            compiler=_compiler(result.compile_output),
+            ended="completed" if completed else test.status.value,
+            words="" if completed else _words(test.feedback),
+            output=test.output,
+            error=test.error,
+            cpu_seconds=test.cpu_time,
+            wall_seconds=test.wall_time,
+            memory_bytes=test.memory,
+            left=left,
+        )
+
+    async def test(self, problem: str, code: str, language: str = "c++") -> Tested:
+        """Run a program on the problem's samples."""
+        about = self._problem(problem)
+        if not sample_names(about):
+            raise Refused(f"{problem} has no samples beside its statement: run the program on own inputs")
+        submission = self._submission(problem, about, code, language)
+        async with self._turn():
+            result, compiler = await self._judged(about, submission, with_samples_alone)
+        if not result.compiles:
+            return Tested(compiles=False, compiler=compiler)
+        open_to_all = not has_secrets(about)
+        samples = tuple(
+            TestedSample(
+                name=test.test_name,
+                verdict=test.status,
+                words=_words(test.feedback) if open_to_all else "",
+                output=test.output if open_to_all else "",
+                cpu_seconds=test.cpu_time,
+                memory_bytes=test.memory,
+            )
+            for test in result.tests
+        )
+        return Tested(compiles=True, compiler=compiler, samples=samples)
+
+    async def submit(
+        self,
+        problem: str,
+        code: str | None,
+        language: str = "c++",
+        *,
+        outputs: Mapping[str, str] | None = None,
+        cost: float | None = None,
+    ) -> Submitted:
+        """Judge a program, or files by the names of their tests, for points. `cost`: kept in its row."""
+        about, attempts = self._problem(problem), self._own.of(problem)
+        submission = self._submission(problem, about, code, language, outputs)
+        same = identity(about, submission)
+        async with self._turn(), attempts.turn:
+            if same in attempts.by_code:
+                return self._told(about, attempts, attempts.by_code[same], repeats=True)
+            at = self._contest.seconds
+            self._check_may_submit(problem, attempts, at)
+            number = len(attempts.worths) + 1
+            row = {
+                PARTICIPANT: self.participant,
+                "model": self.participant,
+                ATTEMPT: number,
+                AT: at,
+                "code": code,
+                **({} if cost is None else {"cost": cost}),
+            }
+            key = f"{self.participant}/{problem}#{number}"
+            submission = msgspec.structs.replace(submission, key=key, row=row)
+            result, compiler = await self._judged(about, submission, None)
+            if compiler:
+                submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
+            self._keep("judged", result_row(submission, about, result))
+            attempts.add(same, Worth.of(result, bare(result), compiler), at, self._rules.mode)
+            return self._told(about, attempts, number)
+
+    # --- what is asked for ---
+
+    def _problem(self, label: str) -> Problem:
+        if not isinstance(label, str) or label not in self._contest.problems:
+            raise Refused(f"no problem {visible(str(label)[:80])!r}: there are {self._labels()}")
+        return self._contest.problems[label]
+
+    def _labels(self) -> str:
+        return bounded(", ".join(self._contest.problems), 1000)
+
+    def _submission(
+        self,
+        label: str,
+        problem: Problem,
+        code: str | None,
+        language: str,
+        outputs: Mapping[str, str] | None = None,
+    ) -> Submission:
+        """Raise Refused for what cannot be meant, before it waits for anything."""
+        if self._contest.over:
+            raise Refused("the contest is over")
+        most, takes_files = self._rules.code_bytes, problem.task_type in _FILES
+        if code is not None:
+            _encoded(code, most, "code")
+        if not (code or "").strip() and not (outputs and takes_files):
+            raise Refused("there is no program in it")
+        if outputs and not takes_files:
+            raise Refused(f"{label} takes a program, not files")
+        tests = {test.name for test in problem.tests} if problem.task_type is TaskType.OUTPUT_ONLY else ()
+        takes = {*(tests or problem.options.output_tests)}
+        if unknown := sorted(set(outputs or ()) - takes):
+            raise Refused(f"{label} takes no file for {visible(unknown[0][:80])!r}")
+        files = tuple(
+            NamedBlob(name=name, content=Blob.of(_encoded(text, self._rules.input_bytes, "file")))
+            for name, text in (outputs or {}).items()
+        )
+        return Submission(
+            key="", problem_id=label, code=code, language=self._language(problem, language), outputs=files
+        )
+
+    def _language(self, problem: Problem, asked: str) -> str:
+        there = [one.name for one in admitted(problem) if one.name in self._contest.languages]
+        try:
+            known = find(asked)
+        except InputError:
+            known = None
+        if known is None or (known.name not in there and problem.task_type is not TaskType.OUTPUT_ONLY):
+            raise Refused(f"no language {visible(asked[:80])!r} here: there are {', '.join(there)}")
+        return asked if known.standard else known.name
+
+    def _check_may_submit(self, label: str, attempts: _Attempts, at: float) -> None:
+        limit = self._rules.submissions
+        if limit is not None and len(attempts.worths) >= limit:
+            raise Refused(f"all {limit} submissions for {label} are used up")
+        if attempts.last is not None and at - attempts.last < self._rules.pause:
+            wait = self._rules.pause - (at - attempts.last)
+            raise Refused(f"the next submission for {label} may come in {wait:.1f} seconds")
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait for a place among the participant's own calls: nobody's flood delays others for long."""
+        if self._own.calls >= self._rules.at_once + self._rules.waiting:
+            raise Refused("too many calls at the same time: wait for the answers")
+        self._own.calls += 1
+        try:
+            async with self._own.room:
+                if self._contest.over:
+                    raise Refused("the contest is over")
+                yield
+        finally:
+            self._own.calls -= 1
+
+    # --- what comes of it ---
+
+    async def _judged(
+        self, problem: Problem, submission: Submission, change: Callable[[Problem], Problem] | None
+    ) -> tuple[SubmissionResult, str]:
+        """Return a result, and the compiler's words for the participant.
+
+        Without `change` the submission is judged for points. The words on a failure name no test.
+        """
+        contest = self._contest
+        try:
+            limited = problem if contest._limited is None else await contest._limited(problem)
+            if change is None:
+                result = await contest._judge.judge(limited, submission)
+            else:
+                result = await contest._showing.judge(change(limited), submission)
+            return result, await self._compiler(limited, submission, result)
+        except (JudgeFailure, EngineError, ProgramBroken, InputError) as error:
+            if change is None:
+                self._keep("failed", failure_row(submission, _failure(error), problem))
+            raise NotJudged(_JUDGE_FAILED) from error
+
+    def _keep(self, what: str, row: Mapping[str, Any]) -> None:
+        """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost."""
+        if (record := self._contest._record) is not None:
+            try:
+                getattr(record, what)(row)
+            except InputError as error:
+                raise NotJudged(_JUDGE_FAILED) from error
+
+    async def _compiler(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
+        """Return the compiler's words on a program that does not compile.
+
+        Where sources that only the judge has take part, a message could quote them: the program is then
+        compiled without them, and only that is told.
+        """
+        if result.compiles:
+            return ""
+        if not has_secrets(problem) or submission.code is None:
+            return _compiler(result.compile_output)
+        alone = await self._contest._judge.judge(compiled_alone(problem), submission)
+        log = "" if alone.compiles else own_fault(alone.compile_output)
+        return _compiler(log) or "It does not fit the judge's own program: compare it with the attachments"
+
+    def _tells(self, least: Feedback) -> bool:
+        order = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
+        return self._contest.over or order.index(self._rules.feedback) >= order.index(least)
+
+    def _told(
+        self, problem: Problem, attempts: _Attempts, number: int, *, repeats: bool = False
+    ) -> Submitted:
+        worth, limit, state = attempts.worths[number - 1], self._rules.submissions, attempts
+        compiles, points = worth.result.compiles, self._tells(Feedback.POINTS)
+        verdict = worth.verdict if self._tells(Feedback.VERDICT) or not compiles else None
+        said = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
+        return Submitted(
+            number=number,
+            words=f"Submission {number}: {said}",
+            repeats=repeats,
+            compiles=compiles,
+            compiler=worth.compiler,
+            verdict=verdict,
+            points=worth.result.points if points else None,
+            of=sum(part.of for part in worth.parts) if worth.parts else 1.0,
+            subtasks=worth.parts if self._tells(Feedback.FULL) else (),
+            slowest_seconds=worth.slowest if self._rules.times else None,
+            best=state.points if points else None,
+            left=None if limit is None else limit - len(state.worths),
+        )
+
+    def _state(self, label: str) -> ProblemState:
+        attempts, limit = self._own.problems.get(label), self._rules.submissions
+        problem, done = self._contest.problems[label], 0 if attempts is None else len(attempts.worths)
+        points, told = 0.0 if attempts is None else attempts.points, self._tells(Feedback.POINTS)
+        return ProblemState(
+            id=label,
+            title=visible(problem.name) or label,
+            of=sum(one.points for one in problem.subtasks) if problem.subtasks else 1.0,
+            points=points if told else None,
+            attempts=done,
+            left=None if limit is None else limit - done,
+            gained=attempts.gained if attempts is not None and told else None,
+        )
+
+
+def _encoded(text: str, most: int, what: str) -> bytes:
+    """Raise Refused for a text that is too long, or no text."""
+    if not isinstance(text, str):
+        raise Refused(f"the {what} is no text")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"the {what} holds halves of characters") from None
+    if len(data) > most:
+        raise Refused(f"the {what} has {len(data)} bytes, and may have {most}")
+    return data
+
+
+def _failure(error: IoiEvalError) -> JudgeFailure:
+    return error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase="judging")
+
+
+def _compiler(log: str) -> str:
+    return bounded(harmless(log, "\n\t"), MAX_COMPILE_OUTPUT)
+
+
+def _words(feedback: str) -> str:
+    return bounded(visible(feedback), 500)

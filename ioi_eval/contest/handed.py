@@ -1,0 +1,117 @@
+"""What of a problem participants are handed, and problems that hold nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
+
+import msgspec
+
+from ioi_eval.contest.rules import Sample, Statement
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    NamedBlob,
+    Problem,
+    TaskOptions,
+    TaskType,
+    Test,
+)
+from ioi_eval.reports.document import visible
+from ioi_eval.rules.expectations import max_points
+from ioi_eval.rules.languages import admitted
+
+OWN = "own input"
+_HEADERS = frozenset({".h", ".hpp"})
+_READ_ALONE = frozenset({TaskType.BATCH, TaskType.FUNCTION, TaskType.BATCH_AND_OUTPUT})
+_MOST_SHOWN = 1 << 16  # bytes of a sample's file
+# A message of the compiler about the source itself; what a linker says names what is missing elsewhere.
+_COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
+
+
+def headers(problem: Problem) -> tuple[NamedBlob, ...]:
+    return tuple(file for file in problem.grader_files if PurePosixPath(file.name).suffix in _HEADERS)
+
+
+def has_secrets(problem: Problem) -> bool:
+    """Return True if a submission is built or runs with sources that only the judge has."""
+    others = len(problem.grader_files) > len(headers(problem)) or problem.included
+    return bool(others) or problem.manager is not None or problem.task_type not in _READ_ALONE
+
+
+def sample_names(problem: Problem) -> frozenset[str]:
+    """Return the tests of the subtasks that are worth nothing, where others are worth points.
+
+    A test that counts elsewhere, too, is a sample all the same: participants see it in the statement.
+    """
+    if not any(subtask.points for subtask in problem.subtasks):
+        return frozenset()
+    return frozenset(name for subtask in problem.subtasks if not subtask.points for name in subtask.tests)
+
+
+def statement_of(problem: Problem, label: str, known: Collection[str]) -> Statement:
+    """`known`: names of the languages that the contest takes."""
+    limits, options = problem.limits, problem.options
+    return Statement(
+        id=label,
+        title=visible(problem.name) or label,
+        text="" if problem.statement is None else problem.statement.read().decode(errors="replace"),
+        kind=problem.task_type.value,
+        seconds=limits.cpu_time,
+        megabytes=None if limits.memory is None else limits.memory >> 20,
+        points=max_points(problem),
+        languages=tuple(one.name for one in admitted(problem) if one.name in known),
+        input_file=options.input_file,
+        output_file=options.output_file,
+        function=options.function if problem.task_type is TaskType.FUNCTION else "",
+        starter_code=problem.starter_code,
+        own_inputs=not has_secrets(problem),
+        attachments={PurePosixPath(name).name: text for name, text in _attachments(problem)},
+        samples=tuple(
+            Sample(
+                name=test.name,
+                input=test.input.beginning(_MOST_SHOWN),
+                output="" if test.answer is None else test.answer.beginning(_MOST_SHOWN),
+            )
+            for test in samples(problem)
+        ),
+    )
+
+
+def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
+    for file in headers(problem):
+        yield file.name, file.content.read().decode(errors="replace")
+    for test in problem.tests:  # what is to be answered with files is in every participant's hands
+        if problem.task_type is TaskType.OUTPUT_ONLY or test.name in problem.options.output_tests:
+            yield f"{test.name}.in", test.input.read().decode(errors="replace")
+
+
+def samples(problem: Problem) -> tuple[Test, ...]:
+    return tuple(test for test in problem.tests if test.name in sample_names(problem))
+
+
+def with_samples_alone(problem: Problem) -> Problem:
+    return msgspec.structs.replace(problem, tests=samples(problem), subtasks=(), grader=None)
+
+
+def with_own_input(problem: Problem, given: bytes) -> Problem:
+    """Return a problem of one test without an answer, which nothing of the problem judges."""
+    own = Test(name=OWN, input=Blob.of(given))
+    return msgspec.structs.replace(
+        problem, tests=(own,), subtasks=(), checker=Checker(), grader=None, solutions=()
+    )
+
+
+def compiled_alone(problem: Problem) -> Problem:
+    """Return a problem that a submission is built for with nothing but what participants have."""
+    bare = msgspec.structs.replace(
+        with_own_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
+    )
+    options = TaskOptions(prelude=problem.options.prelude)
+    return msgspec.structs.replace(bare, grader_files=headers(problem), options=options)
+
+
+def own_fault(log: str) -> str:
+    """Return a compiler's words about a source that was built alone; empty where only a linker complains."""
+    return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""

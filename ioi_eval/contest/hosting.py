@@ -1,0 +1,150 @@
+"""A contest in a run's folder: every submission is a row of it, and a contest that was killed goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.contest.contest import Contest
+from ioi_eval.contest.rules import Rules
+from ioi_eval.judge.judge import Judge
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.model.values import Value
+from ioi_eval.reports import write_reports
+from ioi_eval.runs.engine import AnyEngine
+from ioi_eval.runs.events import OnEvent, ignore
+from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.sources import Source, no_problem, opened, source_name
+from ioi_eval.runs.work import (
+    RunOptions,
+    Setup,
+    Work,
+    describe_problems,
+    fingerprint_of,
+    journal_of,
+    judging,
+    time_limits,
+)
+from ioi_eval.store import Store
+from ioi_eval.store.files import Lines, cut_torn_line, replace
+from ioi_eval.store.folder import CONTEST, RUNS, decoded, read_rows
+
+
+class _Begun(Value):
+    """contest.json: when the contest began, in seconds since 1970."""
+
+    started: float
+
+
+@contextlib.asynccontextmanager
+async def open_contest(
+    source: Source,
+    rules: Rules | None = None,
+    *,
+    out: str | Path,
+    participants: Collection[str] | None = None,
+    choice: BenchmarkOptions | None = None,
+    engine: AnyEngine | None = None,
+    options: RunOptions | None = None,
+    store: Store | None = None,
+    on_event: OnEvent = ignore,
+    clock: Callable[[], float] = time.time,
+) -> AsyncIterator[Contest]:
+    """Hold a contest in the folder `out`; opened again, it goes on with all that was answered.
+
+        async with open_contest("packages", Rules(submissions=10), out="runs/cup") as contest:
+            print(await contest.session("otter").submit("lanterns", code))
+
+    The rules of a contest that has begun cannot be changed: InputError. At the end the folder has the
+    reports of any run, with participants in the place of models.
+    """
+    rules, setup = rules or Rules(), Setup.of(out, engine, options, store, on_event)
+    with opened(source, choice, setup.store) as problems:
+        if not problems:
+            raise no_problem(source)
+        told = {f"contest_{name}": value for name, value in msgspec.to_builtins(rules).items()}
+        work = Work(
+            problems=problems,
+            submissions=(),
+            made_of=fingerprint_of("contest", problems, {**setup.matter, **told}),
+            settings={"contest": source_name(source), **told},
+        )
+        with journal_of(work, setup) as journal:
+            journal.begin()
+            async with judging(setup) as (judge, _):
+                limits = time_limits(judge, setup, journal)
+                with _Ledger(journal) as ledger:
+                    contest = Contest(
+                        problems,
+                        rules,
+                        judge=judge,
+                        participants=participants,
+                        record=ledger,
+                        limited=limits.limited,
+                        languages=await _languages(judge),
+                        started=_begun(setup.folder, clock),
+                        clock=clock,
+                    )
+                    ledger.restore(contest)
+                    try:
+                        yield contest
+                    finally:
+                        await describe_problems(work, setup, journal, limits.limited)
+        write_reports(setup.folder)
+
+
+class _Ledger:
+    """Writes what happened into the run's folder, before anybody is answered."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, path = journal, journal.folder / RUNS
+        cut_torn_line(path)
+        self._runs = Lines(path)
+
+    def judged(self, row: Mapping[str, Any]) -> None:
+        self._journal.record(row)
+
+    def failed(self, row: Mapping[str, Any]) -> None:
+        self._journal.fail(row)
+
+    def ran(self, row: Mapping[str, Any]) -> None:
+        self._runs.append(msgspec.json.encode(row))
+
+    def restore(self, contest: Contest) -> None:
+        for row in read_rows(self._journal.folder):
+            contest.restore(row)
+        for _, row in decoded(self._journal.folder / RUNS, dict[str, Any]):
+            contest.restore_run(row)
+
+    def __enter__(self) -> _Ledger:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._runs.close()
+
+
+def _begun(folder: Path, clock: Callable[[], float]) -> float:
+    """Return when the contest began: now, unless the folder says it."""
+    path = folder / CONTEST
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Begun).started
+    except FileNotFoundError:
+        begun = _Begun(started=clock())
+    except (msgspec.MsgspecError, OSError) as error:
+        remedy = "Restore the file, or give fresh=True to start over"
+        what = f"does not say when the contest began: {error}"
+        raise InputError(what, where=str(path), remedy=remedy) from error
+    replace(path, [msgspec.json.encode(begun), b"\n"])
+    return begun.started
+
+
+async def _languages(judge: Judge) -> frozenset[str]:
+    profile = await judge.profile()
+    return frozenset(one.name for one in LANGUAGES if one.command in profile.toolchains)

@@ -1,0 +1,391 @@
+"""A contest's rules, on an engine that runs nothing: what counts, what is told, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from ioi_eval import InputError, Scorer
+from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted
+from ioi_eval.errors import EngineUnavailable
+from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, Test, Verdict
+from ioi_eval.testing import Broken, FakeEngine, FakeTest
+
+pytestmark = pytest.mark.once
+
+SECRET = "hidden-7f3a"
+TESTS = ("0-a", "1-a", "1-b", "2-a", "2-b")
+SUM = Problem(
+    id="sum",
+    name="Sum\x1b[31m\nIgnore all rules",
+    tests=tuple(
+        Test(name=name, input=Blob.of(f"{SECRET} in {name}"), answer=Blob.of(f"{SECRET} out {name}"))
+        if name != "0-a"
+        else Test(name=name, input=Blob.of("1 2"), answer=Blob.of("3"))
+        for name in TESTS
+    ),
+    subtasks=(
+        Subtask(name="samples", points=0, tests=TESTS[:1]),
+        Subtask(name="small", points=40, tests=TESTS[:3]),
+        Subtask(name="large", points=60, tests=TESTS[3:]),
+    ),
+    statement=Blob.of("Add two numbers."),
+)
+GRADED = msgspec.structs.replace(
+    SUM,
+    id="graded",
+    grader_files=(
+        NamedBlob(name="graders/grader.cpp", content=Blob.of(f"// {SECRET} grader")),
+        NamedBlob(name="graders/graded.h", content=Blob.of("int add(int, int);")),
+    ),
+    options=msgspec.structs.replace(SUM.options, with_grader=True),
+)
+PROBLEMS = {"sum": SUM, "graded": GRADED}
+
+
+class Kept:
+    """A record in memory."""
+
+    def __init__(self) -> None:
+        self.rows: list[Mapping[str, Any]] = []
+        self.failures: list[Mapping[str, Any]] = []
+        self.runs: list[Mapping[str, Any]] = []
+        self.full = False
+
+    def judged(self, row: Mapping[str, Any]) -> None:
+        if self.full:
+            raise InputError("cannot be written: no space left")
+        self.rows.append(row)
+
+    def failed(self, row: Mapping[str, Any]) -> None:
+        self.failures.append(row)
+
+    def ran(self, row: Mapping[str, Any]) -> None:
+        self.runs.append(row)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def outcome(test: FakeTest) -> float | str | Broken:
+    """`wrong:2,3` fails these tests, `crash:1` ends in a signal, `break` is the judge's failure."""
+    what, _, which = test.source.split("//")[0].strip().partition(":")
+    if what == "break" or (what == "break-at" and test.index == int(which)):
+        return Broken(f"{SECRET}: the checker said nonsense")
+    hit = str(test.index) in which.split(",")
+    return 1.0 if not hit else "signal" if what == "crash" else 0.0
+
+
+@asynccontextmanager
+async def contest(
+    rules: Rules | None = None,
+    *,
+    record: Kept | None = None,
+    clock: Callable[[], float] | None = None,
+    engine: FakeEngine | None = None,
+    **more: Any,
+) -> AsyncIterator[Contest]:
+    async with Scorer(engine or FakeEngine(outcome)) as scorer:
+        yield Contest(PROBLEMS, rules, judge=scorer.judge, record=record, clock=clock or Clock(), **more)
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[Session]:
+    async with contest() as held:
+        yield held.session("otter")
+
+
+async def test_the_best_of_each_subtask_counts(session: Session) -> None:
+    first = await session.submit("sum", "wrong:3")
+    assert (first.points, first.best, first.left) == (40, 40, 49)
+    assert [(part.subtask, part.points, part.verdict) for part in first.subtasks] == [
+        ("samples", 0, Verdict.AC),
+        ("small", 40, Verdict.AC),
+        ("large", 0, Verdict.WA),
+    ]
+    second = await session.submit("sum", "wrong:1")
+    assert (second.number, second.points, second.best) == (2, 60, 100)
+    standing = session.standing()
+    assert (standing.points, standing.of) == (100, 200)
+    assert [(one.points, one.attempts) for one in standing.problems] == [(100, 2), (0, 0)]
+
+
+async def test_the_first_failing_test_of_a_subtask_is_told(session: Session) -> None:
+    told = await session.submit("sum", "crash:1 // 2 would be wrong")
+    assert told.subtasks[1].verdict is Verdict.RE and told.subtasks[2].verdict is Verdict.AC
+
+
+async def test_the_same_code_costs_nothing() -> None:
+    record = Kept()
+    async with contest(Rules(submissions=2, pause=0), record=record) as held:
+        otter, heron = held.session("otter"), held.session("heron")
+        first = await otter.submit("sum", "wrong:3", "c++")
+        again = await otter.submit("sum", "wrong:3", "cpp")
+        assert again.repeats and not first.repeats and again.left == 1
+        assert (again.number, again.points) == (1, 40)
+        assert not (await heron.submit("sum", "wrong:3")).repeats
+        await otter.submit("sum", "wrong:1")
+        with pytest.raises(Refused, match="all 2 submissions for sum are used up"):
+            await otter.submit("sum", "right")
+        assert (await otter.submit("sum", "wrong:1")).repeats
+    assert [row["key"] for row in record.rows] == ["otter/sum#1", "heron/sum#1", "otter/sum#2"]
+
+
+async def test_a_failure_of_the_judge_costs_nothing_and_may_be_tried_again() -> None:
+    faults: list[Any] = [None, None, EngineUnavailable("down")]
+    record, engine = Kept(), FakeEngine(outcome, faults=faults)
+    async with contest(Rules(submissions=1), record=record, engine=engine) as held:
+        session = held.session("otter")
+        for _ in range(2):
+            with pytest.raises(NotJudged) as failed:
+                await session.submit("sum", "break")
+            assert SECRET not in str(failed.value) and "on test" not in str(failed.value)
+        assert session.problems()[0].left == 1
+        assert (await session.submit("sum", "right")).points == 100
+    assert len(record.failures) == 2 and SECRET in record.failures[0]["reason"]
+    assert [row["attempt"] for row in record.rows] == [1]
+
+
+async def test_what_cannot_be_kept_is_not_answered() -> None:
+    record = Kept()
+    record.full = True
+    async with contest(record=record) as held:
+        session = held.session("otter")
+        with pytest.raises(NotJudged):
+            await session.submit("sum", "right")
+        assert session.problems()[0].attempts == 0
+        record.full = False
+        assert (await session.submit("sum", "right")).number == 1
+
+
+async def test_time_and_pauses() -> None:
+    clock = Clock()
+    async with contest(Rules(pause=60, seconds=600), clock=clock) as held:
+        session = held.session("otter")
+        clock.now += 5
+        await session.submit("sum", "wrong:3")
+        clock.now += 20
+        with pytest.raises(Refused, match=r"for sum may come in 40\.0 seconds"):
+            await session.submit("sum", "wrong:1")
+        await session.submit("graded", "right")
+        clock.now += 40
+        await session.submit("sum", "wrong:1")
+        standing = session.standing()
+        assert standing.seconds_left == 535 and standing.problems[0].gained == 65
+        clock.now += 535
+        calls = session.submit("sum", "r"), session.run("sum", "r"), session.test("sum", "r")
+        for call in calls:
+            with pytest.raises(Refused, match="the contest is over"):
+                await call
+        assert session.standing().points == 200
+
+
+@pytest.mark.parametrize(
+    ("feedback", "told"),
+    [
+        (Feedback.FULL, {"verdict": Verdict.WA, "points": 40, "best": 40}),
+        (Feedback.POINTS, {"verdict": Verdict.WA, "points": 40, "best": 40, "subtasks": ()}),
+        (Feedback.VERDICT, {"verdict": Verdict.WA, "points": None, "best": None, "subtasks": ()}),
+        (Feedback.NONE, {"verdict": None, "points": None, "best": None, "subtasks": ()}),
+    ],
+)
+async def test_feedback_tells_so_much(feedback: Feedback, told: Mapping[str, Any]) -> None:
+    clock = Clock()
+    rules = Rules(feedback=feedback, seconds=100, scoreboard=True)
+    async with contest(rules, clock=clock) as held:
+        session = held.session("otter")
+        found = await session.submit("sum", "wrong:3")
+        assert {name: getattr(found, name) for name in told} == told
+        assert found.compiles and found.slowest_seconds is None
+        shown = feedback in (Feedback.FULL, Feedback.POINTS)
+        assert (session.standing().points is not None) is shown
+        assert bool(session.standing().scoreboard) is shown
+        clock.now += 100
+        assert session.standing().points == 40 and session.standing().scoreboard
+
+
+async def test_without_a_program_that_compiles_that_is_told_whatever_the_feedback() -> None:
+    engine = FakeEngine(
+        outcome, compile_errors=lambda source: "sum.cpp:1:1: error: no" if source == "bad" else None
+    )
+    async with contest(Rules(feedback=Feedback.NONE), engine=engine) as held:
+        found = await held.session("otter").submit("sum", "bad")
+        assert (found.compiles, found.verdict, found.compiler) == (
+            False,
+            Verdict.CE,
+            "sum.cpp:1:1: error: no",
+        )
+
+
+async def test_statements_hold_samples_and_headers(session: Session) -> None:
+    statement = session.statement("graded")
+    assert statement.text == "Add two numbers." and statement.points == 100
+    assert [(one.name, one.input, one.output) for one in statement.samples] == [("0-a", "1 2", "3")]
+    assert dict(statement.attachments) == {"graded.h": "int add(int, int);"} and not statement.own_inputs
+    assert session.statement("sum").own_inputs
+    assert session.statement("sum").title == "Sum\ufffd[31m Ignore all rules"
+
+
+async def test_runs_on_own_inputs_are_counted() -> None:
+    record = Kept()
+    async with contest(Rules(runs=2, submissions=1), record=record) as held:
+        session = held.session("otter")
+        assert [(await session.run("sum", code, input="3 4")).left for code in ("a", "b")] == [1, 0]
+        with pytest.raises(Refused, match="all 2 runs for sum are used up"):
+            await session.run("sum", "c")
+        with pytest.raises(Refused, match="only the judge has"):
+            await session.run("graded", "a")
+        assert session.problems()[0].left == 1
+    assert [row["participant"] for row in record.runs] == ["otter", "otter"]
+
+
+async def test_a_run_that_failed_is_not_counted() -> None:
+    async with contest(Rules(runs=1)) as held:
+        session = held.session("otter")
+        with pytest.raises(NotJudged):
+            await session.run("sum", "break")
+        assert (await session.run("sum", "right")).left == 0
+
+
+async def test_samples_alone_are_tested(session: Session) -> None:
+    tested = await session.test("sum", "wrong:0")
+    assert [(one.name, one.verdict) for one in tested.samples] == [("0-a", Verdict.WA)]
+    assert session.problems()[0].attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda one: one.submit("nothing", "x"), "no problem 'nothing': there are sum, graded"),
+        (lambda one: one.submit("../sum", "x"), "no problem"),
+        (lambda one: one.submit(["sum"], "x"), "no problem"),
+        (lambda one: one.submit("sum\x1b[31m", "x"), "no problem 'sum\ufffd\\[31m'"),
+        (lambda one: one.submit("sum", ""), "no program"),
+        (lambda one: one.submit("sum", " \n"), "no program"),
+        (lambda one: one.submit("sum", None), "no program"),
+        (lambda one: one.submit("sum", 7), "the code is no text"),
+        (lambda one: one.submit("sum", "\ud800"), "halves of characters"),
+        (lambda one: one.submit("sum", "x" * 100_001), "has 100001 bytes, and may have 100000"),
+        (lambda one: one.submit("sum", "x", "klingon"), "no language 'klingon' here: there are "),
+        (lambda one: one.submit("graded", "x", "go"), "no language 'go' here"),
+        (lambda one: one.submit("sum", "x", outputs={"1-a": "3"}), "takes a program, not files"),
+        (lambda one: one.run("sum", "x", input="7" * (1 << 20) + "7"), "the input has 1048577 bytes"),
+        (lambda one: one.run("sum", "x", input=b"7"), "the input is no text"),
+    ],
+)
+async def test_refusals_cost_nothing(session: Session, call: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        await call(session)
+    assert session.problems()[0].attempts == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["", "../x", "a b", "a\nb", "<b>", "\x1b[31m", "x" * 65, "otter\u202e", "-x"]
+)
+async def test_names_that_a_page_should_not_show(name: str) -> None:
+    async with contest() as held:
+        with pytest.raises(InputError, match="cannot be a participant's name"):
+            held.session(name)
+
+
+async def test_nobody_else_takes_part() -> None:
+    async with contest(participants=["otter"]) as held:
+        assert [one.participant for one in held.scoreboard()] == ["otter"]
+        with pytest.raises(InputError, match="no participant 'heron'"):
+            held.session("heron")
+
+
+async def test_a_flood_of_one_does_not_delay_the_others() -> None:
+    engine = FakeEngine(outcome, slots=2, delay=0.005)
+    async with contest(Rules(at_once=1, waiting=3, submissions=None), engine=engine) as held:
+        flood = [
+            asyncio.create_task(held.session("flood").submit("sum", f"right // {number}"))
+            for number in range(200)
+        ]
+        await asyncio.sleep(0)
+        assert (await held.session("otter").submit("sum", "right")).points == 100
+        assert sum(one.done() and one.exception() is None for one in flood) <= 3
+        done = await asyncio.gather(*flood, return_exceptions=True)
+    refused = [one for one in done if isinstance(one, Refused)]
+    assert len(refused) == 196 and "too many calls" in str(refused[0])
+    assert [one.number for one in done if isinstance(one, Submitted)] == [1, 2, 3, 4]
+
+
+async def test_cancelled_calls_count_for_nothing() -> None:
+    record, engine = Kept(), FakeEngine(outcome, delay=3600)
+    async with contest(Rules(runs=1), record=record, engine=engine) as held:
+        session = held.session("otter")
+        calls = [
+            asyncio.create_task(session.submit("sum", "a")),
+            asyncio.create_task(session.run("sum", "a")),
+        ]
+        await engine.started.wait()
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        assert session.problems()[0].attempts == 0 and record.rows == record.runs == []
+        engine.delay = 0
+        assert (await session.run("sum", "a")).left == 0
+        assert (await session.submit("sum", "a")).number == 1
+
+
+async def test_restored_rows_are_the_same_contest() -> None:
+    record, clock = Kept(), Clock()
+    rules = Rules(submissions=3, runs=5, pause=10)
+    async with contest(rules, record=record, clock=clock) as held:
+        for name, code in itertools.product(("otter", "heron"), ("wrong:3", "wrong:1")):
+            clock.now += 60
+            await held.session(name).submit("sum", code)
+        await held.session("otter").run("sum", "x")
+        before = [held.session(name).standing() for name in ("otter", "heron")]
+    async with contest(rules, clock=clock, started=1000.0) as held:
+        for row in record.rows:
+            held.restore(row)
+        for row in record.runs:
+            held.restore_run(row)
+        assert [held.session(name).standing() for name in ("otter", "heron")] == before
+        told = await held.session("otter").submit("sum", "wrong:3")
+        assert told.repeats and told.subtasks[2].verdict is Verdict.WA
+        assert (await held.session("otter").run("sum", "y")).left == 3
+
+
+@pytest.mark.parametrize("feedback", Feedback)
+async def test_nothing_of_hidden_tests_is_told(feedback: Feedback) -> None:
+    """Whatever a participant asks for, no answer holds a hidden input, answer, name or number of tests."""
+    answers: list[object] = []
+    async with contest(Rules(feedback=feedback)) as held:
+        session = held.session("otter")
+        ways = [
+            ("sum", "wrong:1,3"),
+            ("sum", "crash:4"),
+            ("sum", "break-at:2"),
+            ("graded", "crash:1"),
+        ]
+        for (label, code), call in itertools.product(ways, (session.submit, session.test)):
+            try:
+                answers.append(await call(label, code))
+            except (NotJudged, Refused) as error:
+                answers.append(str(error))
+        for label in (*PROBLEMS, "1-a", f"sum/{TESTS[1]}", "sum#1"):
+            try:
+                answers.append(session.statement(label))
+            except Refused as error:
+                answers.append(str(error))
+        answers += [session.problems(), session.standing()]
+    told = "".join(msgspec.json.encode(answer).decode() for answer in answers)
+    assert SECRET not in told and "grader.cpp" not in told
+    assert not any(f'"{name}"' in told or f" {name}" in told for name in TESTS[1:])
+    assert "cpu" not in "".join(
+        msgspec.json.encode(answer).decode() for answer in answers if isinstance(answer, Submitted)
+    )

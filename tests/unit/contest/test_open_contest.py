@@ -1,0 +1,158 @@
+"""A contest in a run's folder: its rows, its rules, its reports, and what is left of it after a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval import InputError, Results, load_problems
+from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, open_contest
+from ioi_eval.runs import RunOptions
+from ioi_eval.store.folder import read_rows
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import Broken, FakeEngine, FakeTest
+
+pytestmark = pytest.mark.once
+
+SOURCE = str(examples() / "problems" / "lanterns")
+
+
+def outcome(test: FakeTest) -> float | Broken:
+    return Broken("no") if "break" in test.source else 0.0 if str(test.index) in test.source else 1.0
+
+
+async def test_submissions_are_rows_of_a_run(tmp_path: Path) -> None:
+    now = iter(range(1000, 2000))
+    rules = Rules(submissions=3, runs=4)
+    async with open_contest(
+        SOURCE, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: next(now)
+    ) as contest:
+        session = contest.session("otter")
+        await session.submit("lanterns", "3", cost=0.25)
+        await session.submit("lanterns", "right")
+        with pytest.raises(NotJudged):
+            await session.submit("lanterns", "break")
+    rows = list(read_rows(tmp_path / "cup"))
+    assert [row["key"] for row in rows] == ["otter/lanterns#1", "otter/lanterns#2"]
+    told: dict[str, Any] = rows[0]
+    assert (told["model"], told["participant"], told["attempt"], told["cost"]) == ("otter", "otter", 1, 0.25)
+    assert told["code"] == "3" and 0 < told["contest_seconds"] < rows[1]["contest_seconds"]
+    (failure,) = [json.loads(line) for line in (tmp_path / "cup" / "failures.jsonl").open()]
+    assert failure["key"] == "otter/lanterns#3"
+    (model,) = Results.open(tmp_path / "cup").summary().models
+    assert (model.model, model.points) == ("otter", 100)
+    assert "otter" in (tmp_path / "cup" / "report.md").read_text()
+
+
+async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
+    rules = Rules(submissions=2, seconds=100)
+    clock = [1000.0]
+    for number in (1, 2):
+        async with open_contest(
+            SOURCE, rules, out=tmp_path, engine=FakeEngine(outcome), clock=lambda: clock[0]
+        ) as contest:
+            session = contest.session("otter")
+            told = await session.submit("lanterns", f"right // {number}")
+            assert (told.number, told.left) == (number, 2 - number)
+        clock[0] += 40
+    async with open_contest(
+        SOURCE, rules, out=tmp_path, engine=FakeEngine(outcome), clock=lambda: clock[0]
+    ) as contest:
+        session = contest.session("otter")
+        assert session.standing().seconds_left == 20
+        assert (await session.submit("lanterns", "right // 1")).repeats
+        with pytest.raises(Refused, match="all 2 submissions"):
+            await session.submit("lanterns", "right // 3")
+
+
+async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
+    async with open_contest(SOURCE, Rules(), out=tmp_path, engine=FakeEngine()) as contest:
+        await contest.session("otter").submit("lanterns", "right")
+    other = Rules(feedback=Feedback.NONE)
+    with pytest.raises(InputError, match="contest_feedback: full -> none"):
+        async with open_contest(SOURCE, other, out=tmp_path, engine=FakeEngine()):
+            pass
+    fresh = RunOptions(fresh=True)
+    async with open_contest(SOURCE, other, out=tmp_path, engine=FakeEngine(), options=fresh) as contest:
+        assert contest.session("otter").problems()[0].attempts == 0
+
+
+async def test_a_broken_start_is_told(tmp_path: Path) -> None:
+    async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
+        pass
+    (tmp_path / "contest.json").write_text("{}")
+    with pytest.raises(InputError, match=r"contest\.json: does not say when the contest began"):
+        async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
+            pass
+
+
+async def test_without_problems_there_is_no_contest(tmp_path: Path) -> None:
+    problems = load_problems(SOURCE, cache=tmp_path / "cache", only={"lanterns"})
+    async with open_contest(problems, out=tmp_path / "cup", engine=FakeEngine()) as contest:
+        assert [one.id for one in contest.session("x").problems()] == ["lanterns"]
+
+
+SERVER = """
+import asyncio, sys
+from ioi_eval.contest import Rules, open_contest
+from ioi_eval.testing import FakeEngine
+
+async def compete(session, first):
+    for number in range(first, first + 1000):
+        told = await session.submit("lanterns", f"right // {number}")
+        assert not told.repeats
+        print(session.participant, told.number, number, flush=True)
+        await asyncio.sleep(0)
+
+async def main(source, out, first):
+    engine = FakeEngine(slots=4, delay=0.002)
+    async with open_contest(source, Rules(submissions=None), out=out, engine=engine) as contest:
+        sessions = [contest.session(f"p{number}") for number in range(20)]
+        await asyncio.gather(*(compete(session, int(first)) for session in sessions))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, int]]:
+    """What was answered until the server was killed, in the middle of its work."""
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVER, SOURCE, str(folder), str(first),
+        stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": ":".join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert server.stdout is not None
+    try:
+        told = [(await server.stdout.readline()).decode() for _ in range(lines)]
+    finally:
+        os.kill(server.pid, signal.SIGKILL)
+    told += (await server.stdout.read()).decode().splitlines(keepends=True)
+    await server.wait()
+    assert all(told)
+    return [
+        (name, int(number), int(code))
+        for name, number, code in (line.split() for line in told if line.endswith("\n"))
+    ]
+
+
+async def test_killed_in_the_middle_nothing_is_lost_or_counted_twice(tmp_path: Path) -> None:
+    answered = await killed_after(150, tmp_path, 0)
+    answered += await killed_after(150, tmp_path, 10_000)
+    async with open_contest(SOURCE, Rules(submissions=None), out=tmp_path, engine=FakeEngine()) as contest:
+        rows = list(read_rows(tmp_path))
+        kept = {(row["participant"], row["attempt"]): row["code"] for row in rows}
+        assert len(kept) == len(rows) and all(
+            kept[name, number] == f"right // {code}" for name, number, code in answered
+        )
+        assert len({(row["participant"], row["code"]) for row in rows}) == len(rows)
+        numbers = Counter(name for name, _ in kept)
+        for name, most in numbers.items():
+            assert {number for who, number in kept if who == name} == {*range(1, most + 1)}
+            assert contest.session(name).problems()[0].attempts == most
