@@ -116,9 +116,11 @@ void Account::tell(int64_t now, int64_t computed_us, int64_t waited_us) {
 
 Account::End Account::end(int64_t now) const {
   const auto over = [](int64_t time, int64_t most) { return most >= 0 && time > most; };
-  if (over(idle_us(now), patience_.idle_us)) return End::idled;
-  const bool perhaps = over(clock_.idle_us(member_, now) + clock_.doubtful_us(), patience_.idle_us);
-  return perhaps || over(clock_.elapsed_us(now), patience_.whole_us) ? End::stalled : End::none;
+  const int64_t idle = clock_.idle_us(member_, now), doubtful = clock_.doubtful_us();
+  if (over(idle, patience_.idle_us)) return End::idled;
+  const bool perhaps = over(idle + doubtful, patience_.idle_us), mostly = over(2 * doubtful, patience_.idle_us);
+  if (perhaps && patience_.quiet && !mostly) return End::idled;
+  return (perhaps && mostly) || over(clock_.elapsed_us(now), patience_.whole_us) ? End::stalled : End::none;
 }
 
 }  // namespace idling

@@ -111,7 +111,9 @@ struct Patience {
 // The rules of time for one program. They are given all that they go by, and ask no clock themselves.
 class Account {
  public:
-  enum class End { none, idled, stalled };  // the last: at the end of all patience, or it may have idled
+  // The last: at the end of all patience, or for half of that time only the kernel says that it did not idle. Less is
+  // the machine's: who sleeps beside a busy disk is blocked at times, too.
+  enum class End { none, idled, stalled };
 
   Account(Clock& clock, size_t member, const Patience& patience)
       : clock_(clock), member_(member), patience_(patience) {}

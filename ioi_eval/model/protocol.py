@@ -123,7 +123,7 @@ class Line(Message):
     memory: int = 0
     code: int = 0
     signal: int = 0
-    stalled: bool = False  # the end `wall` is no verdict before the test has run alone
+    stalled: bool = False  # it did more than sleep; before the test has run alone, `wall` is no verdict
     skipped: bool = False
     output: str = ""
     error: str = ""

@@ -217,9 +217,10 @@ def test_what_only_looks_like_waiting_for_a_disk_is_no_verdict_yet(bench: Bench)
 
 
 @pytest.mark.once
-def test_what_only_looks_like_waiting_for_a_disk_is_idling_when_alone(bench: Bench) -> None:
+def test_what_only_looks_like_waiting_for_a_disk_is_told_when_alone_too(bench: Bench) -> None:
+    """Whoever sent it can tell it from one that sleeps."""
     lines = seeming(bench, alone=True)
-    assert [(line.end, line.stalled) for line in lines] == [("wall", False)] * 2
+    assert [(line.end, line.stalled) for line in lines] == [("wall", True)]
 
 
 @pytest.mark.once
@@ -423,7 +424,10 @@ def ended(
         ([blocked_until(9990, disk=True)], {"whole": 20_000}, "none"),
         ([blocked_until(2000, disk=True)], {}, "0 idled 2400"),
         ([blocked_until(9990)], {}, "0 stalled 410"),
-        ([blocked_until(9990)], {"quiet": True}, "0 idled 410"),
+        ([blocked_until(9990)], {"quiet": True}, "0 stalled 410"),
+        # A disk that is busy beside one that sleeps keeps it for a while.
+        ([blocked_until(190)], {}, "0 idled 590"),
+        ([blocked_until(190)], {"quiet": True}, "0 idled 410"),
         ([blocked_until(9990, disk=True)], {"quiet": True, "whole": 20_000}, "none"),
         ([blocked_until(9990)], {"trusted": True, "whole": 20_000}, "none"),
         ([blocked_until(300)], {}, "0 stalled 410"),  # nobody knows what of that it waited for

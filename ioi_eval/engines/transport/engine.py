@@ -100,7 +100,8 @@ class JobEngine:
     async def judge(self, batch: Batch) -> Answers:
         """As many tests as one job takes.
 
-        One that stalls ends its job, and runs again alone.
+        One that stalls ends its job, and runs again alone. What it does there is its own: if it only sleeps then,
+        it was a busy disk that kept it from that before, and its other tests are judged.
         """
         answers = await self._judged(batch)
         stalled = {name for name, line in answers.lines.items() if line.stalled}
@@ -111,7 +112,7 @@ class JobEngine:
             tests = tuple(planned for planned in batch.tests if planned.test.name in stalled)
             alone = msgspec.structs.replace(batch, tests=tests, alone=True)
             again = await self._judged(alone, last=True)
-        late = any(again.lines[name].end == "wall" for name in stalled & again.lines.keys())
+        late = any(again.lines[name].stalled for name in stalled & again.lines.keys())
         lines = {**answers.lines, **again.lines}
         return msgspec.structs.replace(answers, lines=lines, stall=Stall.AGAIN if late else Stall.ONCE)
 

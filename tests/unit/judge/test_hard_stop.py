@@ -39,7 +39,7 @@ class Counting(EmbeddedEngine):
         return await super().execute(job)
 
 
-async def judged(engine: Counting, store: Store, *until: float) -> SubmissionResult:
+async def judged(engine: Counting, store: Store, *until: float, code: str = WAITS) -> SubmissionResult:
     """By the moments when the program has done what it does on each test."""
     tests = tuple(
         Test(name=str(number), input=Blob.of(f"{moment:f} {number}\n"), answer=Blob.of("done\n"))
@@ -47,7 +47,7 @@ async def judged(engine: Counting, store: Store, *until: float) -> SubmissionRes
     )
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
         problem = Problem(id="stalling", limits=LIMITS, tests=tests)
-        return await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
+        return await scorer.score(problem, Submission(key="1", problem_id="stalling", code=code))
 
 
 async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
@@ -73,3 +73,30 @@ async def test_who_stalled_once_goes_on_alone(shared_cache: Path) -> None:
     result = await judged(engine := Counting(store), store, time.monotonic() + 3.5, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
     assert engine.tests == [3, 1, 2]
+
+
+SPINS_THEN_SLEEPS = """
+#include <ctime>
+#include <iostream>
+#include <unistd.h>
+int main() {
+    double until;
+    std::cin >> until;
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec + now.tv_nsec / 1e9 < until) for (;;);
+    if (until > 0) for (;;) sleep(9);
+    std::cout << "done" << std::endl;
+}
+"""
+
+
+async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(shared_cache: Path) -> None:
+    """What kept it from that before was the machine's, and no load is a verdict."""
+    store = Store(shared_cache)
+    await judged(Counting(store), store, 0, code=SPINS_THEN_SLEEPS)
+    result = await judged(
+        engine := Counting(store), store, time.monotonic() + 1.5, 0, 0, code=SPINS_THEN_SLEEPS
+    )
+    statuses = [test.status for test in result.tests]
+    assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)
