@@ -100,8 +100,8 @@ class JobEngine:
     async def judge(self, batch: Batch) -> Answers:
         """As many tests as one job takes.
 
-        One that stalls ends its job, and runs again alone. What it does there is its own: if it only sleeps then,
-        it was a busy disk that kept it from that before, and its other tests are judged.
+        One that stalls ends its job, and runs again alone. What it does there is its own: if it only sleeps
+        then, a busy disk kept it from that before, and its other tests are judged.
         """
         answers = await self._judged(batch)
         stalled = {name for name, line in answers.lines.items() if line.stalled}
