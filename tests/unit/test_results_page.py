@@ -32,13 +32,14 @@ def named(table: str) -> set[str]:
 def test_columns_of_results() -> None:
     columns, _, tests = PARTS["results.jsonl"].partition("Fields of `test_columns`:")
     assert named(columns) == RESULT_COLUMNS | {"year", "difficulty", "tags"}
-    assert named(tests) == set(TestResult.__struct_fields__) - {"output"}
+    assert named(tests) == set(TestResult.__struct_fields__) - {"output", "error"}
 
 
 def test_columns_of_tests() -> None:
     assert named(PARTS["tests.parquet"]) == set(COLUMNS)
     assert set(COLUMNS) - {"key", "problem_id", "model", "subtasks"} == set(TestResult.__struct_fields__) - {
-        "output"
+        "output",
+        "error",
     }
 
 
