@@ -8,9 +8,11 @@ from types import TracebackType
 from typing import Self
 
 from ioi_eval import JudgeOptions, Store, Transport
+from ioi_eval.engines.contract import LocalTransport
 from ioi_eval.engines.transport.engine import JobEngine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
+from ioi_eval.model.job import Ended
 from ioi_eval.models import BuildOptions, Job, JobResult, Profile
 
 
@@ -38,6 +40,19 @@ class Lent:
     ) -> None: ...
 
 
+class LentHere(Lent):
+    """The same on this machine."""
+
+    _transport: LocalTransport
+
+    async def run(self, job: Job) -> Ended:
+        return await self._transport.run(job)
+
+
+def lent(transport: Transport) -> Lent:
+    return (LentHere if isinstance(transport, LocalTransport) else Lent)(transport)
+
+
 @asynccontextmanager
 async def artifacts_on(
     transport: Transport,
@@ -46,11 +61,11 @@ async def artifacts_on(
     *,
     trusted: Transport | None = None,
 ) -> AsyncIterator[Artifacts]:
-    async with JobEngine(Lent(transport), store, builds) as engine:
+    async with JobEngine(lent(transport), store, builds) as engine:
         if trusted is None:
             yield Artifacts(engine)
         else:
-            async with JobEngine(Lent(trusted), store, builds) as other:
+            async with JobEngine(lent(trusted), store, builds) as other:
                 yield Artifacts(engine, trusted=other)
 
 

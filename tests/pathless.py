@@ -24,7 +24,7 @@ class Pathless:
         return self._engine.slots
 
     async def profile(self) -> Profile:
-        changes = {"name": "pathless", "takes_paths": False, "proctor": None, "runtimes": (self._runtime,)}
+        changes = {"name": "pathless", "proctor": None, "runtimes": (self._runtime,)}
         return msgspec.structs.replace(await self._engine.profile(), **(changes | self._changes))
 
     async def execute(self, job: Job) -> JobResult:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import msgspec
 
 from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolMissing
-from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
+from ioi_eval.model.job import Ended, Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import Line, PlanChecker, PlanManager, PlanSubmission
@@ -43,10 +43,12 @@ class Profile(Value):
 
     name: str
     architecture: str
-    takes_paths: bool = False
     confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
+    bare: tuple[
+        str, ...
+    ] = ()  # the ones of these without scripts: jobs bring theirs, as for runtimes unknown
     proctor: Blob | None = None  # where the engine has built one already
     waiting: Blob | None = None  # the library that an interpreter waits with; None: every test starts its own
     max_files: int = 500  # tests in one job
@@ -290,6 +292,18 @@ class Transport(_Opened, Protocol):
     """
 
     async def execute(self, job: Job) -> JobResult: ...
+
+
+@runtime_checkable
+class LocalTransport(Transport, Protocol):
+    """A transport on this machine: jobs name their files by paths, and get back the files that they keep."""
+
+    async def run(self, job: Job) -> Ended:
+        """Execute a job with one script: `compile` where it keeps files, else `run`.
+
+        Raises as `execute` does, and EngineUnavailable where the box failed.
+        """
+        ...
 
 
 # --- engines of many servers -------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, l
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
+from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import (
@@ -336,7 +336,8 @@ def _look_for_limits(result: JobResult, test: Test, profile: Profile) -> None:
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",
         )
-    if result.compile is not None and ending(result.compile) in (Ending.IDLED, Ending.STOPPED, Ending.KILLED):
+    ended = None if result.compile is None else ending(Ended.of(result.compile))
+    if ended in (Ending.IDLED, Ending.STOPPED, Ending.KILLED):
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Self
 
 from ioi_eval.model.values import Blob, Value
 
@@ -42,7 +43,7 @@ class Job(Value):
     run_cpu_time: int | None = None
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
-    keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where the profile takes paths
+    keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where it is on this machine
     alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
@@ -74,6 +75,50 @@ class Stage(Value):
     cpu_time: int | None = None  # ms
     wall_time: int | None = None  # ms
     memory: int | None = None  # bytes
+
+
+_BY_CLOCK = {CPU_LIMIT: "cpu", IDLED: "wall"}
+OWN_LIMITS = {
+    "Memory limit exceeded": "memory",
+    "Too many processes": "processes",
+    "Too many or too large files": "disk",
+}
+"""The message of a stage that one of these limits ended."""
+
+
+class Ended(Value):
+    """The ending of a box's one program: by itself, by a signal, or by a limit; and what it printed."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
+    signal: str = ""
+    killed: str = ""  # wall, hard, cpu, memory, processes, disk, stdout, stderr, size, other
+    words: str = ""  # a server's own about that
+    kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+
+    @classmethod
+    def of(cls, stage: Stage) -> Self:
+        """Read a stage as servers tell it. A message is a box's, no program's."""
+        code, status, words = stage.code, stage.status, stage.message or ""
+        if code is not None and status in (None, StageStatus.RE):
+            return cls(stdout=stage.stdout, stderr=stage.stderr, code=code)
+        if status is StageStatus.TO:
+            killed = _BY_CLOCK.get(words, "hard")
+        elif status is StageStatus.OL:
+            killed = "stdout"
+        elif status is StageStatus.EL:
+            killed = "stderr"
+        else:
+            killed = OWN_LIMITS.get(words, "") if stage.signal is not None else "other"
+        return cls(
+            stdout=stage.stdout,
+            stderr=stage.stderr,
+            code=code or 0,
+            signal=stage.signal or "",
+            killed=killed,
+            words=words,
+        )
 
 
 class JobResult(Value):

@@ -14,12 +14,11 @@ import re
 from collections.abc import Collection
 from enum import StrEnum
 
-from ioi_eval.model.job import CPU_LIMIT, IDLED, Stage, StageStatus
+from ioi_eval.model.job import OWN_LIMITS, Ended
 from ioi_eval.rules.limits import BUILD_IDLE
 
 MACHINE_AT_FAULT = 90  # no compiler exits with it
 KILLED = 137  # what a shell calls a program that was killed: by the server or the machine, not by our limits
-_OWN_LIMITS = frozenset({"Memory limit exceeded", "Too many processes", "Too many or too large files"})
 NO_ROOM = "No space left"
 _SIGNS_OF_A_CRASH = re.compile(
     rf"internal compiler error|terminated program|cannot execute|{NO_ROOM}|Cannot allocate memory"
@@ -40,45 +39,34 @@ class Ending(StrEnum):
     MACHINE = "machine"  # the control program could not be built either
 
 
-def ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
+def ending(ended: Ended, refusals: Collection[int] = (1,)) -> Ending:
     """`refusals`: the exit codes by which this compiler says that the source is wrong."""
-    if stage.status is None and stage.code == 0:
-        return Ending.BUILT
-    if stage.code is None or stage.status not in (None, StageStatus.RE):
-        # What a stage was ended by that did not end by itself. A message is a box's, no compiler's.
-        if stage.status is StageStatus.TO:
-            return _STOPS.get(stage.message or "", Ending.STOPPED)
-        if stage.signal is None or stage.status in (StageStatus.OL, StageStatus.EL):
-            return Ending.CUT_SHORT
-        return Ending.CUT_SHORT if stage.message in _OWN_LIMITS else Ending.KILLED
-    if stage.code in _CODES:
-        return _CODES[stage.code]
-    if stage.code not in refusals or _SIGNS_OF_A_CRASH.search(stage.stdout):
+    if ended.killed:
+        return _STOPS.get(ended.killed, Ending.CUT_SHORT)
+    if ended.signal:
+        return Ending.KILLED
+    if ended.code in _CODES:
+        return _CODES[ended.code]
+    if ended.code not in refusals or _SIGNS_OF_A_CRASH.search(ended.stdout):
         return Ending.CRASHED
     return Ending.REFUSED
 
 
-_STOPS = {CPU_LIMIT: Ending.CUT_SHORT, IDLED: Ending.IDLED}
-_CODES = {MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
+_STOPS = {"wall": Ending.IDLED, "hard": Ending.STOPPED}
+_CODES = {0: Ending.BUILT, MACHINE_AT_FAULT: Ending.MACHINE, KILLED: Ending.KILLED}
+_REASONS = {
+    "wall": f"it did nothing for {BUILD_IDLE:g} s",
+    **dict.fromkeys(("cpu", "hard"), "it took too long"),
+    **dict.fromkeys(("stdout", "stderr"), "it printed too much"),
+    **{limit: words for words, limit in OWN_LIMITS.items()},
+}
 
 
-def log_of(stage: Stage, limit: int) -> str:
+def log_of(ended: Ended, limit: int) -> str:
     """Return the compiler's output, printable, at most `limit` characters; and the limit that stopped it."""
-    text = _UNPRINTABLE.sub("\ufffd", (stage.stdout + stage.stderr)[:limit]).rstrip("\n")
+    text = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[:limit]).rstrip("\n")
     text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
-    return "\n".join(part for part in (text, _stopped(stage)) if part)
-
-
-def _stopped(stage: Stage) -> str:
-    end = ending(stage)
-    if end not in (Ending.CUT_SHORT, Ending.STOPPED, Ending.IDLED):
-        return ""
-    if end is Ending.IDLED:
-        return f"The compiler was stopped: it did nothing for {BUILD_IDLE:g} s."
-    reasons = {
-        StageStatus.TO: "it took too long",
-        StageStatus.OL: "it printed too much",
-        StageStatus.EL: "it printed too much",
-    }
-    reason = reasons.get(stage.status) if stage.status else None
-    return f"The compiler was stopped: {reason or stage.message or f'killed by {stage.signal}'}."
+    if ended.killed:
+        reason = _REASONS.get(ended.killed) or ended.words or "killed by a signal"
+        text = "\n".join(filter(None, (text, f"The compiler was stopped: {reason}.")))
+    return text

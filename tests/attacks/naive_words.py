@@ -14,10 +14,11 @@ import msgspec
 from support.engines import Ending
 from support.plans import Line
 
-from ioi_eval.engines.transport import builds
+from ioi_eval.engines.transport import builds, parcels
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import judge
-from ioi_eval.models import Limits, Stage, TestResult, Verdict
+from ioi_eval.model.job import Ended
+from ioi_eval.models import Limits, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
 AGAIN = "again"  # the machine is to blame: judged once more, and at last left out of the score
@@ -52,7 +53,7 @@ def words_are_believed() -> Iterator[None]:
         status, score = Verdict(found), float(found == "AC")
         return msgspec.structs.replace(ended, score=score, status=status, feedback=line.feedback)
 
-    def naive_ending(stage: Stage, refusals: Collection[int] = (1,)) -> Ending:
+    def naive_ending(stage: Ended, refusals: Collection[int] = (1,)) -> Ending:
         named = {
             AGAIN: Ending.MACHINE,
             "TLE": Ending.CUT_SHORT,
@@ -65,6 +66,7 @@ def words_are_believed() -> Iterator[None]:
         mock.patch.object(verdicts, "test_result", naive_result),
         mock.patch.object(judge, "test_result", naive_result),
         mock.patch.object(builds, "ending", naive_ending),
+        mock.patch.object(parcels, "ending", naive_ending),
     ):
         yield
 

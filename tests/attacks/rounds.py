@@ -20,6 +20,7 @@ from ground import Ground, called
 from pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 
 from ioi_eval import Scorer, Transport
+from ioi_eval.engines.contract import LocalTransport
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -173,7 +174,7 @@ async def scripts(engine: Transport, ground: Ground, attacks: Iterable[Script], 
     for attack in attacks:
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
-        keep = attack.keep if (await engine.profile()).takes_paths else ()
+        keep = attack.keep if isinstance(engine, LocalTransport) else ()
         file = JobFile(name="main.sh", content=Blob.of(text))
         ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=keep))
         said = ran.run.stdout + ran.run.stderr

@@ -35,7 +35,8 @@ from ioi_eval.engines.embedded import job
 from ioi_eval.engines.transport import build_jobs
 from ioi_eval.engines.transport import builds as builder
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob, Stage
+from ioi_eval.model.job import Ended
+from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob
 
 
 def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
@@ -104,7 +105,7 @@ def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
 
 @contextmanager
 def _all_that_a_compiler_says() -> Iterator[None]:
-    def naive(stage: Stage, limit: int) -> str:
+    def naive(stage: Ended, limit: int) -> str:
         return stage.stdout + stage.stderr
 
     with (

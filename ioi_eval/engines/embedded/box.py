@@ -1,4 +1,4 @@
-"""A stage in the box that `proctor box` makes: its spec, its report, and the report in Piston's words.
+"""A stage in the box that `proctor box` makes: its spec, its report, and what that means.
 
 docs/protocol.md, "Box spec", is the reference.
 """
@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Stage, StageStatus
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, OWN_LIMITS, Ended, Stage, StageStatus
 from ioi_eval.model.protocol import Message
 from ioi_eval.rules.limits import GRACE
 
@@ -95,7 +95,21 @@ def decode_report(text: bytes) -> BoxReport:
     return report
 
 
-# --- how a stage that ended is told in Piston's words ------------------------------------------------
+# --- what a report means, and how it is told in Piston's words ---------------------------------------
+
+
+def ended_of(report: BoxReport, stdout: bytes, stderr: bytes, *, overflow: str = "") -> Ended:
+    """`overflow`: the stream (stdout, stderr) that went over its limit and had the box ended."""
+    killed = overflow or report.killed
+    if report.failure is not None or (killed and killed not in _KILLED):
+        raise EngineUnavailable(f"the box failed: {report.failure or _KILLED_FROM_OUTSIDE[1]}")
+    return Ended(
+        stdout=stdout.decode("utf-8", "replace"),
+        stderr=stderr.decode("utf-8", "replace"),
+        code=report.code,
+        signal=signal_name(report.signal) if report.signal else "",
+        killed=killed,
+    )
 
 
 # A limit that killed -> status and message. Piston tells the two time limits apart by the message alone.
@@ -104,9 +118,7 @@ _KILLED = {
     "wall": (StageStatus.TO, IDLED),
     "hard": (StageStatus.TO, HARD_STOP),
     "cpu": (StageStatus.TO, CPU_LIMIT),
-    "memory": (StageStatus.SG, "Memory limit exceeded"),
-    "processes": (StageStatus.SG, "Too many processes"),
-    "disk": (StageStatus.SG, "Too many or too large files"),
+    **{limit: (StageStatus.SG, words) for words, limit in OWN_LIMITS.items()},
     "stdout": (StageStatus.OL, "stdout length exceeded"),
     "stderr": (StageStatus.EL, "stderr length exceeded"),
 }
@@ -114,7 +126,7 @@ _KILLED_FROM_OUTSIDE = (StageStatus.XX, "the box was killed from outside")
 
 
 def stage_of(report: BoxReport, stdout: bytes, stderr: bytes, *, overflow: str = "") -> Stage:
-    """`overflow`: the stream (stdout, stderr) that went over its limit and had the box ended."""
+    """Return the same for a server's client."""
     code, name, status, message = _ending(report, overflow)
     return Stage(
         stdout=stdout.decode("utf-8", "replace"),
@@ -193,6 +205,27 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
 
+class BoxEnd(msgspec.Struct, frozen=True):
+    """The end of a box: its report, and what its program printed."""
+
+    report: BoxReport
+    stdout: bytes
+    stderr: bytes
+    overflow: str = ""  # the stream that printed too much
+
+    @property
+    def is_well(self) -> bool:
+        """True where the program ended by itself, with code 0."""
+        report = self.report
+        return not (report.failure or report.killed or report.signal or report.code or self.overflow)
+
+    def ended(self) -> Ended:
+        return ended_of(self.report, self.stdout, self.stderr, overflow=self.overflow)
+
+    def stage(self) -> Stage:
+        return stage_of(self.report, self.stdout, self.stderr, overflow=self.overflow)
+
+
 class Caps(msgspec.Struct, frozen=True):
     """The bytes of a stage's output that are taken."""
 
@@ -234,7 +267,7 @@ class Pipe:
 Streams = tuple[Pipe, Pipe, Pipe]
 
 
-def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> Stage:
+def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Leash, starting: Lock) -> BoxEnd:
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
@@ -321,7 +354,7 @@ def _read_all(streams: Iterable[Pipe], leash: Leash, patience: float | None) -> 
                     leash.cut()
 
 
-def _outcome(streams: Streams, code: int, leash: Leash) -> Stage:
+def _outcome(streams: Streams, code: int, leash: Leash) -> BoxEnd:
     stdout, stderr, report = streams
     overflow = next((pipe.name for pipe in (stdout, stderr) if pipe.overflows), "")
     if leash.is_cut and not overflow:
@@ -331,7 +364,7 @@ def _outcome(streams: Streams, code: int, leash: Leash) -> Stage:
         raise BrokenReply(
             f"the proctor ended with code {code} and without a report: {words or 'it printed nothing'}"
         )
-    return stage_of(decode_report(report.content()), stdout.content(), stderr.content(), overflow=overflow)
+    return BoxEnd(decode_report(report.content()), stdout.content(), stderr.content(), overflow)
 
 
 def _not_started(error: OSError) -> EngineOverloaded | EngineUnavailable:

@@ -16,17 +16,19 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import CLASSIC, Profile
 from ioi_eval.engines.embedded.box import Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids, room_in, slots_with_room
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
+    Done,
     Ground,
     JobPlan,
     Room,
     Slot,
     drop,
+    plan_by_path,
     plan_of,
     run_job,
 )
@@ -35,7 +37,7 @@ from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
-from ioi_eval.model.job import Job, JobResult, Toolchain
+from ioi_eval.model.job import Ended, Job, JobResult, Toolchain
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import WAITING
@@ -113,9 +115,30 @@ class EmbeddedEngine:
         return self._entered().packages
 
     async def execute(self, job: Job) -> JobResult:
-        running = self._entered()
-        packages, processes = running.packages, self._max_processes
+        packages, processes = self._entered().packages, self._max_processes
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
+        done = await self._done(job, plan)
+        return JobResult(
+            run=done.run.stage(),
+            compile=None if done.compile is None else done.compile.stage(),
+            language=plan.language,
+            version=plan.version,
+            endpoint=ENDPOINT,
+            kept=done.kept,
+        )
+
+    async def run(self, job: Job) -> Ended:
+        """Execute a job with one script, whose files lie here and stay here."""
+        plan = plan_by_path(job, file_size=self._max_file, processes=self._max_processes)
+        done = await self._done(job, plan)
+        try:
+            return msgspec.structs.replace(done.run.ended(), kept=done.kept)
+        except EngineUnavailable:
+            drop(done)
+            raise
+
+    async def _done(self, job: Job, plan: JobPlan) -> Done:
+        running = self._entered()
         async with _slots(running, self._slots if job.alone else 1) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
@@ -185,8 +208,8 @@ class EmbeddedEngine:
         profile = Profile(
             name=ENDPOINT,
             architecture=platform.machine(),
-            takes_paths=True,
             confines=True,
+            bare=CLASSIC,
             toolchains=tools,
             runtimes=names_of(packages),
             proctor=Blob.of_file(proctor),
@@ -230,7 +253,7 @@ async def _slots(running: _Running, count: int) -> AsyncIterator[Slot]:
             running.free.put_nowait(slot)
 
 
-async def _execute(running: _Running, job: Job, plan: JobPlan, slot: Slot) -> JobResult:
+async def _execute(running: _Running, job: Job, plan: JobPlan, slot: Slot) -> Done:
     try:
         leash = Leash()
     except OSError as error:

@@ -11,14 +11,14 @@ from threading import Lock
 import msgspec
 
 from ioi_eval.engines.contract import check_names
-from ioi_eval.engines.embedded.box import BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
+from ioi_eval.engines.embedded.box import BoxEnd, BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.standing import Order, Standing, Ward
 from ioi_eval.model.errors import JobRejected
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import build_idle, hard_stop, patience
 
@@ -44,17 +44,27 @@ class StagePlan(Value):
 
 
 class JobPlan(Value):
-    language: str
-    version: str
-    environment: Mapping[str, str]
-    read: tuple[str, ...]  # folders of the host that its programs may look into
+    """The stages of a job, one or two."""
+
     compile: StagePlan | None
     run: StagePlan | None
-    stdin: bytes
+    environment: Mapping[str, str] = {}
+    read: tuple[str, ...] = ()  # folders of the host that its programs may look into
+    stdin: bytes = b"\n"
+    language: str = ""
+    version: str = ""
+
+
+def plan_by_path(job: Job, *, file_size: int, processes: int) -> JobPlan:
+    """The plan of a job with one script: `compile` where it is to keep files, else `run`."""
+    check_names(file.name for file in job.files)
+    name, profile = ("compile", "tool") if job.keep else ("run", "stage")
+    stage = StagePlan(argv=(_BASH, name), profile=profile, limits=_limits(job, name, file_size, processes))
+    return JobPlan(compile=stage if job.keep else None, run=None if job.keep else stage)
 
 
 def plan_of(job: Job, *, file_size: int, processes: int, packages: Iterable[Package] = BUILT_IN) -> JobPlan:
-    """Checks the job and says what to start. Raises JobRejected as a server would."""
+    """The plan of a job as servers get them. Raises JobRejected as one would."""
     package = find_package(packages, job.runtime, job.version)
     if package is None:
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
@@ -164,6 +174,14 @@ class Ground(msgspec.Struct, frozen=True):
     read: tuple[str, ...] = ()  # what all jobs may look into, for their interpreter
 
 
+class Done(msgspec.Struct, frozen=True):
+    """The ends of a job's stages, and the files that it left by their names."""
+
+    compile: BoxEnd | None
+    run: BoxEnd
+    kept: Mapping[str, str] = {}
+
+
 class Slot:
     """A uid that boxes run under (None: ours), and a proctor that stays."""
 
@@ -172,13 +190,13 @@ class Slot:
         self.standing = Standing(Ward(ground.boxes, ground.proctor, ground.caps, ground.starting, uid))
 
 
-def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> JobResult:
+def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> Done:
     """Closes the leash when it is done: until then its descriptor is in use."""
     with contextlib.closing(leash):
         order = _order(ground, job, plan, slot.uid)
         run = None if order is None else slot.standing.judge(order, leash)
         if run is not None:
-            return _result(plan, run)
+            return Done(None, run)
         return _run_in_box(ground, job, plan, slot.uid, leash)
 
 
@@ -199,7 +217,7 @@ def _order(ground: Ground, job: Job, plan: JobPlan, uid: int | None) -> Order | 
     return Order(plan=job.stands.plan, files=job.files, kept=job.stands.kept, spec=spec, seconds=seconds)
 
 
-def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> JobResult:
+def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> Done:
     with room_for_files():
         box = ground.boxes.make(uid)
     try:
@@ -211,20 +229,7 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
     finally:
         with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
             remove_tree(box)
-    return _result(plan, run, compiled, kept)
-
-
-def _result(
-    plan: JobPlan, run: Stage, compiled: Stage | None = None, kept: Mapping[str, str] | None = None
-) -> JobResult:
-    return JobResult(
-        run=run,
-        compile=compiled,
-        language=plan.language,
-        version=plan.version,
-        endpoint=ENDPOINT,
-        kept=kept or {},
-    )
+    return Done(compiled, run, kept)
 
 
 def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
@@ -244,29 +249,30 @@ def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], 
     )
 
 
-def drop(result: JobResult) -> None:
+def drop(result: Done | JobResult) -> None:
     """Removes the kept files of a result that nobody will get."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)
 
 
-def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> tuple[Stage | None, Stage]:
+def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> tuple[BoxEnd | None, BoxEnd]:
     """Compile, then run. Where there is no run, or compile did not end well, run repeats compile's fields."""
     compiled = None
     if plan.compile is not None:
         compiled = _run_stage(ground, plan.compile, plan.stdin, spec, leash)
-        if plan.run is None or compiled.code != 0:
+        if plan.run is None or not compiled.is_well:
             return compiled, compiled
         spec = msgspec.structs.replace(spec, files=unlink(Path(spec.dir), spec.files))
     assert plan.run is not None, "a plan has a stage"
     return compiled, _run_stage(ground, plan.run, plan.stdin, spec, leash)
 
 
-def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> Stage:
+def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> BoxEnd:
     limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
     own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
     ended = run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
-    if ended.status is not StageStatus.XX or ended.message is None:
+    if ended.report.failure is None:
         return ended
     # A proctor that failed says where. Where boxes lie is nothing that a job's sender is told.
-    return msgspec.structs.replace(ended, message=ended.message.replace(spec.dir, "/box"))
+    told = msgspec.structs.replace(ended.report, failure=ended.report.failure.replace(spec.dir, "/box"))
+    return msgspec.structs.replace(ended, report=told)

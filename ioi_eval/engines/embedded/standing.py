@@ -20,11 +20,22 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BoxFile, BoxSpec, Caps, Leash, Streams, pipes, start
+from ioi_eval.engines.embedded.box import (
+    VERSION,
+    BoxEnd,
+    BoxFile,
+    BoxReport,
+    BoxSpec,
+    Caps,
+    Leash,
+    Streams,
+    pipes,
+    start,
+)
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files
 from ioi_eval.model.errors import EngineError, EngineUnavailable
-from ioi_eval.model.job import JobFile, Stage
+from ioi_eval.model.job import JobFile
 from ioi_eval.rules.limits import GRACE
 
 _PIECE = 1 << 18
@@ -64,7 +75,7 @@ class Standing:
         self._spec: BoxSpec | None = None
         self._failures = 0  # without a success between them
 
-    def judge(self, order: Order, leash: Leash) -> Stage | None:
+    def judge(self, order: Order, leash: Leash) -> BoxEnd | None:
         """None: nobody knows. Raises EngineUnavailable when the job's own leash is cut meanwhile."""
         if self._failures == _ENOUGH:
             return None
@@ -79,7 +90,7 @@ class Standing:
         if leash.is_cut:
             raise EngineUnavailable("the job was ended before it was done")
         self._failures = self._failures + 1 if said is None else 0
-        return None if said is None else Stage(stdout=said.decode("utf-8", "replace"), code=0)
+        return None if said is None else BoxEnd(BoxReport(v=VERSION), said, b"")
 
     def close(self, *, seconds: float = _FAREWELL) -> None:
         """Ends the proctor and all that it started, and lets it go by itself first. May be called again."""

@@ -74,7 +74,7 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     return (*kept[:place], recipe.control.name, *kept[place:])
 
 
-# --- the jobs, for each kind of transport ------------------------------------------------------------
+# --- the jobs, for each kind of server - ------------------------------------------------------------
 
 
 _BUILD = "build"
@@ -91,8 +91,6 @@ def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile
 
     `ahead`: what was compiled before, a header or the shared source's object.
     """
-    if profile.takes_paths:
-        return _job_with_paths(recipe, tool, ahead)
     # By its name where endpoints have it in different places.
     if {each.path for each in profile.offered(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
@@ -106,36 +104,24 @@ def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile
     return _job_of_one_stage(recipe, tool, profile, ahead)
 
 
-def _compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> str:
+def compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> str:
     names = {file.name for file in ahead}
     headers = FOLDER if header_name(recipe) in names else ""
     return compile_script(recipe, tool=tool, headers=headers, linked=OBJECT in names)
 
 
-def _job_with_paths(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> Job:
-    script = _compiling(recipe, tool, ahead)
-    limits = recipe.limits
-    return Job(
-        files=(_script("compile", script), *ahead, *_sources(recipe)),
-        compile_timeout=milliseconds(limits.wall_time),
-        compile_cpu_time=milliseconds(limits.cpu_time),
-        compile_memory_limit=limits.memory,
-        keep=(recipe.output,),
-    )
-
-
 def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile]) -> Job:
-    compiling = recipe.limits
+    limits = recipe.limits
     delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
-            _script("compile", _ENVIRONMENT + _compiling(recipe, tool, ahead)),
+            _script("compile", _ENVIRONMENT + compiling(recipe, tool, ahead)),
             _script("run", hand_over(recipe.output, profile.max_output)),
             *ahead,
-            *_sources(recipe),
+            *sources(recipe),
         ),
-        compile_timeout=least(milliseconds(compiling.wall_time), profile.max_compile_time),
-        compile_cpu_time=least(milliseconds(compiling.cpu_time), profile.max_compile_time),
+        compile_timeout=least(milliseconds(limits.wall_time), profile.max_compile_time),
+        compile_cpu_time=least(milliseconds(limits.cpu_time), profile.max_compile_time),
         compile_memory_limit=_memory(recipe, tool, profile),
         run_timeout=delivering,
         run_cpu_time=least(delivering, profile.max_run_cpu_time),
@@ -156,9 +142,9 @@ def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: 
     return Job(
         files=(
             _script(_BUILD, script),
-            _script("compile", _ENVIRONMENT + _compiling(recipe, tool, ahead)),
+            _script("compile", _ENVIRONMENT + compiling(recipe, tool, ahead)),
             *ahead,
-            *_sources(recipe),
+            *sources(recipe),
         ),
         run_timeout=least(time, profile.max_run_time),
         run_cpu_time=least(cpu, profile.max_run_cpu_time),
@@ -170,7 +156,7 @@ def _script(name: str, text: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(text))
 
 
-def _sources(recipe: Recipe) -> Iterable[JobFile]:
+def sources(recipe: Recipe) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
 
 
@@ -196,7 +182,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     -e "s#@COMPILER@#${{compiler%/*/*}}#" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
 """ + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
-    inside = (_script("compile", _compiling(recipe, tool, ahead)), *ahead, *_sources(recipe))
+    inside = (_script("compile", compiling(recipe, tool, ahead)), *ahead, *sources(recipe))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(

@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines import Transport
-from ioi_eval.engines.contract import OTHER_MACHINE, OWN, SUBMISSION, Built, Profile, Recipe, Rejected
+from ioi_eval.engines.contract import OTHER_MACHINE, SUBMISSION, Built, Profile, Recipe, Rejected
 from ioi_eval.engines.transport.ahead import (
     GRADERS_PAY_AFTER,
     OBJECT,
@@ -25,21 +24,13 @@ from ioi_eval.engines.transport.ahead import (
     object_recipe,
     serves,
 )
-from ioi_eval.engines.transport.build_jobs import DELIVERY_SECONDS, build_job
 from ioi_eval.engines.transport.checks import check
-from ioi_eval.engines.transport.jobs import read
-from ioi_eval.engines.transport.shipping import (
-    Shipping,
-    TooLarge,
-    killed_while_compiling,
-    read_delivery,
-)
-from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
-from ioi_eval.model.job import JobFile, JobResult, Stage, StageStatus, Toolchain
-from ioi_eval.model.options import BuildLimits, BuildOptions
+from ioi_eval.engines.transport.jobs import Carrier, Made
+from ioi_eval.model.errors import JudgeFailure, ToolchainGone
+from ioi_eval.model.job import JobFile
+from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.builds import NO_ROOM, Ending, ending, log_of
-from ioi_eval.rules.limits import hard_stop
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
 from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
@@ -123,102 +114,6 @@ def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
     return msgspec.structs.replace(record.built, artifact=artifact)
 
 
-# --- one build job, from a recipe to what it made ----------------------------------------------------
-
-
-_BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
-
-
-class Made(Value):
-    """A build's ending and artifact. `kept`: files that the caller removes."""
-
-    stage: Stage
-    tool: Toolchain  # that really built it
-    content: Blob | None = None
-    packed: bytes = b""  # the content in the form in which it travelled, where it did
-    kept: tuple[str, ...] = ()
-    confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
-
-    by_transport: bool = False  # it is this one's limit that refused what was made
-
-    @property
-    def compiler(self) -> str:
-        return f"{self.tool.command} {self.tool.version}"
-
-    def discard(self) -> None:
-        for path in self.kept:
-            Path(path).unlink(missing_ok=True)
-
-
-def _made(recipe: Recipe, tool: Toolchain, profile: Profile, boxed: bool, result: JobResult) -> Made:
-    tool, run, stage = result.toolchains.get(tool.command, tool), result.run, result.compile
-    if profile.takes_paths:
-        return _made_with_paths(recipe, result, tool)
-    in_two_stages = not boxed and profile.shell() == OWN
-    if in_two_stages:
-        if stage is None:
-            raise BrokenReply("the server's package has no compile stage")
-        if ending(stage) is not Ending.BUILT:
-            return Made(stage=stage, tool=tool)
-    elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
-        # The box's own limits end a compiler. A server that runs out of time before them is to blame.
-        return Made(stage=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool)
-    delivery = read_delivery(run)
-    if boxed and delivery.confinement is None:
-        raise BrokenReply("a build job does not say how its box ended")
-    stage = stage if in_two_stages else delivery.stage
-    if stage is None:
-        raise BrokenReply("a build job does not say how the compiler ended")
-    if delivery.artifact is None and ending(stage) is Ending.BUILT:
-        raise BrokenReply(f"a build job did not hand over {recipe.output}")
-    return Made(
-        stage=stage,
-        tool=tool,
-        content=None if delivery.artifact is None else Blob.of(delivery.artifact),
-        packed=delivery.packed,
-        confinement=delivery.confinement or {},
-    )
-
-
-def _made_with_paths(recipe: Recipe, result: JobResult, tool: Toolchain) -> Made:
-    stage = result.compile if result.compile is not None else result.run
-    kept = tuple(result.kept.values())
-    if ending(stage) is not Ending.BUILT:
-        return Made(stage=stage, tool=tool, kept=kept)
-    if recipe.output not in result.kept:
-        raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
-    return Made(stage=stage, content=Blob.of_file(Path(result.kept[recipe.output])), tool=tool, kept=kept)
-
-
-def _check_limits(recipe: Recipe, made: Made, profile: Profile) -> None:
-    """A build that a server's own limit cut short, not ours, says nothing about its source."""
-    if profile.takes_paths or made.confinement or ending(made.stage) not in _BY_LIMITS:
-        return
-    for most, wanted, variable in _server_limits(recipe.limits, profile):
-        if most is not None and (wanted is None or most < wanted * 1000):
-            raise JudgeFailure(
-                f"the server stopped the build of a {recipe.kind} after {most / 1000:g} s at the latest",
-                phase="compiling",
-                remedy=f"Raise {variable} on it to {round((wanted or 60) * 1000)} or more",
-            )
-
-
-def _server_limits(limits: BuildLimits, profile: Profile) -> tuple[tuple[int | None, float | None, str], ...]:
-    wall = limits.wall_time
-    if profile.shell() == OWN:
-        variables = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME"
-        needed = hard_stop(wall) if wall is not None and profile.strict else wall
-        return (
-            (profile.max_compile_time, needed, variables),
-            (profile.max_compile_time, limits.cpu_time, variables),
-        )
-    needed = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS
-    return (
-        (profile.max_run_time, needed, "PISTON_RUN_TIMEOUT"),
-        (profile.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME"),
-    )
-
-
 # --- builds, each made once --------------------------------------------------------------------------
 
 
@@ -235,8 +130,8 @@ class Builds:
     Closing ends what goes on in the background.
     """
 
-    def __init__(self, transport: Transport, store: Store, options: BuildOptions, shipping: Shipping) -> None:
-        self._transport, self._shipping, self._attempts = transport, shipping, options.attempts
+    def __init__(self, transport: Transport, carrier: Carrier, store: Store, options: BuildOptions) -> None:
+        self._transport, self._carrier, self._attempts = transport, carrier, options.attempts
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
         self._ahead_of_none = options.precompile_after is None
@@ -258,8 +153,7 @@ class Builds:
     async def build(self, recipe: Recipe) -> Built | Rejected:
         for _ in range(self._attempts):
             profile = await self._transport.profile()
-            if not profile.takes_paths:
-                profile.shell()  # without it there are no compilers either, but that is not why
+            profile.shell()  # without it there are no compilers either, but that is not why
             profile.tool(recipe.tool, f"building a {recipe.kind}")
             keys = _keys(recipe, profile)
             with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
@@ -271,18 +165,19 @@ class Builds:
         found = await self._found(recipe, profile)
         if found is not None:
             return found
-        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
-        checked = await check(self._transport, recipe, tool, attempts=self._attempts)
+        checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
         if checked is not None:
-            return await asyncio.to_thread(self._shelf.keep, recipe.key(profile.architecture, tool), checked)
-        made = await self._make(recipe, profile, await self._ahead(recipe, profile))
-        end = ending(made.stage, recipe.refusals)
+            key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
+            return await asyncio.to_thread(self._shelf.keep, key, checked)
+        ahead = await self._ahead(recipe, profile)
+        made = await self._carrier.build(recipe, ahead, profile, alone=False, attempts=self._attempts)
+        end = ending(made.ended, recipe.refusals)
         if end not in _ONCE_MORE:
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
-        alone = end is not Ending.CRASHED or NO_ROOM in made.stage.stdout  # another may have had the room
-        made = await self._make(recipe, profile, (), alone=alone)
+        alone = end is not Ending.CRASHED or NO_ROOM in made.ended.stdout  # another may have had the room
+        made = await self._carrier.build(recipe, (), profile, alone=alone, attempts=self._attempts)
         return await self._take(recipe, profile, made, lasting=False)
 
     async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:
@@ -295,15 +190,15 @@ class Builds:
 
     async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
-        end = ending(made.stage, recipe.refusals)
+        end = ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
-            "log": log_of(made.stage, recipe.limits.log),
+            "log": log_of(made.ended, recipe.limits.log),
             "compiler": made.compiler,
             "confinement": made.confinement,
         }
         try:
             if end is Ending.MACHINE:
-                words = " ".join((made.stage.stderr or made.stage.stdout).split())[:1000]
+                words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(
                     f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind},"
                     f" or has no room to: {words}",
@@ -318,7 +213,8 @@ class Builds:
                     remedy="Give the machine or the server more memory and time, then run the command again",
                 )
             if end is Ending.BUILT:
-                assert made.content is not None, "a build that ended well made something"
+                if made.content is None:
+                    raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
                 built = Built(artifact=made.content, toolchain=made.tool.identity, **told)
                 return await asyncio.to_thread(self._shelf.keep, key, built)
             by_limits = end in _LASTING and not made.by_transport
@@ -329,36 +225,6 @@ class Builds:
             return await asyncio.to_thread(self._shelf.keep, place, refused)
         finally:
             made.discard()
-
-    async def _make(
-        self, recipe: Recipe, profile: Profile, ahead: Sequence[JobFile], *, alone: bool = False
-    ) -> Made:
-        """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source."""
-        tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
-        job = build_job(recipe, tool, ahead, profile)
-        identities = tuple(each.identity for each in profile.offered(recipe.tool))
-        job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
-        if not profile.takes_paths:
-            job = await self._shipping.shipped(job, job.files[0].name, profile)
-        made_of = partial(_made, recipe, tool, profile, recipe.proctor is not None)
-        try:
-            made = await read(
-                self._transport,
-                job,
-                lambda result: asyncio.to_thread(made_of, result),
-                attempts=self._attempts,
-                phase="compiling",
-            )
-        except TooLarge as failure:
-            # A source can make a program that no server lets through: that is no reason to leave it out.
-            if recipe.kind != SUBMISSION:
-                raise
-            stage = Stage(status=StageStatus.SG, message=failure.reason)
-            return Made(stage=stage, tool=tool, by_transport=True)
-        _check_limits(recipe, made, profile)
-        if made.content is not None and made.packed:
-            self._shipping.delivered(made.content, made.packed)
-        return made
 
     # --- what is compiled ahead ---
 
@@ -371,7 +237,7 @@ class Builds:
         if self._ahead_of_none:
             return ()
         # A header is too large to travel with every build.
-        if profile.takes_paths and serves(recipe):
+        if self._carrier.is_here and serves(recipe):
             files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), profile, self._headers)
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:
             files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import secrets
 
-from ioi_eval.engines import Transport
-from ioi_eval.engines.contract import SUBMISSION, Built, Recipe
-from ioi_eval.engines.transport.jobs import execute
+from ioi_eval.engines.contract import SUBMISSION, Built, Profile, Recipe
+from ioi_eval.engines.transport.jobs import Carrier
 from ioi_eval.engines.transport.waiting import COMMAND, wait_for
 from ioi_eval.model.errors import BrokenReply
 from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
@@ -31,17 +30,14 @@ _TAKEN = "taken\n"
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-async def check(transport: Transport, recipe: Recipe, tool: Toolchain, *, attempts: int) -> Built | None:
-    """What a build would make; None where it takes a build to say."""
-    profile = await transport.profile()
-    if not _can_be_checked(recipe) or not profile.takes_paths:
+async def check(carrier: Carrier, recipe: Recipe, profile: Profile, *, attempts: int) -> Built | None:
+    """Return what a build would make; None where it takes a build to say."""
+    if not _can_be_checked(recipe) or profile.waiting is None or profile.proctor is None:
         return None
-    if profile.waiting is None or profile.proctor is None:
-        return None
-    nonce = secrets.token_hex(16)
+    tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
-    result = await execute(transport, job, attempts=attempts, phase="compiling")
-    return _built(recipe, tool, result.run.stdout, nonce)
+    ended = await carrier.run(job, profile, attempts=attempts, phase="compiling")
+    return _built(recipe, tool, ended.stdout, nonce)
 
 
 def _can_be_checked(recipe: Recipe) -> bool:

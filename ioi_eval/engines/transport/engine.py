@@ -12,20 +12,15 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.contract import Answers, Batch, Built, Profile, Recipe, Rejected, Stall
+from ioi_eval.engines.contract import Answers, Batch, Built, LocalTransport, Profile, Recipe, Rejected, Stall
 from ioi_eval.engines.transport.builds import Builds
-from ioi_eval.engines.transport.jobs import execute
-from ioi_eval.engines.transport.run_jobs import (
-    Chosen,
-    Fitting,
-    Learned,
-    read_answers,
-    run_job,
-    without_lines,
-)
+from ioi_eval.engines.transport.jobs import Carrier, execute
+from ioi_eval.engines.transport.parcels import Parcels
+from ioi_eval.engines.transport.paths import Paths
+from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, Ran, read_answers, without_lines
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.job import Job, JobResult, Stage
+from ioi_eval.model.job import Ended, Job, JobResult
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.store import Store
 
@@ -78,9 +73,11 @@ class JobEngine:
         packing: Shipping | None = None,
     ) -> None:
         self.transport, self.packing = transport, packing or Shipping()
-        self.builds = Builds(transport, store, builds or BuildOptions(), self.packing)
-        self._learned = Learned()
-        self._turns = Turns()
+        self._carrier: Carrier = Parcels(transport, self.packing)
+        if isinstance(transport, LocalTransport):
+            self._carrier = Paths(transport)
+        self.builds = Builds(transport, self._carrier, store, builds or BuildOptions())
+        self._learned, self._turns = Learned(), Turns()
         self._open = AsyncExitStack()
 
     @property
@@ -118,32 +115,35 @@ class JobEngine:
 
     async def _judged(self, batch: Batch, *, last: bool = False) -> Answers:
         """By one job. One that says of no test how it went is executed once more."""
-        stage, first = Stage(), batch.tests[0].test.name
-        here = (await self.transport.profile()).takes_paths
+        here, ended = self._carrier.is_here, Ended()
         async with self._turns.take(alone=batch.alone and here, last=last and here):
             for _ in range(_TRIES_WITHOUT_LINES):
-                chosen, stage = await self._job(batch)
-                answers = read_answers(batch, chosen, stage)
+                ran = await self._ran(batch)
+                answers, ended = read_answers(batch, ran), ran.ended
                 if answers.lines:
                     return answers
-        raise JudgeFailure(without_lines(stage), phase=f"judging problem {batch.problem.id}", test=first)
+        raise JudgeFailure(
+            without_lines(ended),
+            phase=f"judging problem {batch.problem.id}",
+            test=batch.tests[0].test.name,
+        )
 
-    async def _job(self, batch: Batch) -> tuple[Chosen, Stage]:
+    async def _ran(self, batch: Batch) -> Ran:
         """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
         profile = await self.transport.profile()
         fitting = Fitting(batch, profile, self.packing, self._learned)
         while True:
             chosen = Chosen.of(batch.problem, await fitting.first(), secrets.token_hex(16))
-            job = fitting.fits(run_job(batch, chosen, profile))
-            if not profile.takes_paths:
-                job = await self.packing.shipped(job, "run", profile)
+            job = fitting.fits(self._carrier.job(batch, chosen, profile))
             try:
-                result = await execute(self.transport, job, attempts=batch.options.attempts, phase="judging")
+                ended = await self._carrier.run(
+                    job, profile, attempts=batch.options.attempts, phase="judging"
+                )
             except JudgeFailure as failure:
                 if not fitting.adapt(failure, job, len(chosen.tests)):
                     raise
             else:
-                return chosen, result.run
+                return Ran(chosen=chosen, ended=ended)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:

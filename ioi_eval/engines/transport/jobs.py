@@ -1,15 +1,17 @@
-"""The things that all our jobs have in common: interpreters' paths, and being executed until one is sound."""
+"""The things that all our jobs have in common: what carries them, and being executed until one is sound."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import stamina
 
 from ioi_eval.engines import Transport
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Batch, Profile, Recipe
 from ioi_eval.engines.transport.replies import BODY
+from ioi_eval.engines.transport.run_jobs import BODY_REMEDY, Chosen
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -19,29 +21,61 @@ from ioi_eval.model.errors import (
     JudgeFailure,
     ToolchainGone,
 )
-from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
+from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Toolchain
+from ioi_eval.model.values import Blob, Value
 
 
 def brings_scripts(profile: Profile, runtime: str) -> bool:
     """Return True if a job in this runtime has to bring its own `compile` and `run`."""
-    return profile.takes_paths and (runtime == "cms_ioi" or runtime not in profile.runtimes)
+    return bool(profile.bare) and (runtime in profile.bare or runtime not in profile.runtimes)
 
 
-# --- interpreters that lie in different places -------------------------------------------------------
-
-_WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
+# --- what carries a job to a transport and back ------------------------------------------------------
 
 
-def path_of(tool: Toolchain) -> str:
-    """For a plan: the interpreter's path, or a word that `finding` replaces where endpoints do not agree."""
-    return tool.path if "/" in tool.path else _WHICH + tool.path
+class Made(Value):
+    """A build's ending and artifact."""
+
+    ended: Ended  # its kept files are the caller's to discard
+    tool: Toolchain  # that really built it
+    content: Blob | None = None
+    confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
+    by_transport: bool = False  # it is this one's limit that refused what was made
+
+    @property
+    def compiler(self) -> str:
+        return f"{self.tool.command} {self.tool.version}"
+
+    def discard(self) -> None:
+        for path in self.ended.kept.values():
+            Path(path).unlink(missing_ok=True)
 
 
-def finding(argvs: Iterable[tuple[str, ...]], plan: str) -> str:
-    """The line of a script that puts paths into a plan; empty where they are known."""
-    names = sorted({argv[0].removeprefix(_WHICH) for argv in argvs if argv and argv[0].startswith(_WHICH)})
-    changes = "".join(f' -e "s#{_WHICH}{name}#$(command -v {name})#"' for name in names)
-    return f"sed -i{changes} {plan}\n" if changes else ""
+class Carrier(Protocol):
+    """The way of builds and batches to a transport, and of what came of them back.
+
+    There are two, and each transport has one: paths to boxes on this machine, parcels to all others.
+    """
+
+    is_here: bool
+    """Jobs run on this machine: large files cost nothing, and jobs can wait for each other."""
+
+    async def build(
+        self, recipe: Recipe, ahead: Sequence[JobFile], profile: Profile, *, alone: bool, attempts: int
+    ) -> Made:
+        """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
+
+        Raises ToolchainGone where another job may be executed.
+        """
+        ...
+
+    def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
+        """Return the job of these tests."""
+        ...
+
+    async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
+        """Execute such a job. JudgeFailure where no try helps."""
+        ...
 
 
 # --- executing a job until it has really been executed, a bounded number of times --------------------
@@ -50,7 +84,6 @@ def finding(argvs: Iterable[tuple[str, ...]], plan: str) -> str:
 PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
 """What may be otherwise next time. A rejected job is rejected again, so it is not in here."""
 
-BODY_REMEDY = "Raise the limit of body_parser.json in src/index.js on the server to 512mb"
 _FIRST_WAIT = 0.2  # seconds
 
 T = TypeVar("T")
@@ -59,16 +92,14 @@ T = TypeVar("T")
 async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> JobResult:
     """The result of a job whose stages all had a sound box. JudgeFailure where there is none to be had."""
 
-    async def itself(result: JobResult) -> JobResult:
-        return result
+    async def once() -> JobResult:
+        return sound(await engine.execute(job))
 
-    return await read(engine, job, itself, attempts=attempts, phase=phase)
+    return await persist(once, attempts=attempts, phase=phase)
 
 
-async def read(
-    engine: Transport, job: Job, reader: Callable[[JobResult], Awaitable[T]], *, attempts: int, phase: str
-) -> T:
-    """Execute a job and return what `reader` makes of it. A broken reply is asked for again.
+async def persist(once: Callable[[], Awaitable[T]], *, attempts: int, phase: str) -> T:
+    """Return what comes of executing a job; a failure that passes, or a broken reply, is tried again.
 
     Raises JudgeFailure where no try helps, and ToolchainGone where another job may.
     """
@@ -76,7 +107,7 @@ async def read(
         retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
         async for attempt in retries:
             with attempt:
-                return await reader(sound(await engine.execute(job)))
+                return await once()
     except JobTooLarge as error:
         # What a self-hoster changes. Limits of a server are named as its variables are.
         variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""

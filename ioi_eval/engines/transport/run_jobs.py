@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Profile, Program, least
-from ioi_eval.engines.transport import limit_in
-from ioi_eval.engines.transport.jobs import BODY_REMEDY, finding, path_of
-from ioi_eval.engines.transport.replies import BODY
+from ioi_eval.engines.transport.replies import BODY, limit_in
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.engines.transport.waiting import waiting
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
-from ioi_eval.model.job import Job, JobFile, Stage, Stands
+from ioi_eval.model.job import Ended, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
@@ -27,12 +25,12 @@ from ioi_eval.rules.limits import (
 )
 from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
 
-_PROCTOR, _PLAN = "proctor", "plan.json"
-_RUN_SCRIPT = f"exec ./{_PROCTOR} run {_PLAN}\n"
+_PROCTOR, PLAN = "proctor", "plan.json"
+RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
+WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
+PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
 _COPIED = 1 << 20  # bytes of tests at most that are copied for a proctor that stays: links take no time
-_PROCTOR_MEMORY = 256 << 20  # bytes, with what a shell and an unpacker take
 _HANDED = "handed"  # of a test's files the one that is the submission's
-_RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
 
 
 class Chosen(Value):
@@ -47,32 +45,32 @@ class Chosen(Value):
         return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
 
 
+class Ran(Value):
+    """A run job that was executed."""
+
+    chosen: Chosen
+    ended: Ended
+
+
 def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
-    problem, program = batch.problem, _located(waiting(batch.program, profile), profile)
-    plan = Blob.of(encode_plan(_plan(batch, program, chosen, _to_read(batch.program, profile))))
-    script = _RUN_SCRIPT
-    if not profile.takes_paths:
-        taking_part = (program.submission, program.checker, program.manager)
-        argvs = (each.argv for each in taking_part if each is not None)
-        script = _room_for_output(problem.limits.output) + finding(argvs, _PLAN) + script
-    time = milliseconds(_job_time(batch, len(chosen.tests), profile))
-    # Of all processes together; where nobody asks, servers give three seconds.
-    together = None if time is None else time * (processes_of(problem) + 1)
+    """The job of these tests; its first file is the script."""
+    tools = interpreters(batch.program, profile)
+    program = _located(waiting(batch.program, profile), tools)
+    read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
+    plan = _plan(batch, program, chosen, read)
     return Job(
         files=(
-            JobFile(name="run", content=Blob.of(script)),
+            JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
-            JobFile(name=_PLAN, content=plan),
+            JobFile(name=PLAN, content=Blob.of(encode_plan(plan))),
             *program.files,
             *(
                 JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
                 for index, planned in chosen.tests.items()
-                for role, content in _contents(program, planned).items()
+                for role, content in contents(program, planned).items()
             ),
         ),
-        run_timeout=time,
-        run_cpu_time=None if profile.takes_paths else least(together, profile.max_run_cpu_time),
-        run_memory_limit=None if profile.takes_paths else _job_memory(problem, program),
+        run_timeout=milliseconds(_job_time(batch, len(chosen.tests), profile)),
         stands=_stands(batch, program, chosen),
         made_for=_made_for(batch.program, profile),
     )
@@ -85,10 +83,10 @@ def _stands(batch: Batch, program: Program, chosen: Chosen) -> Stands | None:
         return None
     if batch.alone or batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
         return None
-    contents = (each for planned in chosen.tests.values() for each in _contents(program, planned).values())
-    if sum(content.size for content in contents) > _COPIED:
+    brought = (each for planned in chosen.tests.values() for each in contents(program, planned).values())
+    if sum(content.size for content in brought) > _COPIED:
         return None
-    return Stands(plan=_PLAN, kept=(_PROCTOR, warm.library))
+    return Stands(plan=PLAN, kept=(_PROCTOR, warm.library))
 
 
 def _made_for(program: Program, profile: Profile) -> dict[str, tuple[str, ...]]:
@@ -102,30 +100,32 @@ def _made_for(program: Program, profile: Profile) -> dict[str, tuple[str, ...]]:
     return {name: identities for name, identities in needed.items() if identities}
 
 
-def _located(program: Program, profile: Profile) -> Program:
-    """With the path of every interpreter in the place of its name."""
+def interpreters(program: Program, profile: Profile) -> dict[str, Toolchain]:
+    """Return the interpreters that start the program's parts, by their commands."""
     files = {file.name for file in program.files}
+    parts = (program.submission, program.checker, program.manager)
+    commands = dict.fromkeys(part.argv[0] for part in parts if part is not None and part.argv)
+    return {
+        command: profile.toolchains[command]
+        for command in commands
+        if command in profile.toolchains and command not in files
+    }
 
-    def located(argv: tuple[str, ...]) -> tuple[str, ...]:
-        tool = profile.toolchains.get(argv[0]) if argv and argv[0] not in files else None
-        return argv if tool is None else (path_of(tool), *argv[1:])
 
+def path_of(tool: Toolchain) -> str:
+    """For a plan: the interpreter's path, or a word to be replaced where servers do not agree."""
+    return tool.path if "/" in tool.path else WHICH + tool.path
+
+
+def _located(program: Program, tools: Mapping[str, Toolchain]) -> Program:
+    """With the path of every interpreter in the place of its name."""
     parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
-    return msgspec.structs.replace(
-        program,
-        **{
-            name: msgspec.structs.replace(part, argv=located(part.argv))
-            for name, part in parts.items()
-            if part is not None
-        },
-    )
-
-
-def _to_read(program: Program, profile: Profile) -> tuple[str, ...]:
-    """Return the folders that the programs' interpreters read."""
-    parts = (part for part in (program.submission, program.checker, program.manager) if part is not None)
-    tools = (profile.toolchains.get(part.argv[0]) for part in parts if part.argv)
-    return tuple(dict.fromkeys(place for tool in tools if tool is not None for place in tool.read))
+    located = {
+        name: msgspec.structs.replace(part, argv=(path_of(tools[part.argv[0]]), *part.argv[1:]))
+        for name, part in parts.items()
+        if part is not None and part.argv and part.argv[0] in tools
+    }
+    return msgspec.structs.replace(program, **located)
 
 
 def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...]) -> Plan:
@@ -158,7 +158,7 @@ def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...])
 
 
 def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedTest) -> PlanTest:
-    names = {role: f"t/{index}.{role}" for role in _contents(program, planned)}
+    names = {role: f"t/{index}.{role}" for role in contents(program, planned)}
     return PlanTest(
         index=index,
         input=names["in"],
@@ -170,24 +170,11 @@ def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedT
     )
 
 
-def _contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
+def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
     """The files of a test: input, answer, and what was handed in."""
     test, handed = planned.test, program.outputs.get(planned.test.name)
     given = {"in": test.input, "out": test.answer, _HANDED: handed}
     return {role: content for role, content in given.items() if content is not None}
-
-
-def _room_for_output(most: int | None) -> str:
-    """On servers, files that programs write have a limit that nobody tells and no job can raise."""
-    if most is None:
-        return ""
-    blocks = -(-most // 1024)
-    return f"""most=$(ulimit -H -f)
-if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
-    echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
-    exit 93
-fi
-"""
 
 
 # --- how long a job may take -------------------------------------------------------------------------
@@ -204,42 +191,15 @@ def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
     return min(worst, options.max_job_time, bound)
 
 
-# --- what a server is asked for ----------------------------------------------------------------------
-
-
-def _job_memory(problem: Problem, program: Program) -> int | None:
-    """The server's limit is for the proctor, those who judge and the submission together: a backstop.
-
-    Servers before isolate limit the address space by it. So there is room for what the proctor itself lets
-    programs reserve, and no limit for those that reserve as they like.
-    """
-    if problem.limits.memory is None or not program.submission.address_space:
-        return None
-    judges = [program.checker.limits.memory, program.manager.limits.memory if program.manager else None]
-    allowance = max(_RESERVED, *(memory or 0 for memory in judges))
-    return processes_of(problem) * problem.limits.memory + allowance + _PROCTOR_MEMORY
-
-
-def least_memory(problem: Problem) -> int:
-    """Below this a server's own limit would end programs that are within the problem's."""
-    return processes_of(problem) * (problem.limits.memory or 0) + _PROCTOR_MEMORY
-
-
-def tests_in_time(problem: Problem, profile: Profile) -> int | None:
-    """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
-    most = least(profile.max_run_time, profile.max_run_cpu_time)
-    return None if most is None else expected_tests(problem, most)
-
-
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, chosen: Chosen, stage: Stage) -> Answers:
+def read_answers(batch: Batch, ran: Ran) -> Answers:
     """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}
     try:
-        told = list(decode_lines(stage.stdout, chosen.nonce))
+        told = list(decode_lines(ran.ended.stdout, ran.chosen.nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
     for line in told:
@@ -247,31 +207,30 @@ def read_answers(batch: Batch, chosen: Chosen, stage: Stage) -> Answers:
             raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
         if line.start is not None:
             confinement = line.start.confinement
-        if line.test is not None and line.test not in chosen.tests:
+        if line.test is not None and line.test not in ran.chosen.tests:
             raise JudgeFailure(
                 f"the proctor judged a test {line.test} that it was not given", phase="judging"
             )
         if line.test is not None and not line.skipped:
-            lines[chosen.tests[line.test].test.name] = line
+            lines[ran.chosen.tests[line.test].test.name] = line
     return Answers(lines=lines, confinement=confinement)
 
 
-def without_lines(stage: Stage) -> str:
+def without_lines(ended: Ended) -> str:
     """Why a job that judged nothing may have judged nothing."""
-    ended = f"exit code {stage.code}" if stage.code is not None else f"killed by {stage.signal or 'a signal'}"
-    words = " ".join(stage.stderr.split())[-500:]
-    details = [
-        ended,
-        stage.status and f"status {stage.status.value}",
-        stage.message,
-        (words if words.isprintable() else ascii(words)),
-    ]
+    how = f"exit code {ended.code}"
+    if ended.killed or ended.signal:
+        how = f"killed by {ended.signal or 'a signal'}"
+    words = " ".join(ended.stderr.split())[-500:]
+    words = words if words.isprintable() else ascii(words)
+    details = [how, ended.killed and f"limit {ended.killed}", ended.words, words]
     return f"the proctor judged no test ({'; '.join(text for text in details if text)})"
 
 
 # --- how many tests a job may carry: by their number, their bytes, their time ------------------------
 
 
+BODY_REMEDY = "Raise the limit of body_parser.json in src/index.js on the server to 512mb"
 _REQUEST = 4096  # bytes of a request and its plan that belong to no file and no test
 _PLANNED = 256  # bytes of a plan for each test
 _MEMORY = "run_memory_limit"
@@ -286,16 +245,15 @@ class Learned:
 
 
 class Fitting:
-    """The part of a batch that the next job takes. Where paths are taken, only the number of tests counts."""
+    """The part of a batch that the next job takes."""
 
     def __init__(self, batch: Batch, profile: Profile, shipping: Shipping, learned: Learned) -> None:
         self._batch, self._profile, self._shipping, self._learned = batch, profile, shipping, learned
         self._problem, self._program = batch.problem, batch.program
-        # Of the tests in one job. One with a file that was handed in has three files open, not two.
+        _check_time(batch.problem, profile)
         most = min(batch.options.max_tests, profile.max_files)
-        if not profile.takes_paths:
-            _check_time(batch.problem, profile)
-            most = min(most, tests_in_time(batch.problem, profile) or most)
+        most = min(most, tests_in_time(batch.problem, profile) or most)
+        # One with a file that was handed in has three files open, not two.
         self._most = max(1, most * 2 // 3) if batch.program.outputs else most
 
     def fits(self, job: Job) -> Job:
@@ -321,12 +279,12 @@ class Fitting:
         """As many of the tests, from the first, as the next job takes."""
         most = min(self._most, self._learned.tests.get(self._problem.id, self._most))
         candidates, room = self._batch.tests[:most], self._profile.max_body
-        if self._profile.takes_paths or room is None:
+        if room is None:
             return candidates
         program = self._program
         used = _REQUEST + await self._weight((program.proctor, *(file.content for file in program.files)))
         for count, planned in enumerate(candidates):
-            used += _PLANNED + await self._weight(_contents(program, planned).values())
+            used += _PLANNED + await self._weight(contents(program, planned).values())
             if used > room and count:
                 return candidates[:count]
             if used > room:
@@ -355,3 +313,14 @@ def _check_time(problem: Problem, profile: Profile) -> None:
                 phase=f"judging problem {problem.id}",
                 remedy=f"Raise {variable} on the server to {needed} or more; 60000 suits most problems",
             )
+
+
+def least_memory(problem: Problem) -> int:
+    """Below this a server's own limit would end programs that are within the problem's."""
+    return processes_of(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
+
+
+def tests_in_time(problem: Problem, profile: Profile) -> int | None:
+    """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
+    most = least(profile.max_run_time, profile.max_run_cpu_time)
+    return None if most is None else expected_tests(problem, most)

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ioi_eval.engines.contract import Profile
-from ioi_eval.engines.embedded.box import BoxReport, decode_report, stage_of
+from ioi_eval.engines.embedded.box import BoxReport, decode_report, ended_of
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
-from ioi_eval.model.job import HARD_STOP, Job, JobFile, Stage, StageStatus
+from ioi_eval.model.job import Ended, Job, JobFile, Stage, StageStatus
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store.memory import Bounded, Shared
 
@@ -161,7 +161,7 @@ class TooLarge(JudgeFailure):
 
 
 class Delivery(Value):
-    stage: Stage | None  # how the compiler ended; None where the job has a stage for it
+    stage: Ended | None  # how the compiler ended; None where the job has a stage for it
     artifact: bytes | None
     packed: bytes = b""  # the artifact as it came, in gzip
     confinement: Mapping[str, Any] | None = None  # of the box, where there was one
@@ -272,14 +272,14 @@ def killed_while_compiling(run: Stage) -> bool:
     return run.code is None and not run.stdout.startswith((f"{_MARK} code ", f"{_MARK} box "))
 
 
-def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Stage | None:
-    """As a compile stage of its own would have told it."""
+def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Ended | None:
+    """Return how the compiler ended; None where the job has a stage for it."""
     if report is not None:
-        return stage_of(report, log, b"")
+        return ended_of(report, log, b"")
     text = log.decode(errors="replace")
     if code == _STOPPED:
-        return Stage(stdout=text, signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
-    return None if code is None else Stage(stdout=text, code=code, status=StageStatus.RE if code else None)
+        return Ended(stdout=text, killed="hard")
+    return None if code is None else Ended(stdout=text, code=code)
 
 
 class _Part(NamedTuple):

@@ -15,6 +15,7 @@ from ioi_eval.engines.transport.shipping import (
     whole_build,
 )
 from ioi_eval.errors import BrokenReply, JudgeFailure
+from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, Stage, StageStatus
 from ioi_eval.rules.builds import Ending, ending
 
@@ -49,7 +50,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_path: Path) -> None:
     good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
-    assert (good.stage, good.artifact) == (Stage(code=0, stdout="warned\nbadly\n"), b"artifact")
+    assert (good.stage, good.artifact) == (Ended(code=0, stdout="warned\nbadly\n"), b"artifact")
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
     assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
     assert bad.stage.code == 1 and ending(bad.stage) is Ending.REFUSED

@@ -47,7 +47,6 @@ class Server:
     def __init__(self, result: JobResult, **profile: Any) -> None:
         self._result = result
         base: dict[str, Any] = {
-            "takes_paths": False,
             "confines": True,
             "proctor": None,
             "runtimes": ("ioi_eval",),

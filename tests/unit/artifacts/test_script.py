@@ -13,6 +13,7 @@ from missing import lacks
 from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
 
 from ioi_eval.engines.transport.build_jobs import compile_script, control_command
+from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, BuildLimits, NamedBlob, Stage, StageStatus, Toolchain
 from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, log_of
 from ioi_eval.store.resources import graders
@@ -36,7 +37,7 @@ def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "
     return submission_recipe(plain_problem(), submitted(code, language), limits, helpers)
 
 
-def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Stage:
+def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ended:
     """Runs the script as an engine does: in the folder of its files."""
     box = folder / "box"
     for file in (recipe.control, *recipe.sources):
@@ -47,8 +48,7 @@ def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Stage:
     done = subprocess.run(
         ["sh", "compile"], cwd=box, env=environment, capture_output=True, text=True, check=False
     )
-    status = StageStatus.RE if done.returncode else None
-    return Stage(stdout=done.stdout, stderr=done.stderr, code=done.returncode, status=status)
+    return Ended(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
 
 
 def real(command: str) -> Toolchain:
@@ -129,7 +129,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr:
         pytest.skip("this user may not make namespaces")
-    stage = Stage(stderr=done.stderr, code=done.returncode, status=StageStatus.RE)
+    stage = Ended(stderr=done.stderr, code=done.returncode)
     assert ending(stage) is Ending.MACHINE
     assert "No space left on device" in done.stderr
 
@@ -217,13 +217,13 @@ def test_the_control_program_takes_the_place_of_all_sources() -> None:
 )
 def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> None:
     message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
-    stage = Stage(stdout="half a ", signal="SIGKILL", status=status, message=message)
+    stage = Ended.of(Stage(stdout="half a ", signal="SIGKILL", status=status, message=message))
     assert ending(stage) is Ending.CUT_SHORT
     assert log_of(stage, 100) == f"half a \nThe compiler was stopped: {words}."
 
 
 def test_the_log_is_printable_and_bounded() -> None:
-    stage = Stage(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1, status=StageStatus.RE)
+    stage = Ended(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1)
     assert log_of(stage, 20) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
 
 

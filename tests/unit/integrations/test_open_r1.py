@@ -307,7 +307,7 @@ async def test_a_client_over_an_engine_of_ours() -> None:
 
 
 async def test_a_clusters_package_brings_its_own_scripts_and_cpu_time_is_asked_for() -> None:
-    engine = Recorded(takes_paths=False, max_run_cpu_time=3000)
+    engine = Recorded(bare=(), max_run_cpu_time=3000)
     await run_submission(EngineClient(engine), PROBLEM, "1", "int x;", "y")
     (job,) = engine.jobs
     assert "compile" not in {file.name for file in job.files} and job.run_cpu_time == 3000

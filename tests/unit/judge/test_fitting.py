@@ -12,7 +12,8 @@ from support.engines import Batch, Program, fake_profile
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, run_job
+from ioi_eval.engines.transport.parcels import Parcels
+from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned
 from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
@@ -47,7 +48,7 @@ MANAGED = msgspec.structs.replace(
 
 
 def server(**limits: Any) -> Profile:
-    return msgspec.structs.replace(fake_profile(), **({"takes_paths": False, "runtimes": ("bash",)} | limits))
+    return msgspec.structs.replace(fake_profile(), **({"runtimes": ("bash",)} | limits))
 
 
 def large(number: int, size: int) -> Problem:
@@ -62,7 +63,8 @@ def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
 
 def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Job:
     batch = batch_of(problem, program)
-    return run_job(batch, Chosen.of(problem, batch.tests, "f00"), profile)
+    carrier = Parcels(FakeEngine(), Shipping())
+    return carrier.job(batch, Chosen.of(problem, batch.tests, "f00"), profile)
 
 
 async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:

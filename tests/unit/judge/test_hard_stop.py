@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Limits, Problem, Scorer, Store, Submission, Test
-from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
+from ioi_eval.model.job import Ended
+from ioi_eval.models import Blob, Job, SubmissionResult, Verdict
 
 pytestmark = pytest.mark.once
 
@@ -33,10 +34,10 @@ class Counting(EmbeddedEngine):
         super().__init__(store=store, slots=2)
         self.tests: list[int] = []
 
-    async def execute(self, job: Job) -> JobResult:
+    async def run(self, job: Job) -> Ended:
         if any(file.name == "plan.json" for file in job.files):
             self.tests.append(sum(file.name.endswith(".in") for file in job.files))
-        return await super().execute(job)
+        return await super().run(job)
 
 
 async def judged(engine: Counting, store: Store, *until: float, code: str = WAITS) -> SubmissionResult:

@@ -13,6 +13,7 @@ from support.engines import Built
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
 from ioi_eval.errors import CheckerBroken, JudgeFailure
+from ioi_eval.model.job import Ended
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -20,7 +21,6 @@ from ioi_eval.models import (
     Checker,
     CheckerKind,
     Job,
-    JobResult,
     Limits,
     NamedBlob,
     Problem,
@@ -150,9 +150,9 @@ class Counting(EmbeddedEngine):
 
     builds = 0
 
-    async def execute(self, job: Job) -> JobResult:
+    async def run(self, job: Job) -> Ended:
         self.builds += bool(job.keep)
-        return await super().execute(job)
+        return await super().run(job)
 
 
 @pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])

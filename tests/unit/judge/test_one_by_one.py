@@ -59,9 +59,7 @@ class Cluster(FakeEngine):
     def __init__(
         self, *runtimes: str, answer: Callable[[str], Answer] = lambda _: GOOD, **limits: Any
     ) -> None:
-        super().__init__(
-            profile=msgspec.structs.replace(fake_profile(), runtimes=runtimes, takes_paths=False, **limits)
-        )
+        super().__init__(profile=msgspec.structs.replace(fake_profile(), runtimes=runtimes, **limits))
         self._answer = answer
 
     async def execute(self, job: Job) -> JobResult:

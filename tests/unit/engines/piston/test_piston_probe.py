@@ -224,7 +224,6 @@ async def test_a_cluster_is_probed_and_merged() -> None:
             profile = await engine.profile()
             assert {endpoint.url for endpoint in engine.endpoints} == {a.url, b.url}
         assert (profile.architecture, profile.max_run_time, profile.max_output) == ("aarch64", 3000, 1500)
-        assert not profile.takes_paths
         assert profile.toolchains["g++"].version == "8.3.0"
 
 
