@@ -75,5 +75,5 @@ def _solutions(row: Row) -> tuple[str, ...]:
     value = row.value("solutions")
     found = value if isinstance(value, list) else row.json("solutions") or []
     if not isinstance(found, list) or not all(isinstance(code, str) for code in found):
-        raise row.wrong("solutions", "not a list of texts", "The dataset's row is damaged")
+        raise row.wrong("solutions", "not a list of texts")
     return tuple(found)

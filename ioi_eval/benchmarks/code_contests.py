@@ -105,7 +105,7 @@ def _seconds(row: Row) -> float:
     value = row.value("time_limit") or {}
     parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
     if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):
-        raise row.wrong("time_limit", f"{value!r} is not a time", "The dataset's row is damaged")
+        raise row.wrong("time_limit", f"{value!r} is not a time")
     seconds, nanos = parts
     return float(seconds + nanos / 1e9)
 

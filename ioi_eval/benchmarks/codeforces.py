@@ -88,7 +88,7 @@ def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
     value = item.get(side)
     if isinstance(value, str):
         return value
-    raise row.wrong(field, f"a test without a text as its {side}", "The dataset's row is damaged")
+    raise row.wrong(field, f"a test without a text as its {side}")
 
 
 def _candidate(row: Row) -> Candidate:

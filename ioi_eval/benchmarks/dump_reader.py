@@ -17,7 +17,7 @@ from ioi_eval.benchmarks.loaded import LeftOut
 from ioi_eval.benchmarks.row_files import Row, rows_or_faults
 from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
-from ioi_eval.model.fields import near
+from ioi_eval.model.fields import name_of, near, shown
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Problem, Value
@@ -86,7 +86,7 @@ class Columns:
         value = self.value(column)
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
-        raise self.wrong(f"{_shown(value)} is not a text", column, "Expected a text or null")
+        raise self.wrong(f"{shown(value, repr)} is not a text", column, "Expected a text or null")
 
     def generation(self, column: str) -> str | None:
         """Return the model's reply: a text, or the last answer in a list of chat messages."""
@@ -110,7 +110,7 @@ class Columns:
         if isinstance(content, list) and all(_is_row(part) for part in content):
             content = "".join(str(part.get("text") or "") for part in content)
         if not isinstance(role, str) or not isinstance(content, str | None):
-            raise self.wrong(f"{_shown(message)} is not a message", column, "Expected {role, content}")
+            raise self.wrong(f"{shown(message, repr)} is not a message", column, "Expected {role, content}")
         return (content or "") if role == _ANSWERS else None
 
     def name(self, column: str) -> str:
@@ -118,11 +118,9 @@ class Columns:
         if self.find(column) is None:
             raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)))
         value = self.value(column)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        raise self.wrong(f"{_shown(value)} is not a name", column, "Expected a text or a whole number")
+        if (name := name_of(value)) is not None:
+            return name
+        raise self.wrong(f"{shown(value, repr)} is not a name", column, "Expected a text or a whole number")
 
     def year(self) -> int | None:
         value = self.value("year")
@@ -131,7 +129,7 @@ class Columns:
         digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))  # tables with gaps make floats of years
         if digits is None:
             raise self.wrong(
-                f"{_shown(value)} is not a year", "year", "Expected a number such as 2024, or null"
+                f"{shown(value, repr)} is not a year", "year", "Expected a number such as 2024, or null"
             )
         return int(digits[1])
 
@@ -172,11 +170,6 @@ def _are_answers(column: str, value: Any) -> bool:
 
 def _is_row(value: Any) -> bool:
     return isinstance(value, dict)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 _ID_COLUMNS = ("uuid", "id")

@@ -109,7 +109,7 @@ def _files(row: Row) -> tuple[NamedBlob, ...]:
     for pair in pairs:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]):
             what = f"{str(pair)[:60]!r} is not a pair of path and content"
-            raise row.wrong("grader_files", what, "The dataset's row is damaged")
+            raise row.wrong("grader_files", what)
     return tuple(NamedBlob(name=path, content=Blob.of(content)) for path, content in pairs if content)
 
 
@@ -127,7 +127,7 @@ def _config(row: Row, files: Sequence[NamedBlob]) -> Mapping[str, Any]:
         return msgspec.json.decode(shallow(found), type=dict[str, Any])
     except msgspec.DecodeError as error:
         problem = f"{CONFIG} is not a JSON object ({error})"
-        raise row.wrong("grader_files", problem, "The dataset's row is damaged") from error
+        raise row.wrong("grader_files", problem) from error
 
 
 def _limits(row: Row, task: TaskType) -> Limits:
@@ -148,7 +148,7 @@ def _subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
         if name in found:
             raise row.wrong("subtask", f"a second subtask {name!r}", "Is a file there twice?")
         if not tests:
-            raise row.wrong("test_names", "a subtask without tests", "The dataset's row is damaged")
+            raise row.wrong("test_names", "a subtask without tests")
         found[name] = Subtask(name=name, points=row.number("score"), tests=tests)
     return tuple(found.values())
 
@@ -178,7 +178,7 @@ def _test(row: Row, problem: Problem, keep: Keep) -> Test:
     answer = keep.blob(row.content("test_output")) if row.has("test_output") else None
     needed = cms.needs_answers(problem.task_type, problem.checker)
     if answer is None and needed:
-        raise row.wrong("test_output", "no expected output to compare with", "The dataset's row is damaged")
+        raise row.wrong("test_output", "no expected output to compare with")
     if answer is not None and not answer.size and not needed:
         answer = None
     return Test(name=row.name("test_name"), input=keep.blob(row.content("test_input")), answer=answer)

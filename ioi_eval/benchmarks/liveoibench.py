@@ -107,7 +107,7 @@ def _contest(row: Row) -> tuple[str, int]:
     found = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", row.name("problem_id"))
     if found is None:
         what = f"{row.name('problem_id')!r} is not contest, year, round and task"
-        raise row.wrong("problem_id", what, "The dataset's row is damaged")
+        raise row.wrong("problem_id", what)
     return found[1], int(found[2])
 
 
@@ -136,7 +136,7 @@ def _files(row: Row, field: str) -> Mapping[str, str]:
     found: Any = row.json(field) or {}
     if isinstance(found, dict) and all(isinstance(content, str) for content in found.values()):
         return found
-    raise row.wrong(field, "not an object of texts", "The dataset's row is damaged")
+    raise row.wrong(field, "not an object of texts")
 
 
 # --- tests -------------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn
 
 import msgspec
 
 from ioi_eval.benchmarks.table_files import Mapped, TableSource, arrow_files, find_files, one_file, where
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Fields, Strict, name_of, shown
 from ioi_eval.model.nesting import shallow
 from ioi_eval.store.rows import as_number
 
-_T = TypeVar("_T")
 _MOST_READ = 64 << 20  # bytes
 
 
@@ -78,13 +78,16 @@ class Table:
             )
 
 
-class Row:
-    """A row whose fields are read when they are asked for."""
+class Row(Fields):
+    """A row whose fields are read when they are asked for; the first that is wrong is raised."""
+
+    remedy = "The dataset's row is damaged"
 
     def __init__(self, table: Table, index: int) -> None:
+        super().__init__({}, "", Strict(table.where, index + 1))
         self.table, self.index = table, index
 
-    def wrong(self, field: str, problem: str, remedy: str) -> InputError:
+    def wrong(self, field: str, problem: str, remedy: str = remedy) -> InputError:
         return InputError(problem, where=self.table.where, row=self.index + 1, field=field, remedy=remedy)
 
     def has(self, field: str) -> bool:
@@ -95,20 +98,18 @@ class Row:
         """As Python's own; None where there is nothing."""
         return self.table.scalar(field, self.index).as_py() if self.has(field) else None
 
-    def text(self, field: str, default: str | None = None) -> str:
-        value = self.value(field)
-        if isinstance(value, str):
-            return value
-        return self._default(field, value, default, "a text")
+    def shown(self, value: Any) -> str:
+        return shown(value, repr)
+
+    def lacking(self, field: str, expected: str) -> NoReturn:
+        raise self._not(field, None, expected)
 
     def name(self, field: str) -> str:
         """A text or a whole number that something is known by."""
         value = self.value(field)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        raise self._not(field, value, "a text or a whole number")
+        if (name := name_of(value)) is None:
+            raise self._not(field, value, "a text or a whole number")
+        return name
 
     def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
         """Finite; more than `above` where that is given. A text that is a number is one."""
@@ -120,32 +121,28 @@ class Row:
             raise self._not(field, value, "a number" + ("" if above is None else f" above {above:g}"))
         return number
 
-    def whole(self, field: str, default: int | None = None) -> int:
+    def whole(self, field: str, default: int | None = None) -> int:  # type: ignore[override]
         number = self.number(field, default)
         if number != int(number):
             raise self._not(field, number, "a whole number")
         return int(number)
 
     def flag(self, field: str, default: bool = False) -> bool:
-        value = self.value(field)
-        if isinstance(value, bool):
-            return value
-        return self._default(field, value, default, "true or false")
+        return super().flag(field, default)
 
-    def texts(self, field: str) -> tuple[str, ...]:
-        value = self.value(field)
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        return self._default(field, value, (), "a list of texts")
+    def texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
+        return super().texts(field, default)
 
     def items(self, field: str) -> tuple[dict[str, Any], ...]:
         """A list of objects; also a table's way of keeping one, an object of lists."""
         value = self.value(field)
         if isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):
             value = [dict(zip(value, parts, strict=True)) for parts in zip(*value.values(), strict=True)]
-        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
-            return tuple(value)
-        return self._default(field, value, (), "a list of objects")
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise self._not(field, value, "a list of objects")
+        return tuple(value)
 
     def json(self, field: str) -> Any:
         """Decode the JSON text in a field; None where there is none."""
@@ -155,7 +152,7 @@ class Row:
         try:
             return json.loads(shallow(text))
         except ValueError as error:
-            raise self.wrong(field, f"broken JSON: {error}", "The dataset's row is damaged") from error
+            raise self.wrong(field, f"broken JSON: {error}") from error
 
     def content(self, field: str) -> memoryview:
         """The bytes of a text where they lie, not copied."""
@@ -180,22 +177,15 @@ class Row:
             buffers = [_buffer(column[place]) for column in columns]
             texts = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(texts) != len(names):
-                raise self.wrong(field, f"item {place + 1} lacks a text", "The dataset's row is damaged")
+                raise self.wrong(field, f"item {place + 1} lacks a text")
             self.table.was_read(sum(map(len, texts)))
             yield texts
-
-    def _default(self, field: str, value: Any, default: _T | None, expected: str) -> _T:
-        if value is None and default is not None:
-            return default
-        raise self._not(field, value, expected)
 
     def _not(self, field: str, value: Any, expected: str) -> InputError:
         if field not in self.table.names:
             remedy = f"Is it the right dataset? The columns are: {', '.join(self.table.names)}"
             return self.wrong(field, "missing column", remedy)
-        shown = repr(value)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
-        return self.wrong(field, f"{shown} is not {expected}", "The dataset's row is damaged")
+        return self.wrong(field, f"{self.shown(value)} is not {expected}")
 
 
 def _buffer(scalar: Any) -> Any:

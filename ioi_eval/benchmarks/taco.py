@@ -41,5 +41,5 @@ def _tags(row: Row, field: str) -> tuple[str, ...]:
     try:
         found = literal_in(text) if text.strip() else []
     except CasesError as error:
-        raise row.wrong(field, f"{text:.40} is not a list", "The dataset's row is damaged") from error
+        raise row.wrong(field, f"{text:.40} is not a list") from error
     return tuple(dict.fromkeys(str(tag) for tag in found))

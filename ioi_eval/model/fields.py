@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NoReturn, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -72,11 +72,25 @@ class Faults:
 class Fields:
     """The fields of one object. A wrong one is a fault; where that is not raised, its default is returned."""
 
+    remedy: ClassVar[str] = "Correct it in the file"  # for a value of another type
+
     def __init__(self, values: Mapping[str, Any], file: str, policy: Policy, prefix: str = "") -> None:
         self.values, self.file, self._policy, self._prefix = values, file, policy, prefix
 
     def has(self, name: str) -> bool:
         return name in self.values
+
+    def value(self, name: str) -> Any:
+        """Return the field as it is; None where it is missing."""
+        return self.values.get(name)
+
+    def shown(self, value: Any) -> str:
+        """Return a value as a message shows it."""
+        return shown(value)
+
+    def lacking(self, name: str, expected: str) -> None:
+        """Handle the fault that a field is missing which must be there."""
+        self.fault(name, "missing", f"Add it: {expected}")
 
     def fault(self, name: str, problem: str, remedy: str = "") -> None:
         self._policy.add(problem, self.file, field=self._prefix + name, remedy=remedy)
@@ -106,15 +120,15 @@ class Fields:
 
     def optional_number(self, name: str, *, above: float | None = None) -> float | None:
         """Return a number as `number` does, or None where the field is missing or null."""
-        return None if self.values.get(name) is None else self.number(name, above=above)
+        return None if self.value(name) is None else self.number(name, above=above)
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        return self._read(name, tuple[str, ...], "a list of texts", None, ())
+    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        return self._read(name, tuple[str, ...], "a list of texts", default, ())
 
     def inner(self, name: str) -> Fields:
         """Return the object in a field, empty where it is missing or null."""
         values: dict[str, Any] = {}
-        if self.values.get(name) is not None:
+        if self.value(name) is not None:
             values = self._read(name, dict, "an object", None, values)
         return self.under(name, values)
 
@@ -124,18 +138,17 @@ class Fields:
 
     def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
         """Return the field as a value of a type, or `empty` after a fault without a default."""
-        if name not in self.values and default is not None:
-            return default
-        if name not in self.values:
-            self.fault(name, "missing", f"Add it: {expected}")
-            return empty
-        value = self.values[name]
+        value = self.value(name)
+        if value is None and not self.has(name):
+            if default is None:
+                self.lacking(name, expected)
+            return empty if default is None else default
         if isinstance(value, float) and value.is_integer() and getattr(kind, "__origin__", None) is int:
             value = int(value)
         try:
             read: T = msgspec.convert(value, kind)
         except msgspec.ValidationError:
-            self.fault(name, f"{shown(value)} is not {expected}", "Correct it in the file")
+            self.fault(name, f"{self.shown(value)} is not {expected}", self.remedy)
             return empty if default is None else default
         return read
 
@@ -162,10 +175,17 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"There are: {', '.join(known[:_MOST_NAMED])}{rest}" if known else "There are none"
 
 
-def shown(value: Any) -> str:
+def name_of(value: Any) -> str | None:
+    """Return the name that a text or a whole number is; None for others."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def shown(value: Any, form: Callable[[Any], str] = json.dumps) -> str:
     """Return a value as short JSON; as Python's text where JSON has no such type, as for YAML's dates."""
     try:
-        text = json.dumps(value)
+        text = form(value)
     except TypeError:
         text = str(value)
     except ValueError:  # a number with more digits than Python is ready to write
