@@ -17,7 +17,7 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import Benchmark, benchmarks
-    from ioi_eval.benchmarks.benchmark import Candidate, Keep
+    from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, Keep
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
     from ioi_eval.problems import Package, Problems, check_problems
@@ -29,6 +29,7 @@ else:
         {
             "Benchmark": "benchmarks.Benchmark",
             "Candidate": "benchmarks.benchmark.Candidate",
+            "ColumnNames": "benchmarks.benchmark.ColumnNames",
             "Keep": "benchmarks.benchmark.Keep",
             "Package": "problems.Package",
             "Problems": "problems.Problems",
@@ -46,6 +47,7 @@ else:
 __all__ = [
     "Benchmark",
     "Candidate",
+    "ColumnNames",
     "Keep",
     "Package",
     "Problems",

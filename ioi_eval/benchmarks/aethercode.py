@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
-from ioi_eval.benchmarks.benchmark import Candidate
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames
 from ioi_eval.benchmarks.checked import Checked
-from ioi_eval.benchmarks.tables import Table
+from ioi_eval.benchmarks.tables import Row
 
 
 class AetherCode(Checked):
@@ -25,16 +26,13 @@ class AetherCode(Checked):
         "test_cases",
         "contest_name",
     )
-    title: ClassVar = "contest_name"
+    named = ColumnNames(
+        difficulty="difficulty",
+        tags=("contest_category", "contest_name"),
+        date="date",
+        title="contest_name",
+        statement="description",
+    )
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            tags = (row.text("contest_category", ""), row.text("contest_name", ""))
-            yield Candidate(
-                id=row.name("id"),
-                rows=(row.index,),
-                year=row.whole("year", 0) or None,
-                difficulty=row.text("difficulty", ""),
-                tags=tuple(tag for tag in tags if tag),
-                date=row.text("date", "").replace("/", "-"),
-            )
+    def candidate(self, row: Row) -> Candidate:
+        return replace(super().candidate(row), year=row.whole("year", 0) or None)

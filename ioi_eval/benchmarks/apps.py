@@ -6,11 +6,12 @@ none that can be understood, is there all the same: its rows say why nothing can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
-from ioi_eval.benchmarks.tables import Row, Table, Tables
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution
 from ioi_eval.rules.json_tests import read_cases, with_cases
 
@@ -25,28 +26,20 @@ class Apps(Benchmark):
     split: ClassVar = "test"
     language: ClassVar = "python"
     columns: ClassVar[tuple[str, ...]] = ("question", "input_output")
+    named = ColumnNames(id="", difficulty="difficulty", statement="question", starter="starter_code")
     time_limit: ClassVar = 10.0  # seconds, as harnesses in use give a test
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            yield Candidate(
-                id=f"{self.name}_{row.index}",
-                rows=(row.index,),
-                alias=_number(row),
-                difficulty=row.text("difficulty", ""),
-            )
+    def candidate(self, row: Row) -> Candidate:
+        return replace(super().candidate(row), alias=_number(row))
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             lambda one: with_cases(one, read_cases(_input_output(row)), keep.blob),
-            name=candidate.id,
             limits=Limits.contest(self.time_limit, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.STRIPPED),
-            statement=statement_of(row.text("question", "")),
-            starter_code=row.text("starter_code", ""),
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:

@@ -81,22 +81,6 @@ def _at(blob: Blob, folder: Path) -> Blob:
     return blob if blob.path is None else replace(blob, path=str(folder / blob.path))
 
 
-def of_row(row: Row, candidate: Candidate, finish: Callable[[Problem], Problem], **more: Any) -> Problem:
-    """The problem of one row. `finish` adds its tests; where they cannot be understood it is unusable."""
-    problem = Problem(
-        id=candidate.id,
-        year=candidate.year,
-        source=f"{row.table.where}, row {row.index + 1}",
-        difficulty=candidate.difficulty,
-        tags=candidate.tags,
-        **more,
-    )
-    try:
-        return finish(problem)
-    except CasesError as error:
-        return replace(problem, unusable=str(error))
-
-
 def written(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
     """A file of these rows, for copies on disk that have them in another shape."""
     lines = [f"{json.dumps(row)}\n".encode() for row in rows]
@@ -229,6 +213,18 @@ class Unusable(IoiEvalError):
         super().__init__(reason)
 
 
+class ColumnNames(Value):
+    """A table's columns by what they hold. Empty: there is none."""
+
+    id: str = "id"  # empty: rows are known by their numbers
+    difficulty: str = ""
+    tags: tuple[str, ...] = ()
+    date: str = ""
+    title: str = ""
+    statement: str = ""
+    starter: str = ""
+
+
 class Benchmark(ABC):
     """Knows its dataset's schema, and nothing of caches, selections or dumps."""
 
@@ -242,19 +238,52 @@ class Benchmark(ABC):
     language: ClassVar[str] = "c++"  # of rows that do not say
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
+    named: ClassVar[ColumnNames] = ColumnNames()
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
     def rows(self, data_dir: str, cache: Path) -> Path | None:
         """The file with the rows of the main table, where copies on disk have it in another shape."""
         return None
 
-    @abstractmethod
     def candidates(self, main: Table) -> Iterator[Candidate]:
-        """Every problem of the main table, read from cheap columns."""
+        """Return every problem of the main table, read from cheap columns: one a row."""
+        return map(self.candidate, main)
+
+    def candidate(self, row: Row) -> Candidate:
+        """Return the problem of a row, as the columns say that the class names."""
+        day = str(row.value(self.named.date) or "")[:10].replace("/", "-")  # tables of JSON make it a time
+        date = day if day[:4].isdecimal() else ""
+        return Candidate(
+            id=row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}",
+            rows=(row.index,),
+            year=int(date[:4]) if date else None,
+            difficulty=row.text(self.named.difficulty, ""),
+            tags=tuple(tag for column in self.named.tags if (tag := row.text(column, ""))),
+            date=date,
+        )
 
     @abstractmethod
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         """The problem; contents of tests through `keep`. Raises InputError or `Unusable`."""
+
+    def of_row(
+        self, row: Row, candidate: Candidate, finish: Callable[[Problem], Problem], **more: Any
+    ) -> Problem:
+        """Return the problem of a row, unusable where `finish`, which adds tests, cannot understand them."""
+        problem = Problem(
+            id=candidate.id,
+            name=row.text(self.named.title, candidate.id),
+            year=candidate.year,
+            source=f"{row.table.where}, row {row.index + 1}",
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            statement=statement_of(row.text(self.named.statement, "")),
+            starter_code=row.text(self.named.starter, ""),
+        )
+        try:
+            return finish(replace(problem, **more))
+        except CasesError as error:
+            return replace(problem, **more, unusable=str(error))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         """Changes when a table changes that the problem is made of."""

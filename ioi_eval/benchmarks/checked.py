@@ -14,8 +14,6 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     Keep,
     Unusable,
-    of_row,
-    statement_of,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
@@ -28,7 +26,6 @@ _STANDARD = "gnu++17"
 
 
 class Checked(Benchmark):
-    title: ClassVar[str]  # the column with the problem's name
     milliseconds_from: ClassVar = 0.0  # times below that count seconds
 
     def matter(self, options: BenchmarkOptions) -> str:
@@ -47,15 +44,13 @@ class Checked(Benchmark):
                 raise CasesError(NO_CASES)
             return replace(problem, tests=tests)
 
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             finish,
-            name=row.text(self.title, candidate.id),
             limits=Limits.contest(self._seconds(row), int(row.number("memory_limit", above=0) * _MB)),
             checker=_checker(row.text("checker", ""), header_folders(options)),
             cpp_standard=_STANDARD,
-            statement=statement_of(row.text("description")),
         )
 
     def _seconds(self, row: Row) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, with_cases
@@ -41,6 +41,7 @@ class CodeContests(Benchmark):
     dataset: ClassVar = "deepmind/code_contests"
     split: ClassVar = "test"
     columns: ClassVar = ("name", "description", *_OFFICIAL)
+    named = ColumnNames(id="name", title="name", statement="description")
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
         names = Counter(row.name("name") for row in main)
@@ -65,16 +66,14 @@ class CodeContests(Benchmark):
             problem = replace(problem, options=_files(row), checker=_checker(cases))
             return with_cases(problem, Cases(cases=cases), keep.blob)
 
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             finish,
-            name=row.name("name"),
             limits=Limits.contest(
                 _seconds(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
             ),
             cpp_standard=_STANDARD,
-            statement=statement_of(row.text("description", "")),
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from ioi_eval.benchmarks.benchmark import Candidate
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames
 from ioi_eval.benchmarks.checked import Checked
-from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Solution
 
 _OURS: Mapping[str, str] = MappingProxyType(
@@ -33,18 +35,12 @@ class CodeContestsPlus(Checked):
         "checker",
         "test_cases",
     )
-    title: ClassVar = "title"
+    named = ColumnNames(tags=("source",), title="title", statement="description")
     milliseconds_from: ClassVar = 100.0
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            name, source = row.name("id"), row.text("source", "")
-            yield Candidate(
-                id=name,
-                rows=(row.index,),
-                alias=name.replace("_", "/") if "_" in name else "",
-                tags=(source,) if source else (),
-            )
+    def candidate(self, row: Row) -> Candidate:
+        found = super().candidate(row)
+        return replace(found, alias=found.id.replace("_", "/") if "_" in found.id else "")
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         row = tables.main[candidate.rows[0]]

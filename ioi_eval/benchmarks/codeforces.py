@@ -7,11 +7,10 @@ of them, and `generated_tests` how many more there are in test_cases_<contest>.p
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from typing import ClassVar
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable
-from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
@@ -37,8 +36,17 @@ class Codeforces(Benchmark):
     columns: ClassVar = ("id", "contest_id", "index", "time_limit", "memory_limit", "official_tests")
     other_files: ClassVar = "test_cases_*"
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        return (_candidate(row) for row in main)
+    def candidate(self, row: Row) -> Candidate:
+        start = row.whole("contest_start", 0)
+        return Candidate(
+            id=row.name("id"),
+            rows=(row.index,),
+            year=row.whole("contest_start_year", 0) or None,
+            difficulty=str(row.whole("rating")) if row.has("rating") else "",
+            tags=row.texts("tags"),
+            date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
+            unusable=_unusable(row),
+        )
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         row = tables.main[candidate.rows[0]]
@@ -89,19 +97,6 @@ def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
     if isinstance(value, str):
         return value
     raise row.wrong(field, f"a test without a text as its {side}")
-
-
-def _candidate(row: Row) -> Candidate:
-    start = row.whole("contest_start", 0)
-    return Candidate(
-        id=row.name("id"),
-        rows=(row.index,),
-        year=row.whole("contest_start_year", 0) or None,
-        difficulty=str(row.whole("rating")) if row.has("rating") else "",
-        tags=row.texts("tags") if row.has("tags") else (),
-        date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
-        unusable=_unusable(row),
-    )
 
 
 def _unusable(row: Row) -> str:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
-from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution
 from ioi_eval.rules.json_tests import Case, Cases, as_arguments, as_json, broken, literal, with_cases
 
@@ -29,13 +29,13 @@ _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 class _Plus(Benchmark):
     split: ClassVar = "test"
     language: ClassVar = "python"
+    named = ColumnNames(statement="prompt")
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            number = row.name("task_id").rpartition("/")[2]
-            yield Candidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
+    def candidate(self, row: Row) -> Candidate:
+        number = row.name("task_id").rpartition("/")[2]
+        return Candidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
@@ -47,13 +47,11 @@ class _Plus(Benchmark):
             problem = with_cases(problem, Cases(cases=cases, function=test.function), keep.blob)
             return replace(problem, checker=test.checker)
 
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             finish,
-            name=candidate.id,
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
-            statement=statement_of(row.text("prompt")),
             starter_code=_joined(row, self._solution[:-1]),
         )
 

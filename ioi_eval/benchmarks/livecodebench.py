@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
-from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, read_call, with_cases
@@ -92,38 +92,25 @@ class LiveCodeBench(Benchmark):
     split: ClassVar = "test"
     language: ClassVar = "python"
     columns: ClassVar = ("question_id", "question_content", "public_test_cases", "private_test_cases")
-
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            # 2024-05-31; empty where there is none. Tables of JSON make times of such texts.
-            day = str(row.value("contest_date") or "")[:10]
-            date = day if len(day) == len("2024-05-31") and day[:4].isdecimal() else ""
-            yield Candidate(
-                id=row.name("question_id"),
-                rows=(row.index,),
-                year=int(date[:4]) if date else None,
-                difficulty=row.text("difficulty", ""),
-                tags=_tags(row),
-                date=date,
-            )
+    named = ColumnNames(
+        id="question_id",
+        difficulty="difficulty",
+        tags=("platform",),
+        date="contest_date",
+        title="question_title",
+        statement="question_content",
+        starter="starter_code",
+    )
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             lambda one: with_cases(one, _cases(row), keep.blob),
-            name=row.text("question_title", candidate.id),
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.LINES),
-            statement=statement_of(row.text("question_content", "")),
-            starter_code=row.text("starter_code", ""),
         )
-
-
-def _tags(row: Row) -> tuple[str, ...]:
-    platform = row.text("platform", "")
-    return (platform,) if platform else ()
 
 
 # --- tests -------------------------------------------------------------------------------------------

@@ -9,7 +9,15 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable, statement_of
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    Keep,
+    Unusable,
+    statement_of,
+)
 from ioi_eval.benchmarks.checked import header_folders, header_stamp, of_package
 from ioi_eval.benchmarks.hub import file_of_hub
 from ioi_eval.benchmarks.table_files import TableSource, one_file
@@ -31,18 +39,11 @@ class LiveCodeBenchPro(Benchmark):
     dataset: ClassVar = "QAQAQAQAQ/LiveCodeBench-Pro"
     split: ClassVar = "quater_2024_10_12+quater_2025_1_3+quater_2025_4_6+quater_2025_7_9"
     columns: ClassVar = ("problem_id", "problem_title", "difficulty", "platform", "problem_statement")
+    named = ColumnNames(id="problem_id", difficulty="difficulty", tags=("platform",))
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
         """A problem may be of several quarters."""
-        for name, rows in main.groups("problem_id").items():
-            row = main[rows[0]]
-            platform = row.text("platform", "")
-            yield Candidate(
-                id=name,
-                rows=rows[:1],
-                difficulty=row.text("difficulty", ""),
-                tags=(platform,) if platform else (),
-            )
+        return (self.candidate(main[rows[0]]) for rows in main.groups(self.named.id).values())
 
     def matter(self, options: BenchmarkOptions) -> str:
         return header_stamp(options)

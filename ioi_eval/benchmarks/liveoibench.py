@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, of_row, statement_of
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.checked import header_folders, header_stamp
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.nesting import Nesting
@@ -62,19 +62,19 @@ class LiveOIBench(Benchmark):
         *("grader_code", "starter_code"),
     )
     other_files: ClassVar = "*_testcases_*"
+    named = ColumnNames(title="task_name", statement="problem_statement")
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            difficulty = row.number("difficulty", 0)
-            contest, year = _contest(row)
-            yield Candidate(
-                id=row.name("problem_id"),
-                rows=(row.index,),
-                year=year,
-                difficulty=f"{difficulty:g}" if difficulty else "",
-                tags=(contest,),
-                unusable="" if row.text("task_type") == "batch" else INTERACTIVE,
-            )
+    def candidate(self, row: Row) -> Candidate:
+        difficulty = row.number("difficulty", 0)
+        contest, year = _contest(row)
+        return Candidate(
+            id=row.name("problem_id"),
+            rows=(row.index,),
+            year=year,
+            difficulty=f"{difficulty:g}" if difficulty else "",
+            tags=(contest,),
+            unusable="" if row.text("task_type") == "batch" else INTERACTIVE,
+        )
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_tests_of(candidate, tables).fingerprint}"
@@ -85,11 +85,10 @@ class LiveOIBench(Benchmark):
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row, tests = tables.main[candidate.rows[0]], _tests_of(candidate, tables)
         graders = tuple(_graders(row, header_folders(options)))
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             lambda problem: _with_tests(problem, tests, keep),
-            name=row.text("task_name", candidate.id),
             options=TaskOptions(with_grader=bool(graders)),
             grader_files=graders,
             limits=Limits.contest(
@@ -97,7 +96,6 @@ class LiveOIBench(Benchmark):
                 int(_MORE * row.number("memory_limit", above=0) * _MB),
             ),
             cpp_standard=_STANDARD,
-            statement=statement_of(row.text("problem_statement", "")),
             starter_code=_files(row, "starter_code").get(f"{row.text('task_name')}.cpp", ""),
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,13 +11,14 @@ from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
     Candidate,
+    ColumnNames,
     Keep,
     statement_of,
     written,
 )
 from ioi_eval.benchmarks.checked import of_package
 from ioi_eval.benchmarks.row_files import read_columns
-from ioi_eval.benchmarks.tables import Table, Tables
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
 from ioi_eval.problems.dmoj import Dmoj
@@ -40,6 +40,7 @@ class OJBench(Benchmark):
     dataset: ClassVar = "He-Ren/OJBench_testdata"
     split: ClassVar = "train"
     columns: ClassVar = ("id", "prompt", "dataset", "language", "difficulty", _FOLDER)
+    named = ColumnNames(difficulty="difficulty", tags=("dataset",))
 
     def rows(self, data_dir: str, cache: Path) -> Path:
         """Write a row for each problem, with the place of its package; the file has one for each language."""
@@ -57,17 +58,10 @@ class OJBench(Benchmark):
             problems.setdefault(name, {**row, "id": name, _FOLDER: str(root / part / name)})
         return written(problems.values(), self.name, cache)
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            name, part = row.name("id"), row.text("dataset")
-            yield Candidate(
-                id=name,
-                rows=(row.index,),
-                alias=name.removeprefix("loj-") if part == _NOI else "",
-                difficulty=row.text("difficulty", ""),
-                tags=(part,),
-                unusable=LEFT_OUT if name in _SKIPPED else "",
-            )
+    def candidate(self, row: Row) -> Candidate:
+        found = super().candidate(row)
+        alias = found.id.removeprefix("loj-") if found.tags == (_NOI,) else ""
+        return replace(found, alias=alias, unusable=LEFT_OUT if found.id in _SKIPPED else "")
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         folder = Path(tables.main[candidate.rows[0]].text(_FOLDER))

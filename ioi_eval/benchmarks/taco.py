@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 from msgspec.structs import replace
 
 from ioi_eval.benchmarks.apps import Apps
 from ioi_eval.benchmarks.benchmark import Candidate
-from ioi_eval.benchmarks.tables import Row, Table
+from ioi_eval.benchmarks.tables import Row
 from ioi_eval.rules.json_tests import CasesError, literal_in
 
 
@@ -20,19 +19,12 @@ class Taco(Apps):
     dataset: ClassVar = "BAAI/TACO"
     config: ClassVar = "ALL"
     columns: ClassVar = ("question", "input_output", "raw_tags", "skill_types")
+    named = replace(Apps.named, tags=("source",), date="date")
     time_limit: ClassVar = 4.0  # seconds, of its own harness; it heeds no limits of the rows
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for one in super().candidates(main):
-            row = main[one.rows[0]]
-            day = row.text("date", "")[:10]
-            source = row.text("source", "")
-            yield replace(
-                one,
-                tags=(*([source] if source else []), *_tags(row, "tags"), *_tags(row, "skill_types")),
-                date=day if day[:4].isdecimal() else "",
-                year=int(day[:4]) if day[:4].isdecimal() else None,
-            )
+    def candidate(self, row: Row) -> Candidate:
+        found = super().candidate(row)
+        return replace(found, tags=(*found.tags, *_tags(row, "tags"), *_tags(row, "skill_types")))
 
 
 def _tags(row: Row, field: str) -> tuple[str, ...]:

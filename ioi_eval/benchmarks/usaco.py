@@ -13,12 +13,11 @@ from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
     Candidate,
+    ColumnNames,
     Keep,
-    of_row,
-    statement_of,
     written,
 )
-from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
@@ -39,6 +38,7 @@ class Usaco(Benchmark):
     split: ClassVar = "test"
     language: ClassVar = "python"
     columns: ClassVar = _FIELDS
+    named = ColumnNames(id="problem_id", difficulty="problem_level", title="name", statement="description")
 
     def rows(self, data_dir: str, cache: Path) -> Path:
         """Write the rows of the file, which is an object of problems."""
@@ -50,28 +50,20 @@ class Usaco(Benchmark):
         tests = str(next(below, found[0].parent).absolute())
         return written(({**row, _TESTS: tests} for row in _problems(found[0])), self.name, cache)
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        for row in main:
-            yield Candidate(
-                id=row.name("problem_id"), rows=(row.index,), difficulty=row.text("problem_level", "")
-            )
-
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         folder = _folder(tables.main[candidate.rows[0]])
         return f"{tables.main.fingerprint} {folder.stat().st_mtime_ns if folder.is_dir() else ''}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
-        return of_row(
+        return self.of_row(
             row,
             candidate,
             lambda one: replace(one, tests=tuple(_tests(row, keep))),
-            name=row.text("name", candidate.id),
             limits=Limits.contest(
                 row.number("runtime_limit", above=0), int(row.number("memory_limit", above=0) * _MB)
             ),
             checker=Checker(kind=CheckerKind.STRIPPED),
-            statement=statement_of(row.text("description", "")),
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
