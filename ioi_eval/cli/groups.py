@@ -137,18 +137,20 @@ class Declared(NamedTuple):
             min=said.least if bounds is None else bounds.ge,
             max=said.most if bounds is None else bounds.le,
             show_default=said.unset or True,
-            rich_help_panel=said.panel or title,
+            rich_help_panel=said.panel or title or None,
             exists=is_file,
             dir_okay=not is_file,
         )
 
     def parameter(self, title: str, given_alone: bool = False) -> inspect.Parameter:
         """Return the parameter of a command. An absent option is None, unless its default can be shown."""
-        kind, shown = self.typed, isinstance(self.default, str | int | float)
-        if given_alone or self.said.unset or self.said.typed is not None or not shown:
-            kind, shown = Union[kind, None], False  # noqa: UP007
+        kind, default = self.typed, self.said.default
+        if default is None and self.said.typed is None and isinstance(self.default, str | int | float):
+            default = self.default
+        if given_alone or self.said.unset or default is None:
+            kind, default = Union[kind, None], None  # noqa: UP007
         annotation: Any = Annotated[kind, self.option(title)]
-        default, place = self.default if shown else None, inspect.Parameter.KEYWORD_ONLY
+        place = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.name, place, default=default, annotation=annotation)
 
     @property
@@ -157,7 +159,7 @@ class Declared(NamedTuple):
         if self.said.typed is not None:
             return self.said.typed
         kind = _bare(self.kind)
-        return list[get_args(kind)[0]] if get_origin(kind) in (frozenset, tuple) else kind  # type: ignore[misc]
+        return list[_bare(get_args(kind)[0])] if get_origin(kind) in (frozenset, tuple) else kind  # type: ignore[misc]
 
     def value(self, typed: Any) -> Any:
         """Read what was typed. InputError names the option."""
@@ -202,6 +204,6 @@ def _bare(kind: Any) -> Any:
 def _bounds(kind: Any) -> Iterator[msgspec.Meta]:
     if get_origin(kind) is Annotated:
         yield from (one for one in get_args(kind) if isinstance(one, msgspec.Meta))
-    if get_origin(kind) in (Annotated, Union, types.UnionType):
+    if get_origin(kind) in (Annotated, Union, types.UnionType, tuple):
         for one in get_args(kind):
             yield from _bounds(one)

@@ -6,7 +6,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import typer
@@ -15,8 +15,7 @@ from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli.console import hush
 from ioi_eval.cli.groups import Group, option_of
 from ioi_eval.rules.repairs import Repairs
-from ioi_eval.runs.references import MOST
-from ioi_eval.runs.references import ReferenceOptions as References
+from ioi_eval.runs.references import ReferenceOptions
 from ioi_eval.runs.work import RunOptions, Timing
 
 # --- alone -------------------------------------------------------------------------------------------
@@ -44,36 +43,15 @@ AllowSuspicious = Annotated[
 ProblemOptions = Annotated[BenchmarkOptions, Group("Problems", without=("first",))]
 
 
-@dataclass(frozen=True)
-class ReferenceOptions:
-    """Options for a benchmark's own solutions."""
-
-    title: ClassVar = "Problems"
-    validate_references: Annotated[
-        bool,
-        typer.Option(
-            "--validate-references", help="Judge the benchmark's own solutions, and say which pass."
-        ),
-    ] = False
-    references: Annotated[
-        int | None,
-        typer.Option(
-            "--references",
-            min=1,
-            metavar="N",
-            help="Reference solutions per problem.",
-            show_default=str(MOST),
-        ),
-    ] = None
-    skip_unreliable: Annotated[
-        bool, typer.Option("--skip-unreliable", help="Leave out problems whose own solutions do not pass.")
-    ] = False
-
-    def asked(self) -> References | None:
-        """None where nobody asked."""
-        if not self.validate_references and not self.skip_unreliable and self.references is None:
-            return None
-        return References(most=self.references or MOST, skip=self.skip_unreliable)
+ValidateReferences = Annotated[
+    bool,
+    typer.Option(
+        "--validate-references",
+        help="Judge the benchmark's own solutions, and say which pass.",
+        rich_help_panel="Problems",
+    ),
+]
+References = Annotated[dict[str, Any], Group("Problems", of=ReferenceOptions)]  # those that were given
 
 
 # --- rows, judging -----------------------------------------------------------------------------------

@@ -7,17 +7,17 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated, Self
 
+import msgspec
 import typer
 from tqdm import tqdm
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import command
+from ioi_eval.cli.groups import Group, command
 from ioi_eval.cli.options import AllowSuspicious, Json
 from ioi_eval.cli.scores import leave_if_suspicious, show_comparison, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
 from ioi_eval.reports.document import counted, visible
-from ioi_eval.rules.scoring import Mode
 from ioi_eval.runs.events import Event, ReportProgress, RunReported
 from ioi_eval.runs.folders import report_sync
 
@@ -28,22 +28,13 @@ _EXAMPLES = """
   ioi-eval report runs/* --json
   ioi-eval report theirs.parquet --out runs/both
 """
-_DEFAULT = ReportOptions()
 _Folders = Annotated[
     list[Path],
     typer.Argument(metavar="DIR", help="Folders of runs, or files of rows that were judged elsewhere."),
 ]
 _Open = Annotated[bool, typer.Option("--open", help="Show the report in a browser.")]
-_Mode = Annotated[Mode, typer.Option(help="How several submissions make a problem's points.")]
 _Medals = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Cut-offs of more contests: TOML or JSON, a table a year.")
-]
-_Ks = Annotated[
-    list[int] | None,
-    typer.Option("--k", min=1, metavar="K", help="pass@K; may be repeated.", show_default="1, 5 and 10"),
-]
-_Submissions = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Submissions per problem, where their number is limited.")
 ]
 _Out = Annotated[Path, typer.Option(metavar="DIR", help="Where a comparison of several runs is written.")]
 
@@ -51,12 +42,11 @@ _Out = Annotated[Path, typer.Option(metavar="DIR", help="Where a comparison of s
 @command(_EXAMPLES)
 def report(
     folders: _Folders,
+    *,
     as_json: Json = False,
     show: _Open = False,
-    mode: _Mode = _DEFAULT.mode,
+    options: Annotated[ReportOptions, Group("")],
     medals: _Medals = None,
-    ks: _Ks = None,
-    submissions: _Submissions = _DEFAULT.submissions,
     out: _Out = Path("runs/comparison"),
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
@@ -69,9 +59,7 @@ def report(
     Exit code 0; 2: bad input; 4: a table can hardly be true, as with `score`.
     """
     contests = None if medals is None else read_contests(medals)
-    options = ReportOptions(
-        mode=mode, submissions=submissions, ks=tuple(ks or _DEFAULT.ks), contests=contests
-    )
+    options = msgspec.structs.replace(options, contests=contests)
     if as_json:
         done = report_sync(folders, options=options, out=out)
     else:

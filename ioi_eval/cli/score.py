@@ -25,17 +25,18 @@ from ioi_eval.cli.options import (
     AllTests,
     OutputOptions,
     ProblemOptions,
-    ReferenceOptions,
+    References,
     RepairOptions,
     RowOptions,
     RunningOptions,
     TimingOptions,
+    ValidateReferences,
 )
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.forecast import Forecast, forecast_dump
-from ioi_eval.runs.references import ReferenceOptions as References
+from ioi_eval.runs.references import ReferenceOptions
 from ioi_eval.runs.score import ScoredDump, rows_left_out, score_dump
 
 _EXAMPLES = """
@@ -94,7 +95,8 @@ def score(
     *,
     source: _Source = None,
     problems: ProblemOptions,
-    references: ReferenceOptions,
+    validate_references: ValidateReferences = False,
+    references: References,
     selection: _Selection,
     rows: RowOptions,
     repairs: RepairOptions,
@@ -112,7 +114,8 @@ def score(
     call retries only them, or bad rows were skipped; 4: everything is scored, but nine of ten submissions of
     a model have no program or fail with the same line; 130: interrupted.
     """
-    asked, choice = references.asked(), engine.choice()
+    asked = ReferenceOptions(**references) if validate_references or references else None
+    choice = engine.choice()
     with received(dumps, sys.stdin.buffer) as named:
         source = source or _guessed(named, rows)
         same: dict[str, Any] = {
@@ -150,7 +153,7 @@ def _guessed(dumps: Sequence[str | Place], rows: DumpOptions) -> str:
     return found
 
 
-def _show(scored: ScoredDump, asked: References | None, seconds: float, output: OutputOptions) -> None:
+def _show(scored: ScoredDump, asked: ReferenceOptions | None, seconds: float, output: OutputOptions) -> None:
     if output.as_json:
         console.show_json(scored.as_json())
     elif not output.quiet:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import resource
 import signal
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -17,7 +15,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.engines import Unconfined
 from ioi_eval.cli.environment import open_store, read_own_token
-from ioi_eval.cli.groups import command
+from ioi_eval.cli.groups import Group, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.model.errors import InputError, IoiEvalError
@@ -32,9 +30,6 @@ _EXAMPLES = """
   ioi-eval worker --packages /shared/packages            what a Piston cluster has installed
   curl http://127.0.0.1:2000/api/v2/runtimes             what it can run
 """
-_SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
-
 _Slots = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core"),
@@ -54,99 +49,31 @@ _LogFormat = Annotated[
 _Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every job, and all limits.")]
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """Limits of a request, and of waiting ones."""
-
-    title: ClassVar = "Limits"
-    queue: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Requests that may wait; further ones get 503.")
-    ] = 64
-    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Size of one request, inflated.")] = "512mb"
-    max_bodies: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Size of all requests that run or wait; beyond it: 503.",
-            show_default="an eighth of the memory",
-        ),
-    ] = None
-    max_contents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Room on disk for contents that clients send once; 0: none.",
-            show_default="8gb, a quarter of what is free",
-        ),
-    ] = None
-    max_output: Annotated[
-        str, typer.Option(metavar="SIZE", help="Size of a job's standard output, and of its error output.")
-    ] = "64mb"
-    run_timeout: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="The longest that a job may run.")
-    ] = 900
-    compile_timeout: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="The longest that it may compile.")
-    ] = 120
-
-    def options(self) -> ServerOptions:
-        return ServerOptions(
-            queue=self.queue,
-            max_body=_bytes(self.max_body, "--max-body"),
-            max_bodies=None if self.max_bodies is None else _bytes(self.max_bodies, "--max-bodies"),
-            max_contents=None if self.max_contents is None else _bytes(self.max_contents, "--max-contents"),
-            max_output=_bytes(self.max_output, "--max-output"),
-            run_timeout=1000 * self.run_timeout,
-            run_cpu_time=1000 * self.run_timeout,
-            compile_timeout=1000 * self.compile_timeout,
-            compile_cpu_time=1000 * self.compile_timeout,
-        )
-
-
-@dataclass(frozen=True)
-class _Access:
-    """The worker's address, and its clients."""
-
-    title: ClassVar = "Access"
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")] = (
-        2000
-    )
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
-    ] = "127.0.0.1"
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", exists=True, dir_okay=False, help="File with the token that requests must send."
-        ),
-    ] = None
-    open_to_all: Annotated[
-        bool,
-        typer.Option("--open-to-all", help="Listen beyond this machine without a token: closed networks."),
-    ] = False
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A further name of this worker; the option may be repeated."),
-    ] = None
-
-    def added_to(self, options: ServerOptions) -> ServerOptions:
-        token = read_own_token(self.token_file)
-        check_address(self.host, token=token, open_to_all=self.open_to_all)
-        hosts = tuple(name.lower() for name in self.allow_host or ())
-        return msgspec.structs.replace(
-            options,
-            host=self.host,
-            port=self.port,
-            token=token,
-            allow_hosts=hosts,
-            allowing="--allow-host NAME",
-        )
+_TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="File with the token that requests must send.",
+        rich_help_panel="Access",
+    ),
+]
+_OpenToAll = Annotated[
+    bool,
+    typer.Option(
+        "--open-to-all",
+        help="Listen beyond this machine without a token: closed networks.",
+        rich_help_panel="Access",
+    ),
+]
 
 
 @command(_EXAMPLES)
 def worker(
-    access: _Access,
-    limits: _Limits,
+    serving: Annotated[ServerOptions, Group("Limits")],
+    token_file: _TokenFile = None,
+    open_to_all: _OpenToAll = False,
     slots: _Slots = None,
     packages: _Packages = None,
     allow_unconfined: Unconfined = False,
@@ -158,14 +85,23 @@ def worker(
     SIGTERM or Ctrl-C lets the jobs that run finish and turns new ones away with 503; a second one ends at
     once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
-    options = msgspec.structs.replace(access.added_to(limits.options()), log_jobs=verbose)
+    token = read_own_token(token_file)
+    check_address(serving.host, token=token, open_to_all=open_to_all)
+    options = msgspec.structs.replace(
+        serving,
+        run_cpu_time=serving.run_timeout,
+        compile_cpu_time=serving.compile_timeout,
+        token=token,
+        log_jobs=verbose,
+        allowing="--allow-host NAME",
+    )
     store = open_store()
     as_json = log_format == "json"
     tell = _telling(json=as_json, verbose=verbose)
     if as_json:
         console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)))
     _take_descriptors()
-    serving = serve(
+    running = serve(
         store=store,
         options=options,
         slots=slots,
@@ -174,7 +110,7 @@ def worker(
         tell=tell,
     )
     try:
-        done = asyncio.run(_serve(serving, store, tell, as_json=as_json))
+        done = asyncio.run(_serve(running, store, tell, as_json=as_json))
     except IoiEvalError as error:
         if not as_json:
             raise
@@ -247,10 +183,3 @@ class _Signals:
 
     async def wait(self) -> None:
         await self._came.get()
-
-
-def _bytes(text: str, option: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise InputError(f"{text!r} is not a size", field=option, remedy="Write 512mb, 100kb or 1048576")
-    return int(match[1]) << _UNITS[match[2].lower()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -12,6 +12,7 @@ from ioi_eval.errors import CasesError, InputError, IoiEvalError
 from ioi_eval.integrations.classic_rows import together
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.model.options import Said
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -52,14 +53,25 @@ class Mode(StrEnum):
 class RewardOptions(Value):
     """Rewards are in [0, 1] unless these shape them; what they say of broken code holds in every mode."""
 
-    mode: Mode = Mode.PARTIAL
-    no_code: float = 0.0  # the completion holds no code
-    no_compile: float = 0.0
-    partial_weight: float = 0.1  # of the share, in a weighted sum
-    language: str = ""  # of rows without a column `language`; empty: the problem's only one, else Python
-    time_limit: float = 10.0  # seconds for each test, where tests come with the row
-    checker: str = CheckerKind.STRIPPED_LINES  # how outputs are compared, where tests come with the row
-    share: bool = True  # judge equal programs of a batch once
+    mode: Annotated[Mode, Said("How results become a reward.")] = Mode.PARTIAL
+    no_code: Annotated[float, Said("The reward of a completion without code.")] = 0.0
+    no_compile: Annotated[float, Said("The reward of code that does not compile.")] = 0.0
+    partial_weight: Annotated[float, Said("The weight of the share in `weighted_sum`.")] = 0.1
+    language: Annotated[
+        str,
+        Said(
+            "The language of rows without a column `language`.", unset="the problem's only one, else Python"
+        ),
+    ] = ""
+    time_limit: Annotated[float, Said("Seconds for each test of tests that come with the row.")] = 10.0
+    checker: Annotated[
+        str,
+        Said(
+            "How outputs are compared to answers that come with the row.",
+            unset="`stripped-lines`; in verl `prime-code`",
+        ),
+    ] = CheckerKind.STRIPPED_LINES
+    share: Annotated[bool, Said("Judge equal programs of a batch once.")] = True
 
     def __post_init__(self) -> None:
         """Refuse options that are wrong for all rows before the first."""

@@ -16,6 +16,7 @@ from msgspec.structs import fields
 
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
+from ioi_eval.model.options import Said
 from ioi_eval.models import Problem, Value
 from ioi_eval.scoring import Language, choose_language, find_language
 
@@ -30,11 +31,26 @@ NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, nev
 class Judging(Value):
     """The options that decide how a reply is judged."""
 
-    language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
-    unscored: Literal["keep", "error"] = "keep"  # what cannot be judged; an error is tried again on a retry
-    slots: int | None = None  # submissions at a time; None: as many as the machine or the servers have
-    python: str = ""  # the interpreter for submissions
-    all_tests: bool = False  # run those too that can change no score
+    language: Annotated[
+        str,
+        Said(
+            "The language of the programs: the prompt asks for it, and replies are read as that.",
+            unset="the problem's, if it admits one only; the benchmark's own; C++",
+        ),
+    ] = ""
+    unscored: Annotated[
+        Literal["keep", "error"],
+        Said("What becomes of a sample that cannot be judged; `error`: an error of the sample, see below."),
+    ] = "keep"
+    slots: Annotated[
+        int | None,
+        Said("Submissions judged at a time.", unset="all slots of the machine or the servers"),
+    ] = None
+    python: Annotated[
+        str,
+        Said("The interpreter for submissions.", unset="see [integrations](integrations.md#which-python)"),
+    ] = ""
+    all_tests: Annotated[bool, Said("Run the tests, too, that can change no score.")] = False
 
 
 class Asked(Value):

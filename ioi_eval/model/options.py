@@ -23,6 +23,7 @@ class Said(Value):
     short: str = ""  # one letter
     metavar: str = ""
     unset: str = ""  # the words for what holds where nobody gives it
+    default: Any = None  # as it is typed, where it can be shown so and is not the field's
     panel: str = ""  # heading above it in a help page, where it is not its group's
     typed: Any = None  # the type of what is typed, where it is not the field's
     least: float | None = None  # bounds of what is typed, where the type has none

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import TestResult, Value, Verdict
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.reports.suspicions import Suspicion
@@ -20,9 +21,13 @@ from ioi_eval.store.folder import MeasuredLimit
 
 
 class ReportOptions(Value):
-    mode: Mode = Mode.MAX_SUBTASK
-    submissions: int = SUBMISSIONS  # per problem, where their number is limited
-    ks: tuple[int, ...] = (1, 5, 10)  # of pass@k
+    mode: Annotated[Mode, Said(help="How several submissions make a problem's points.")] = Mode.MAX_SUBTASK
+    submissions: Annotated[
+        Count, Said(metavar="N", help="Submissions per problem, where their number is limited.")
+    ] = SUBMISSIONS
+    ks: Annotated[
+        tuple[Count, ...], Said(name="k", metavar="K", help="pass@K; may be repeated.", unset="1, 5 and 10")
+    ] = (1, 5, 10)
     contests: Contests | None = None  # None: those that come with the package
 
 

@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
@@ -46,8 +47,12 @@ _MAX_REASON = 300  # characters
 class ReferenceOptions(Value):
     """The options for judging a benchmark's own solutions, ahead of all others."""
 
-    most: int = MOST  # solutions of a problem
-    skip: bool = False  # leave out problems that are not reliable
+    most: Annotated[
+        Count, Said(name="references", metavar="N", help="Reference solutions per problem.", unset=str(MOST))
+    ] = MOST
+    skip: Annotated[
+        bool, Said(name="skip_unreliable", help="Leave out problems whose own solutions do not pass.")
+    ] = False
 
     @property
     def matter(self) -> Mapping[str, Any]:

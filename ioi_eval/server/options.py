@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
+from typing import Annotated
 from urllib.parse import urlsplit
 
+import msgspec
 from multidict import CIMultiDictProxy
 
 from ioi_eval.engines import transport as piston
 from ioi_eval.engines.piston.sending import is_loopback
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import machine_memory
@@ -18,25 +22,119 @@ from ioi_eval.store.resources import machine_memory
 _SHARE = 8  # of the memory: a body that is being decoded takes three times its size, and its box once more
 
 
+_SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+
+
+def read_size(text: str) -> int:
+    """Return the bytes of a size such as 512mb."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"{text!r} is not a size", remedy="Write 512mb, 100kb or 1048576")
+    return int(match[1]) << _UNITS[match[2].lower()]
+
+
+def _in_milliseconds(seconds: int) -> int:
+    return 1000 * seconds
+
+
+def _in_lower_case(names: list[str]) -> list[str]:
+    return [name.lower() for name in names]
+
+
 class ServerOptions(Value):
     """Times in ms, sizes in bytes. A limit of -1 is none, as for Piston."""
 
-    host: str = "127.0.0.1"
-    port: int = 2000  # 0: one that is free
-    queue: int = 64  # requests that may wait while all slots are taken
-    max_body: int = 512 << 20  # of a request, inflated
-    max_bodies: int | None = None  # of all requests that run or wait; None: a share of the memory
-    max_output: int = 64 << 20  # of standard output, and of standard error
-    run_timeout: int = 900_000
-    compile_timeout: int = 120_000
+    port: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=65535)],
+        Said(help="The port to listen on; 0: any free one.", panel="Access"),
+    ] = 2000
+    host: Annotated[
+        str,
+        Said(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.", panel="Access"),
+    ] = "127.0.0.1"
+    allow_hosts: Annotated[
+        tuple[str, ...],  # for requests without a token
+        Said(
+            name="allow_host",
+            metavar="NAME",
+            help="A further name of this worker; the option may be repeated.",
+            panel="Access",
+            read=_in_lower_case,
+        ),
+    ] = ()
+    queue: Annotated[
+        Annotated[int, msgspec.Meta(ge=0)],
+        Said(metavar="N", help="Requests that may wait; further ones get 503."),
+    ] = 64
+    max_body: Annotated[
+        int,
+        Said(
+            typed=str,
+            read=read_size,
+            default="512mb",
+            metavar="SIZE",
+            help="Size of one request, inflated.",
+        ),
+    ] = 512 << 20
+    max_bodies: Annotated[
+        int | None,
+        Said(
+            typed=str,
+            read=read_size,
+            metavar="SIZE",
+            help="Size of all requests that run or wait; beyond it: 503.",
+            unset="an eighth of the memory",
+        ),
+    ] = None
+    max_contents: Annotated[
+        int | None,
+        Said(
+            typed=str,
+            read=read_size,
+            metavar="SIZE",
+            help="Room on disk for contents that clients send once; 0: none.",
+            unset="8gb, a quarter of what is free",
+        ),
+    ] = None
+    max_output: Annotated[
+        int,
+        Said(
+            typed=str,
+            read=read_size,
+            default="64mb",
+            metavar="SIZE",
+            help="Size of a job's standard output, and of its error output.",
+        ),
+    ] = 64 << 20
+    run_timeout: Annotated[
+        int,
+        Said(
+            typed=int,
+            least=1,
+            read=_in_milliseconds,
+            default=900,
+            metavar="SECONDS",
+            help="The longest that a job may run.",
+        ),
+    ] = 900_000
+    compile_timeout: Annotated[
+        int,
+        Said(
+            typed=int,
+            least=1,
+            read=_in_milliseconds,
+            default=120,
+            metavar="SECONDS",
+            help="The longest that it may compile.",
+        ),
+    ] = 120_000
     run_cpu_time: int = 900_000
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
-    max_contents: int | None = None  # of contents that clients send once; 0: none; None: a share of the disk
     token: Secret = Secret()  # that requests must bring; empty: none
     log_jobs: bool = False  # every one that ends
-    allow_hosts: tuple[str, ...] = ()  # further names of the worker, for requests without a token
     allowing: str = "allow_hosts=NAME"  # how one more is named where the worker is started, for refusals
 
     @property

@@ -1,0 +1,52 @@
+"""Pages' tables of options: they say what the fields say that the options set."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from support.pages import ROOT
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.cli.groups import Declared, declared
+from ioi_eval.integrations.rewards import RewardOptions
+from ioi_eval.integrations.tasks import Judging
+from ioi_eval.reports import ReportOptions
+from ioi_eval.server import ServerOptions
+
+pytestmark = pytest.mark.once
+
+PAGES = {
+    "docs/benchmarks.md": BenchmarkOptions,
+    "docs/reports.md": ReportOptions,
+    "docs/worker.md": ServerOptions,
+}
+
+
+def default_of(option: Declared) -> str:
+    if option.said.unset:
+        return option.said.unset
+    return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"
+
+
+@pytest.mark.parametrize(("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", Judging)])
+def test_a_table_says_what_the_fields_say(page: str, kind: Any) -> None:
+    rows = [f"| `{one.name}` | {default_of(one)} | {one.said.help} |" for one in declared(kind)]
+    assert len(rows) == len(kind.__struct_fields__)
+    assert "\n".join(("| option | default | meaning |", "|---|---|---|", *rows)) in (ROOT / page).read_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_names_each_option(page: str) -> None:
+    named = set(re.findall(r"--[a-z][a-z-]*", (ROOT / page).read_text().replace("--no-", "--")))
+    assert {one.flag for one in declared(PAGES[page])} - named == set()
+
+
+def test_the_workers_page_has_the_defaults_of_the_fields() -> None:
+    page = (ROOT / "docs/worker.md").read_text()
+    typed = [one for one in declared(ServerOptions) if one.said.default is not None]
+    assert typed
+    for one in typed:
+        (default,) = re.findall(rf"^\|[^|]*`{one.flag}`[^|]*\|([^|]*)\|", page, re.MULTILINE)
+        assert str(one.said.default) in default
