@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 from contextlib import AbstractAsyncContextManager
@@ -13,11 +14,12 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import Unconfined
+from ioi_eval.cli.engines import PythonText, Unconfined
 from ioi_eval.cli.environment import open_store, read_own_token
 from ioi_eval.cli.groups import Group, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.environment import PYTHON
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.reports.document import counted
 from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
@@ -77,6 +79,7 @@ def worker(
     slots: _Slots = None,
     packages: _Packages = None,
     allow_unconfined: Unconfined = False,
+    python: PythonText = None,
     log_format: _LogFormat = "text",
     verbose: _Verbose = False,
 ) -> None:
@@ -107,6 +110,7 @@ def worker(
         slots=slots,
         packages=(packages,) if packages else (),
         allow_unconfined=allow_unconfined,
+        python=os.environ.get(PYTHON, "").strip() if python is None else python,
         tell=tell,
     )
     try:

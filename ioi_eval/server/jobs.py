@@ -29,7 +29,14 @@ class Draining(EngineOverloaded):
     """The server takes no more jobs: it ends when those that run are done."""
 
     def __init__(self) -> None:
-        super().__init__("the server is ending and takes no more jobs")
+        super().__init__("this server drains: it ends after the jobs that run, and takes no more")
+
+
+class TooLate(EngineOverloaded):
+    """A request's turn did not come in time: its client would hang up before the answer."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no slot was free within {seconds:g} s, and the answer would come too late")
 
 
 class Admission:
@@ -81,6 +88,8 @@ class Visit:
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self._has_slot, self._brought = admission, False, 0
+        self.patience: float | None = None
+        """Seconds to wait for a slot, before TooLate is raised; None: as long as it takes."""
 
     def bring(self, size: int) -> None:
         """Counts bytes of the request. One that is alone may bring what it likes."""
@@ -96,7 +105,11 @@ class Visit:
         """Waits for its turn, first come, first served. A holder of a slot keeps it."""
         if self._has_slot:
             return
-        await self._admission.free.acquire()
+        try:
+            async with asyncio.timeout(self.patience):
+                await self._admission.free.acquire()
+        except TimeoutError:
+            raise TooLate(self.patience or 0.0) from None
         if self._admission.draining:
             self._admission.free.release()
             raise Draining

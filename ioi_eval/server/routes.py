@@ -74,6 +74,9 @@ class Routes:
 
         async def sign(request: web.Request, response: web.StreamResponse) -> None:
             response.headers[HEADER] = identity
+            if self._admission.draining:
+                response.headers["Connection"] = "close"  # a kept one would break off under the next request
+                response.force_close()
 
         application = web.Application(middlewares=[self._answer])
         application.on_response_prepare.append(sign)

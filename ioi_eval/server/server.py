@@ -141,9 +141,13 @@ async def serve(
     slots: int | None = None,
     packages: Iterable[Path] = (),
     allow_unconfined: bool = False,
+    python: str = "",
     tell: Tell = silent,
 ) -> AsyncIterator[Server]:
-    """A server with an embedded engine of its own: what `ioi-eval worker` starts."""
+    """A server with an embedded engine of its own: what `ioi-eval worker` starts.
+
+    `python`: the path or version of the interpreter for submissions; empty: the system's newest.
+    """
     options = options or ServerOptions()
     engine = EmbeddedEngine(
         store=store,
@@ -152,6 +156,7 @@ async def serve(
         max_stderr=options.max_output,
         allow_unconfined=allow_unconfined,
         packages=(*packages, graders() / "classic"),
+        python=python,
     )
     memory = options.run_memory_limit
     with _depot(options.max_contents) as depot:

@@ -204,3 +204,12 @@ def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
     assert refused.returncode == 2
     [event] = map(json.loads, refused.stderr.splitlines())
     assert event["event"] == "error" and str(port) in event["message"]
+
+
+def test_its_python_is_chosen_as_for_judging(cli: CommandLine) -> None:
+    """By the option, else by the variable."""
+    refused = cli("worker", "--port", "0", "--python", "/no/python")
+    assert refused.returncode == 2 and "/no/python" in refused.stderr
+    of_variable = dataclasses.replace(cli, environment={"IOI_EVAL_PYTHON": "/no/other"})
+    refused = of_variable("worker", "--port", "0")
+    assert refused.returncode == 2 and "/no/other" in refused.stderr

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from missing import lacks
 from server_helpers import API, Caller, job, until
+from support.clocks import Ahead
 
 from ioi_eval import EmbeddedEngine
 from ioi_eval.model.languages import find
@@ -156,6 +157,45 @@ async def test_who_finds_no_room_is_told_to_come_again(
     for each in jobs:
         each.cancel()
     await asyncio.gather(*jobs, return_exceptions=True)
+
+
+async def test_whose_turn_comes_too_late_is_told_to_come_again(server: Server, call: Caller) -> None:
+    """Its client would hang up before the answer, and not try again; after 504 it does."""
+    running = asyncio.create_task(call.run("sleep 1000"))
+    await until(lambda: server.running == 1)
+    clock = Ahead()
+    asked = {"code": "print(1)", "language": "python", "compile_timeout": 2, "run_timeout": 2}
+    late = asyncio.create_task(call.post("/run_code", json=asked))
+    await until(lambda: server._admission.visits == 2)
+    await clock.turn(6.9)
+    assert not late.done()
+    await clock.turn(0.2)
+    status, reply = await late
+    assert status == 504 and "no slot was free within 7 s" in reply["message"]
+    running.cancel()
+    await asyncio.wait([running])
+    assert (await call.post("/run_code", json=asked))[0] == 200
+
+
+async def test_an_endless_loop_is_one_however_long_it_waited(server: Server, call: Caller) -> None:
+    running = asyncio.create_task(call.run("sleep 1000"))
+    await until(lambda: server.running == 1)
+    waiting = asyncio.create_task(run(call, "while True: pass", run_timeout=0.3))
+    await until(lambda: server._admission.visits == 2)
+    await Ahead().turn(14.0)
+    running.cancel()
+    assert (await waiting)["run_result"]["status"] == "TimeLimitExceeded"
+
+
+async def test_times_may_be_texts(call: Caller) -> None:
+    reply = await run(call, "while True: pass", run_timeout="0.3", memory_limit_MB="64")
+    assert reply["run_result"]["status"] == "TimeLimitExceeded"
+
+
+async def test_what_was_printed_in_time_comes_with_the_timeout(call: Caller) -> None:
+    code = "import sys\nprint('half', flush=True)\nprint('e', file=sys.stderr)\nwhile True: pass"
+    found = (await run(call, code, run_timeout=0.5))["run_result"]
+    assert (found["status"], found["stdout"], found["stderr"]) == ("TimeLimitExceeded", "half\n", "e\n")
 
 
 def basic(pair: bytes) -> str:

@@ -263,9 +263,11 @@ async def test_draining_finishes_what_runs_and_refuses_the_rest(
         await until_counted(call, "ioi_eval_jobs_queued", 1)
         draining = asyncio.create_task(server.drain())
         status, reply = await waiting
-        assert status == 503 and "takes no more jobs" in reply["message"]
+        assert status == 503 and "this server drains" in reply["message"]
         assert (await call.run("true"))[0] == 503
-        assert await call.get("/healthz") == (503, {"status": "draining"})
+        async with session.get("/healthz") as health:  # no connection is kept that would break off later
+            assert (health.status, health.headers["Connection"]) == (503, "close")
+            assert await health.json() == {"status": "draining"}
         assert not draining.done()
         held.let_go.set()
         status, reply = await running
