@@ -9,7 +9,7 @@ from typing import Self
 
 from ioi_eval import JudgeOptions, Store, Transport
 from ioi_eval.engines.contract import LocalTransport
-from ioi_eval.engines.transport.engine import JobEngine
+from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.model.job import Ended

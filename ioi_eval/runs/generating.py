@@ -13,7 +13,7 @@ from pathlib import Path
 from ioi_eval.engines import Engine
 from ioi_eval.engines.contract import Built, Recipe, Rejected
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.transport.engine import engine_of
+from ioi_eval.engines.jobs.engine import engine_of
 from ioi_eval.judge.programs import script_of
 from ioi_eval.judge.recipes import trusted_recipe
 from ioi_eval.model.errors import InputError

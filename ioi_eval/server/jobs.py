@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ioi_eval.engines import transport as piston
+from ioi_eval.engines import jobs as piston
 from ioi_eval.engines.contract import Profile, check_names
 from ioi_eval.engines.embedded.packages import Package, find_package
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected

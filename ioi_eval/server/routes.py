@@ -14,10 +14,10 @@ import msgspec
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ioi_eval.engines import transport as piston
+from ioi_eval.engines import jobs as piston
 from ioi_eval.engines.embedded.packages import satisfies
+from ioi_eval.engines.jobs import Refused, too_large
 from ioi_eval.engines.piston.identity import HEADER
-from ioi_eval.engines.transport import Refused, too_large
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import (

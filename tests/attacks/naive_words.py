@@ -14,7 +14,8 @@ import msgspec
 from support.engines import Ending
 from support.plans import Line
 
-from ioi_eval.engines.transport import builds, parcels
+from ioi_eval.engines.jobs import build as builds
+from ioi_eval.engines.jobs import parcels
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import judge
 from ioi_eval.model.job import Ended

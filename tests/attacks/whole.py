@@ -32,8 +32,8 @@ from support.engines import Recipe, compile_script
 
 from ioi_eval import JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.embedded import job
-from ioi_eval.engines.transport import build_jobs
-from ioi_eval.engines.transport import builds as builder
+from ioi_eval.engines.jobs import build as builder
+from ioi_eval.engines.jobs import build_jobs
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.engines.transport import (
+from ioi_eval.engines.jobs import (
     Refused,
     Runtime,
     check_limits,

@@ -192,7 +192,7 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("rules.scoring", "from ioi_eval.models import Test"),
         ("reports", "from ioi_eval.benchmarks import open_dump"),
         ("judge", "from . import classic"),
-        ("judge.judge", "from ioi_eval.engines.transport.engine import JobEngine"),
+        ("judge.judge", "from ioi_eval.engines.jobs.engine import JobEngine"),
         ("judge.classic", "from ioi_eval.engines import Engine"),
         ("rules.plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),

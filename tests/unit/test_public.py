@@ -111,7 +111,7 @@ def test_a_name_that_is_loaded_later_is_the_one_that_type_checkers_see(module: s
 @pytest.mark.parametrize(
     ("module", "unneeded"),
     [
-        ("classic", {"judge", "engines.transport"}),
+        ("classic", {"judge", "engines.jobs"}),
         ("engines", {"engines.registry", "engines.piston", "store"}),
         ("scoring", {"judge", "reports", "engines", "store"}),
         ("sources", {"benchmarks", "problems", "generate", "runs", "msgspec"}),

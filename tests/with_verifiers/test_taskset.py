@@ -147,7 +147,7 @@ def test_our_part_of_the_import_is_light() -> None:
         "benchmarks",
         "engines.embedded",
         "engines.piston",
-        "engines.transport",
+        "engines.jobs",
         "judge",
         "problems",
         "reports",

@@ -11,11 +11,11 @@ from http import HTTPStatus
 from time import monotonic
 from weakref import WeakKeyDictionary
 
+from ioi_eval.engines.jobs import LACKS_CONTENT, LacksContents
+from ioi_eval.engines.jobs.replies import BODY, error_of
 from ioi_eval.engines.piston.identity import Identity
 from ioi_eval.engines.piston.sending import Patience, Request, Server, Wire, request_of, time_for
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.engines.transport import LACKS_CONTENT, LacksContents
-from ioi_eval.engines.transport.replies import BODY, error_of
 from ioi_eval.model.errors import EngineOverloaded, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.store.memory import Shared

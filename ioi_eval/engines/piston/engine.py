@@ -10,6 +10,7 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, Servers, ignore
+from ioi_eval.engines.jobs.carrier import sound
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.members import Members, differences
@@ -29,7 +30,6 @@ from ioi_eval.engines.piston.sending import (
 )
 from ioi_eval.engines.piston.tokens import Tokens
 from ioi_eval.engines.pool import Endpoint, Pool, State
-from ioi_eval.engines.transport.jobs import sound
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,

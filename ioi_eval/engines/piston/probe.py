@@ -13,11 +13,11 @@ import msgspec
 
 from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.jobs import ForeignReply, decode_reply, decode_runtimes, encode_request, limit_in
 from ioi_eval.engines.piston.identity import TELL, Identity, told
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.engines.transport import ForeignReply, decode_reply, decode_runtimes, encode_request, limit_in
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.nesting import shallow

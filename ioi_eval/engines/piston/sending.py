@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ioi_eval.engines.contract import Change
+from ioi_eval.engines.jobs import ForeignReply, decode_reply, encode_request
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.tokens import Tokens
 from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.engines.transport import ForeignReply, decode_reply, encode_request
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,

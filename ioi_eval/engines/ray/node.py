@@ -17,8 +17,8 @@ from ioi_eval.engines.conditions import conditions
 from ioi_eval.engines.contract import Batch, Built, Condition, Recipe
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Failed, Lacking, Order, unpack
-from ioi_eval.engines.transport.engine import JobEngine
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.transport.shipping import (
+from ioi_eval.engines.jobs.shipping import (
     hand_over,
     killed_while_compiling,
     read_delivery,

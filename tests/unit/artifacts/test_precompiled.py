@@ -10,7 +10,7 @@ from artifact_samples import HELLO, graded_problem, named, plain_problem, submit
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import Profile
-from ioi_eval.engines.transport.ahead import (
+from ioi_eval.engines.jobs.ahead import (
     FOLDER,
     OBJECT,
     Demand,
@@ -20,7 +20,7 @@ from ioi_eval.engines.transport.ahead import (
     serves,
     starts_with,
 )
-from ioi_eval.engines.transport.build_jobs import compile_script
+from ioi_eval.engines.jobs.build_jobs import compile_script
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 
 pytestmark = pytest.mark.once

@@ -19,7 +19,7 @@ from ioi_eval import (
     Submission,
     Test,
 )
-from ioi_eval.engines.transport.engine import Turns
+from ioi_eval.engines.jobs.engine import Turns
 from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import is_open, read_borderline, settled, stretched
 
@@ -165,7 +165,7 @@ async def test_who_is_last_waits_for_those_that_come(monkeypatch: pytest.MonkeyP
             log.append("another")
     await waiting
     assert log == ["another", "last"]
-    monkeypatch.setattr("ioi_eval.engines.transport.engine._OTHERS_FIRST", 0.0)
+    monkeypatch.setattr("ioi_eval.engines.jobs.engine._OTHERS_FIRST", 0.0)
     async with asyncio.TaskGroup() as group, turns.take():
         group.create_task(last())
         for _ in range(10):  # its patience is at an end

@@ -12,9 +12,9 @@ from support.engines import Batch, Program, fake_profile
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.transport.parcels import Parcels
-from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned
-from ioi_eval.engines.transport.shipping import Shipping
+from ioi_eval.engines.jobs.parcels import Parcels
+from ioi_eval.engines.jobs.run import Chosen, Fitting, Learned
+from ioi_eval.engines.jobs.shipping import Shipping
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,

@@ -7,7 +7,7 @@ from support.engines import Batch, Program, fake_profile
 from support.plans import Plan, PlanChecker, PlanGroup, PlanSubmission
 
 from ioi_eval import JudgeOptions
-from ioi_eval.engines.transport.run_jobs import Chosen, run_job
+from ioi_eval.engines.jobs.run import Chosen, run_job
 from ioi_eval.models import (
     Blob,
     Job,

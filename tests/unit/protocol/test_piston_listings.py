@@ -7,7 +7,7 @@ import json
 import pytest
 from recorded import SAMPLES, reply
 
-from ioi_eval.engines.transport import (
+from ioi_eval.engines.jobs import (
     ForeignReply,
     Refused,
     Runtime,

@@ -15,11 +15,11 @@ from piston_loopback import QUICK, Loopback
 from support.servers import EndpointReport
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.jobs.shipping import Shipping
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.sending import Server as Endpoint
 from ioi_eval.engines.piston.sending import ServerTimes, Wire
-from ioi_eval.engines.transport.shipping import Shipping
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 from ioi_eval.server import Server, ServerOptions

@@ -18,11 +18,11 @@ from piston_loopback import Answer, Loopback, always, engine_on, silence, told, 
 from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.jobs import LIMITS
 from ioi_eval.engines.piston.members import merged
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.engines.piston.sending import Wire
-from ioi_eval.engines.transport import LIMITS
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
 pytestmark = pytest.mark.alike

@@ -15,8 +15,8 @@ import msgspec
 
 from ioi_eval.engines.contract import DRIVERS, OWN, Profile, Recipe, least
 from ioi_eval.engines.embedded.box import BoxLimits, BoxSpec, encode_spec
-from ioi_eval.engines.transport.ahead import FOLDER, OBJECT, header_name
-from ioi_eval.engines.transport.shipping import boxed_build, hand_over, whole_build
+from ioi_eval.engines.jobs.ahead import FOLDER, OBJECT, header_name
+from ioi_eval.engines.jobs.shipping import boxed_build, hand_over, whole_build
 from ioi_eval.model.job import Job, JobFile, Toolchain
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.builds import MACHINE_AT_FAULT

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Profile, Program, least
-from ioi_eval.engines.transport.replies import BODY, limit_in
-from ioi_eval.engines.transport.shipping import Shipping
-from ioi_eval.engines.transport.waiting import waiting
+from ioi_eval.engines.jobs.replies import BODY, limit_in
+from ioi_eval.engines.jobs.shipping import Shipping
+from ioi_eval.engines.jobs.waiting import waiting
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan

@@ -15,7 +15,7 @@ import msgspec
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import OTHER_MACHINE, SUBMISSION, Built, Profile, Recipe, Rejected
-from ioi_eval.engines.transport.ahead import (
+from ioi_eval.engines.jobs.ahead import (
     GRADERS_PAY_AFTER,
     OBJECT,
     Demand,
@@ -24,8 +24,8 @@ from ioi_eval.engines.transport.ahead import (
     object_recipe,
     serves,
 )
-from ioi_eval.engines.transport.checks import check
-from ioi_eval.engines.transport.jobs import Carrier, Made
+from ioi_eval.engines.jobs.carrier import Carrier, Made
+from ioi_eval.engines.jobs.checks import check
 from ioi_eval.model.errors import JudgeFailure, ToolchainGone
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.options import BuildOptions

@@ -10,8 +10,8 @@ from __future__ import annotations
 import secrets
 
 from ioi_eval.engines.contract import SUBMISSION, Built, Profile, Recipe
-from ioi_eval.engines.transport.jobs import Carrier
-from ioi_eval.engines.transport.waiting import COMMAND, wait_for
+from ioi_eval.engines.jobs.carrier import Carrier
+from ioi_eval.engines.jobs.waiting import COMMAND, wait_for
 from ioi_eval.model.errors import BrokenReply
 from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
 from ioi_eval.model.protocol import (

@@ -13,12 +13,12 @@ import msgspec
 
 from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.contract import Answers, Batch, Built, LocalTransport, Profile, Recipe, Rejected, Stall
-from ioi_eval.engines.transport.builds import Builds
-from ioi_eval.engines.transport.jobs import Carrier, execute
-from ioi_eval.engines.transport.parcels import Parcels
-from ioi_eval.engines.transport.paths import Paths
-from ioi_eval.engines.transport.run_jobs import Chosen, Fitting, Learned, Ran, read_answers, without_lines
-from ioi_eval.engines.transport.shipping import Shipping
+from ioi_eval.engines.jobs.build import Builds
+from ioi_eval.engines.jobs.carrier import Carrier, execute
+from ioi_eval.engines.jobs.parcels import Parcels
+from ioi_eval.engines.jobs.paths import Paths
+from ioi_eval.engines.jobs.run import Chosen, Fitting, Learned, Ran, read_answers, without_lines
+from ioi_eval.engines.jobs.shipping import Shipping
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobResult
 from ioi_eval.model.options import BuildOptions

@@ -1,6 +1,6 @@
 """Piston's HTTP API v2 as bytes to values and back, for clients and for servers. Pure."""
 
-from ioi_eval.engines.transport.replies import (
+from ioi_eval.engines.jobs.replies import (
     ForeignReply,
     LacksContents,
     Refused,
@@ -14,7 +14,7 @@ from ioi_eval.engines.transport.replies import (
     refused_above,
     too_large,
 )
-from ioi_eval.engines.transport.requests import (
+from ioi_eval.engines.jobs.requests import (
     HASH,
     LACKS_CONTENT,
     LIMITS,

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from ioi_eval.engines.contract import Batch, LocalTransport, Profile, Recipe
-from ioi_eval.engines.transport.build_jobs import compiling, sources
-from ioi_eval.engines.transport.jobs import Made, persist
-from ioi_eval.engines.transport.run_jobs import Chosen, run_job
+from ioi_eval.engines.jobs.build_jobs import compiling, sources
+from ioi_eval.engines.jobs.carrier import Made, persist
+from ioi_eval.engines.jobs.run import Chosen, run_job
 from ioi_eval.model.job import Ended, Job, JobFile
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import milliseconds

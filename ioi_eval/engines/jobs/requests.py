@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.contract import check_names
-from ioi_eval.engines.transport.replies import ForeignReply, Refused, broken_json, error_of, refused_above
+from ioi_eval.engines.jobs.replies import ForeignReply, Refused, broken_json, error_of, refused_above
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile
 from ioi_eval.model.nesting import shallow

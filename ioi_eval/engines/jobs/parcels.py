@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from ioi_eval.engines.contract import OWN, SUBMISSION, Batch, Profile, Program, Recipe, Transport, least
-from ioi_eval.engines.transport.build_jobs import DELIVERY_SECONDS, build_job
-from ioi_eval.engines.transport.jobs import Made, execute, persist, sound
-from ioi_eval.engines.transport.run_jobs import (
+from ioi_eval.engines.jobs.build_jobs import DELIVERY_SECONDS, build_job
+from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
+from ioi_eval.engines.jobs.run import (
     PLAN,
     PROCTOR_MEMORY,
     RUN_SCRIPT,
@@ -20,7 +20,7 @@ from ioi_eval.engines.transport.run_jobs import (
     path_of,
     run_job,
 )
-from ioi_eval.engines.transport.shipping import Shipping, TooLarge, killed_while_compiling, read_delivery
+from ioi_eval.engines.jobs.shipping import Shipping, TooLarge, killed_while_compiling, read_delivery
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits
