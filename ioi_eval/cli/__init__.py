@@ -24,6 +24,7 @@ COMMANDS = {
     "judge": "Judge one program and show a table of its tests.",
     "run": "Ask a model for programs and score them as they arrive.",
     "validate": "Check a package: run its reference solutions and list unexpected verdicts.",
+    "contest": "Hold a contest over MCP: agents read statements, try programs, submit them.",
     "calibrate": "Propose a time factor for this hardware from SOURCE's own solutions.",
     "report": "Write the reports of runs again, also of unfinished ones, and compare runs.",
     "view": "Show a run in a browser while it goes on: progress, verdicts, failures.",
@@ -42,6 +43,7 @@ _GROUPS = (
     "Problems",
     "Input",
     "Author",
+    "Rules",
     "Judging",
     "Engine",
     "Limits",
@@ -141,7 +143,7 @@ def keep_retries_quiet() -> None:
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 # Those who install the package without its dependencies may do without these.
-_OF_DATASETS = frozenset({"datasets", "huggingface_hub", "pandas", "pyarrow"})
+_EXTRAS = {**dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "datasets"), "mcp": "mcp"}
 
 
 def main() -> NoReturn:
@@ -159,9 +161,9 @@ def main() -> NoReturn:
     except IoiEvalError as error:
         console.complain(console.as_called(str(error)))
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _OF_DATASETS:
+        if error.name is None or (extra := _EXTRAS.get(error.name.partition(".")[0])) is None:
             raise
-        console.complain(f"{error.name} is not installed. Install it: pip install 'ioi-eval[datasets]'")
+        console.complain(f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'")
     except OSError as error:
         if error.errno not in _UNREACHABLE or error.filename is None:
             raise

@@ -136,7 +136,7 @@ class Contest:
         self.started = clock() if started is None else started
         self._judge = judge.but(in_order=True, echo=0, missing_modules="re")
         self._showing = self._judge.but(show=True, echo=self.rules.output_bytes, borderline=None)
-        known = {find(name).name for name in self.rules.languages} or {one.name for one in LANGUAGES}
+        known = languages_of(self.rules, participants)
         self.languages = known if languages is None else known & {*languages}
         self._known: dict[str, _Participant] = {}
         for name in participants or ():
@@ -185,6 +185,13 @@ class Contest:
         if name not in self._known:
             self._known[name] = _Participant(name, self.rules.at_once)
         return self._known[name]
+
+
+def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]:
+    """Return the languages that rules allow. InputError for these, or participants, that cannot be meant."""
+    for name in participants or ():
+        check_name(name)
+    return {find(name).name for name in rules.languages} or {one.name for one in LANGUAGES}
 
 
 def check_name(participant: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.contest.contest import Contest
+from ioi_eval.contest.contest import Contest, languages_of
 from ioi_eval.contest.rules import Rules
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import InputError
@@ -66,6 +66,7 @@ async def open_contest(
     reports of any run, with participants in the place of models.
     """
     rules, setup = rules or Rules(), Setup.of(out, engine, options, store, on_event)
+    languages_of(rules, participants)  # before anything is opened
     with opened(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem(source)

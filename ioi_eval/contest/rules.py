@@ -24,28 +24,58 @@ class Feedback(StrEnum):
     NONE = "none"  # that it compiles
 
 
+def _or_no_limit(number: int) -> int | None:
+    return number or None
+
+
 class Rules(Value):
     """The rules of a contest. None is no limit."""
 
     submissions: Annotated[
-        Count | None, Said(metavar="N", help="Submissions of a participant for a problem; 0: no limit.")
+        Count | None,
+        Said(
+            typed=int,
+            read=_or_no_limit,
+            least=0,
+            metavar="N",
+            help="Submissions of a participant for a problem; 0: no limit.",
+            unset=str(SUBMISSIONS),
+        ),
     ] = SUBMISSIONS
     pause: Annotated[
         Annotated[float, msgspec.Meta(ge=0)],
         Said(metavar="S", help="Least seconds between two submissions of a participant for a problem."),
     ] = 0.0
-    feedback: Annotated[Feedback, Said(help="What a participant learns of a submission.")] = Feedback.FULL
+    feedback: Annotated[Feedback, Said(help="The part of a result that its participant is told.")] = (
+        Feedback.FULL
+    )
     seconds: Annotated[
-        Annotated[float, msgspec.Meta(gt=0)] | None, Said(metavar="S", help="Length of the contest.")
+        Annotated[float, msgspec.Meta(gt=0)] | None,
+        Said(name="contest_time", metavar="S", least=1, help="Length of the contest.", unset="no end"),
     ] = None
     runs: Annotated[
         Count | None,
-        Said(metavar="N", help="Runs of a participant on own inputs, for a problem; 0: no limit."),
+        Said(
+            name="own_runs",
+            typed=int,
+            read=_or_no_limit,
+            least=0,
+            metavar="N",
+            help="Runs of a participant on own inputs for a problem; 0: no limit.",
+            unset="200",
+        ),
     ] = 200
-    mode: Mode = Mode.MAX_SUBTASK
-    times: Annotated[bool, Said(help="Tell the longest time of hidden tests.")] = False
+    mode: Annotated[
+        Mode, Said(name="points_by", help="The rule by which several submissions make a problem's points.")
+    ] = Mode.MAX_SUBTASK
+    times: Annotated[bool, Said(name="show_times", help="Tell the longest time of hidden tests.")] = False
     scoreboard: Annotated[bool, Said(help="Show every participant the points of all.")] = False
-    languages: tuple[str, ...] = ()  # empty: all that the engine has
+    languages: Annotated[
+        tuple[str, ...],  # empty: all that the engine has
+        Said(
+            name="allow_language", metavar="NAME", help="A language to allow; may be repeated.", unset="all"
+        ),
+    ] = ()
     at_once: Count = 2  # calls of a participant that are worked on; the others wait for their turn
     waiting: Count = 16  # calls of a participant that may wait; more are refused
     code_bytes: Count = 100_000

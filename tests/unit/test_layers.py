@@ -250,7 +250,7 @@ INSIDE = {
     "kernels_guest.py": "layers of confinement that are taken away",
 }
 SCRIPTS = [path for path in sorted((ROOT / "scripts").rglob("*.py")) if path.name not in INSIDE]
-_PUBLIC = ("classic", "engines", "errors", "models", "runs", "scoring", "sources", "testing")
+_PUBLIC = ("classic", "contest", "engines", "errors", "models", "runs", "scoring", "sources", "testing")
 PUBLIC = ("ioi_eval", *(f"ioi_eval.{name}" for name in _PUBLIC))
 
 

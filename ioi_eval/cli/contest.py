@@ -1,0 +1,199 @@
+"""`ioi-eval contest serve SOURCE`: a contest that agents take part in over MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+import typer
+
+from ioi_eval.cli import console
+from ioi_eval.cli.engines import Engine
+from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.groups import Group, command
+from ioi_eval.cli.options import ProblemOptions, Quiet, Source, TimingOptions
+from ioi_eval.contest import Contest, Rules, open_contest
+from ioi_eval.model.errors import InputError
+from ioi_eval.runs.score import run_name
+from ioi_eval.runs.work import RunOptions
+from ioi_eval.store.files import replace
+
+_EXAMPLES = """
+  ioi-eval contest serve packages --participants 8                  http://127.0.0.1:8765/mcp
+  ioi-eval contest serve ioi --year 2024 --participants names.txt --contest-time 18000
+  ioi-eval contest serve packages --participants 64 --feedback points --submissions 10 --out runs/cup
+  ioi-eval contest serve packages --stdio otter                     for an agent that starts its servers
+"""
+TOKENS = "tokens.tsv"
+_TOKEN_BYTES = 24
+
+_Action = Annotated[Literal["serve"], typer.Argument(metavar="serve", help="Hold a contest over MCP.")]
+_Running = Annotated[RunOptions, Group("Output", only=("fresh", "accept_compiler"))]
+_Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="The contest's folder: new, empty or a contest's.",
+        show_default="runs/<SOURCE>-contest",
+        rich_help_panel="Output",
+    ),
+]
+_RuleOptions = Annotated[Rules, Group("Rules")]
+
+
+@dataclass(frozen=True)
+class _Access:
+    """The participants, and where they find the contest."""
+
+    title: ClassVar = "Access"
+    participants: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|N",
+            help="A file with a name in each line, and a token if you choose it; or how many.",
+        ),
+    ] = None
+    stdio: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Serve this participant over standard input and output."),
+    ] = None
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")] = (
+        8765
+    )
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
+    ] = "127.0.0.1"
+
+
+@command(_EXAMPLES)
+def contest(
+    action: _Action,
+    source: Source,
+    problems: ProblemOptions,
+    rules: _RuleOptions,
+    access: _Access,
+    timing: TimingOptions,
+    engine: Engine,
+    running: _Running,
+    out: _Out = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hold a contest that agents take part in: they read statements, try programs and submit them over MCP.
+
+    Every participant has a token, which tokens.tsv in the run's folder lists. The contest ends with Ctrl-C,
+    and the same command goes on with it. The folder is a run's: `ioi-eval report` and `view` show
+    participants in the place of models. It takes the extra `mcp`: pip install 'ioi-eval[mcp]'.
+
+    Exit code 0: it ended; 2: bad input.
+    """
+    if (access.stdio is None) == (access.participants is None):
+        remedy = "Give --participants FILE|N, or --stdio NAME"
+        raise InputError("who takes part is not known", field="--participants", remedy=remedy)
+    folder = out or Path("runs") / f"{run_name(source)}-contest"
+    names = _names(access)
+    serving = open_contest(
+        source,
+        rules,
+        out=folder,
+        participants=tuple(names),
+        choice=problems,
+        engine=engine.choice(),
+        options=msgspec.structs.replace(running, timing=timing),
+        store=open_store(),
+    )
+    asyncio.run(_serve(serving, folder, names, access, quiet=quiet))
+
+
+def _names(access: _Access) -> dict[str, str]:
+    """Return the participants, each with the token that a file gives it, or an empty one."""
+    if access.stdio is not None:
+        named = {access.stdio: ""}
+    elif access.participants is not None and access.participants.isdecimal():
+        number = int(access.participants)
+        if not 1 <= number <= 100_000:
+            raise InputError(f"{number} participants", field="--participants", remedy="Give 1 to 100000")
+        named = {f"p{one:0{len(access.participants)}}": "" for one in range(1, number + 1)}
+    else:
+        named = _read(Path(access.participants or ""))
+    return named
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Read names and tokens. InputError names the line."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        remedy = "Name a file with a name in each line, or give a number"
+        what, where = f"cannot be read: {error}", str(path)
+        raise InputError(what, where=where, field="--participants", remedy=remedy) from error
+    named: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not (words := line.split()) or line.startswith("#"):
+            continue
+        twice, wrong = words[0] in named, len(words) > 2
+        if twice or wrong:
+            what = f"{words[0]!r} is there twice" if twice else "more than a name and a token"
+            remedy = "Write each participant once: NAME, or NAME TOKEN"
+            raise InputError(what, where=str(path), row=number, field="--participants", remedy=remedy)
+        named[words[0]] = words[1] if len(words) == 2 else ""
+    if not named:
+        remedy = "Write a name in each line"
+        raise InputError("no participant in it", where=str(path), field="--participants", remedy=remedy)
+    return named
+
+
+async def _serve(
+    opening: contextlib.AbstractAsyncContextManager[Contest],
+    folder: Path,
+    named: Mapping[str, str],
+    access: _Access,
+    *,
+    quiet: bool,
+) -> None:
+    """Until a signal, or the end of standard input."""
+    from ioi_eval.integrations.mcp import contest_server, serving  # its package may be missing
+
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with opening as contest:
+        if access.stdio is not None:
+            server = contest_server(contest, participant=access.stdio)
+            waiting = asyncio.create_task(ended.wait())
+            talking = asyncio.create_task(server.run_stdio_async())
+            await asyncio.wait({waiting, talking}, return_when=asyncio.FIRST_COMPLETED)
+            for one in (waiting, talking):
+                one.cancel()
+            await asyncio.gather(waiting, talking, return_exceptions=True)
+            return
+        tokens = _with_tokens(folder / TOKENS, named)
+        async with serving(contest, tokens, host=access.host, port=access.port) as address:
+            console.show(f"contest at {address}, tokens in {folder / TOKENS}")
+            await ended.wait()
+    if not quiet:
+        console.show(console.report_line(str(folder)))
+
+
+def _with_tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
+    """Return every participant's token, and keep them for the next call: those of a file, else new ones."""
+    known = _read(path) if path.exists() else {}
+    tokens = {
+        name: token or known.get(name) or secrets.token_urlsafe(_TOKEN_BYTES) for name, token in named.items()
+    }
+    if len({*tokens.values()}) < len(tokens):
+        remedy = "Give each a token of its own"
+        raise InputError("two participants have one token", field="--participants", remedy=remedy)
+    before = os.umask(0o077)  # nobody else's to read
+    try:
+        replace(path, (f"{name}\t{token}\n".encode() for name, token in {**known, **tokens}.items()))
+    finally:
+        os.umask(before)
+    return tokens

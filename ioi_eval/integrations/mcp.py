@@ -1,0 +1,226 @@
+"""A contest's tools over the Model Context Protocol, by its own SDK: standard input, or streamable HTTP.
+
+A participant is whoever brings its token. Everything that is told, counted or refused is the contest's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import re
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from ioi_eval.contest import Contest, NotJudged, Refused, Session, Statement
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.needs import needs
+
+with needs("mcp"):
+    import uvicorn
+    from mcp.server.auth.middleware.auth_context import get_access_token
+    from mcp.server.auth.provider import AccessToken
+    from mcp.server.auth.settings import AuthSettings
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+
+_TITLE = "ioi-eval contest"
+_PATH = "/mcp"
+_MOST_CONNECTIONS = 2_000  # open at the same time; more get 503
+_ISSUER = "https://localhost"  # the SDK asks who issues tokens: the contest itself does
+
+
+def contest_server(
+    contest: Contest, *, participant: str = "", tokens: Mapping[str, str] | None = None
+) -> Any:
+    """Return the SDK's server of a contest: for one participant, or by the `tokens` of each.
+
+    server = contest_server(contest, participant="otter")
+    await server.run_stdio_async()
+    """
+
+    def session() -> Session:
+        token = get_access_token() if tokens is not None else None
+        return contest.session(participant if token is None else token.client_id)
+
+    if tokens is None and not participant:
+        raise InputError(
+            "nobody takes part", field="participant", remedy="Name a participant, or give tokens"
+        )
+    secured: dict[str, Any] = {}
+    if tokens is not None:
+        settings = AuthSettings(issuer_url=_ISSUER, resource_server_url=None)  # type: ignore[arg-type]
+        secured = {"token_verifier": _Tokens(tokens), "auth": settings}
+    server = MCPServer(_TITLE, instructions=_instructions(contest), log_level="WARNING", **secured)
+    for tool in _tools(session):
+        server.add_tool(tool, structured_output=True)
+    for label in contest.problems:
+        _add_statement(server, session, label)
+    return server
+
+
+class _Tokens:
+    """Tells participants by their tokens. How long it takes says nothing of them."""
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        self._tokens = {name: token.encode() for name, token in tokens.items()}
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        given = token.encode(errors="replace")
+        found = [name for name, own in self._tokens.items() if hmac.compare_digest(own, given)]
+        return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
+
+
+def _instructions(contest: Contest) -> str:
+    rules = contest.rules
+    limits = [
+        "Take part in a programming contest: read the statements, try programs, submit them for points.",
+        f"The points of a problem: {rules.mode.value} over your submissions.",
+        f"Feedback on submissions: {rules.feedback.value}.",
+        f"Submissions for each problem: {rules.submissions or 'no limit'}.",
+        f"Runs on inputs of your own for each problem: {rules.runs or 'no limit'}.",
+        "The same code again, and failures of the judge, cost nothing.",
+    ]
+    return "\n".join(limits)
+
+
+def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
+    async def problems() -> dict[str, Any]:
+        """List the problems, with your points, attempts and what is left."""
+        return {"problems": [_plain(one) for one in session().problems()]}
+
+    async def statement(problem: str) -> dict[str, Any]:
+        """Read a problem: its text, limits, languages, samples, and files that programs include."""
+        return await _answered(lambda: _ready(session().statement(problem)))
+
+    async def run(problem: str, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
+        """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
+        return await _answered(lambda: session().run(problem, code, language, input=input))
+
+    async def test(problem: str, code: str, language: str = "c++") -> dict[str, Any]:
+        """Run a program on the problem's samples. No points."""
+        return await _answered(lambda: session().test(problem, code, language))
+
+    async def submit(
+        problem: str, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Submit a program for points. Where a problem takes files: `outputs`, by the names of tests."""
+        return await _answered(lambda: session().submit(problem, code or None, language, outputs=outputs))
+
+    async def standing() -> dict[str, Any]:
+        """Tell your points in each problem, the time left, and the scoreboard if the rules show it."""
+        return _plain(session().standing())
+
+    yield from (problems, statement, run, test, submit, standing)
+
+
+async def _ready(value: Statement) -> Statement:
+    return value
+
+
+async def _answered(call: Callable[[], Awaitable[msgspec.Struct]]) -> dict[str, Any]:
+    """Return a call's answer. What the contest refuses is the tool's error, with its reason."""
+    try:
+        return _plain(await call())
+    except (Refused, NotJudged) as error:
+        raise ToolError(str(error)) from None
+
+
+def _plain(value: msgspec.Struct) -> dict[str, Any]:
+    """Return an answer without what it does not tell."""
+    whole: dict[str, Any] = msgspec.to_builtins(value)
+    return {name: one for name, one in whole.items() if one not in (None, "", [], {})}
+
+
+def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label: str) -> None:
+    uri = f"contest://problems/{quote(label, safe='')}"
+
+    @server.resource(uri, name=label, description=f"The statement of {label}", mime_type="text/markdown")
+    def read() -> str:
+        try:
+            return as_markdown(session().statement(label))
+        except Refused as error:
+            raise ResourceError(str(error)) from None
+
+
+def as_markdown(statement: Statement) -> str:
+    """Return a statement as one text: what a participant may know of a problem."""
+    lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points:g} points."]
+    if statement.seconds is not None:
+        lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
+    if statement.megabytes is not None:
+        lines.append(f"Memory limit: {statement.megabytes} MiB.")
+    lines.append(f"Languages: {', '.join(statement.languages)}.")
+    if statement.function:
+        lines.append(f"The function `{statement.function}` is called.")
+    else:
+        lines.append(
+            f"Input: {statement.input_file or 'standard input'}. "
+            f"Output: {statement.output_file or 'standard output'}."
+        )
+    texts = [statement.text.strip()]
+    texts += [f"## {name}\n\n{_fenced(text)}" for name, text in sorted(statement.attachments.items())]
+    texts += [
+        f"## Sample {one.name}\n\n{_fenced(one.input)}\n\n{_fenced(one.output)}" for one in statement.samples
+    ]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
+
+
+def _fenced(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"
+
+
+# --- streamable HTTP ---------------------------------------------------------------------------------
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever started it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    contest: Contest, tokens: Mapping[str, str], *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[str]:
+    """Serve a contest over streamable HTTP; yield its address. Port 0: any free one.
+
+    Nothing is kept between two requests of a client, so one that is lost leaves nothing behind.
+    """
+    app = contest_server(contest, tokens=tokens).streamable_http_app(
+        streamable_http_path=_PATH, stateless_http=True, host=host
+    )
+    try:
+        listening = socket.create_server((host, port), family=_family(host), backlog=1024)
+    except OSError as error:
+        what = f"cannot listen on {host}:{port}: {error.strerror}"
+        raise InputError(what, field="port", remedy="Choose another address or port") from error
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, limit_concurrency=_MOST_CONNECTIONS, ws="none"
+    )
+    server = _Server(config)
+    async with _running(server, listening):
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{listening.getsockname()[1]}{_PATH}"
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+@contextlib.asynccontextmanager
+async def _running(server: _Server, listening: socket.socket) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listening]))
+        try:
+            yield
+        finally:
+            server.should_exit = server.force_exit = True

@@ -1,0 +1,248 @@
+"""A contest over MCP, asked by the SDK's own client: over HTTP with tokens, and over standard input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from missing import lacks
+from support.command_line import CommandLine
+from test_contest import PROBLEMS, SECRET, Clock, outcome
+
+from ioi_eval import InputError, Scorer
+from ioi_eval.contest import Contest, Feedback, Rules
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine
+
+try:
+    import httpx2
+    from mcp import Client, MCPError, StdioServerParameters
+    from mcp.client.streamable_http import streamable_http_client
+
+    from ioi_eval.integrations.mcp import as_markdown, contest_server, serving
+except ModuleNotFoundError:
+    lacks("mcp")
+
+pytestmark = pytest.mark.once
+
+TOKENS = {"otter": "otters-token", "heron": "herons-token"}
+CODE = "wrong:3"
+
+
+@asynccontextmanager
+async def served(rules: Rules | None = None, engine: FakeEngine | None = None) -> AsyncIterator[str]:
+    async with Scorer(engine or FakeEngine(outcome)) as scorer:
+        contest = Contest(PROBLEMS, rules, judge=scorer.judge, participants=TOKENS, clock=Clock())
+        async with serving(contest, TOKENS) as address:
+            yield address
+
+
+@asynccontextmanager
+async def client(address: str, token: str, mode: str = "auto") -> AsyncIterator[Any]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=120) as http,
+        Client(streamable_http_client(address, http_client=http), mode=mode) as found,
+    ):
+        yield found
+
+
+async def told(asked: Any, tool: str, **arguments: Any) -> Any:
+    """A tool's answer; its error as a text."""
+    result = await asked.call_tool(tool, arguments)
+    text = "".join(one.text for one in result.content)
+    return text if result.is_error else json.loads(text)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_contest_over_http(mode: str) -> None:
+    async with served(Rules(submissions=2)) as address, client(address, TOKENS["otter"], mode) as otter:
+        tools = (await otter.list_tools()).tools
+        assert {tool.name for tool in tools} == {"problems", "statement", "run", "test", "submit", "standing"}
+        assert all(tool.description for tool in tools)
+        statements = (await otter.list_resources()).resources
+        assert [one.name for one in statements] == ["sum", "graded"]
+        (text,) = (await otter.read_resource(str(statements[0].uri))).contents
+        assert "Add two numbers." in text.text and "## Sample 0-a" in text.text
+        assert (await told(otter, "statement", problem="graded"))["attachments"] == {
+            "graded.h": "int add(int, int);"
+        }
+        first = await told(otter, "submit", problem="sum", code=CODE)
+        assert (first["points"], first["left"], first["number"]) == (40, 1, 1)
+        assert (await told(otter, "submit", problem="sum", code=CODE))["repeats"]
+        assert (await told(otter, "run", problem="sum", code="a", input="7"))["ended"] == "completed"
+        assert (await told(otter, "test", problem="sum", code="a"))["samples"][0]["verdict"] == "AC"
+        assert "no problem 'other'" in await told(otter, "submit", problem="other", code="a")
+        assert (await told(otter, "standing"))["points"] == 40
+        assert (await told(otter, "problems"))["problems"][0]["attempts"] == 1
+
+
+async def test_tokens_tell_participants() -> None:
+    async with served(Rules(scoreboard=True)) as address:
+        async with client(address, TOKENS["otter"]) as otter, client(address, TOKENS["heron"]) as heron:
+            await asyncio.gather(
+                told(otter, "submit", problem="sum", code=CODE),
+                told(heron, "submit", problem="sum", code="all"),
+            )
+            assert (await told(otter, "standing"))["points"] == 40
+            board = (await told(heron, "standing"))["scoreboard"]
+            assert [(one["participant"], one["points"]) for one in board] == [("heron", 100), ("otter", 40)]
+        for token in ("", "otter", "otters-toke", "otters-token2", "\u00e9"):
+            async with httpx.AsyncClient() as http:
+                headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+                answer = await http.post(
+                    address, headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}
+                )
+                assert answer.status_code == 401 and "otters-token" not in answer.text
+
+
+async def test_what_a_hostile_client_sends() -> None:
+    """Nothing ends the server, nothing counts, nothing is told that is not the client's."""
+    async with served(Rules(feedback=Feedback.FULL)) as address:
+        async with httpx.AsyncClient(headers={"Authorization": "Bearer otters-token"}) as http:
+            accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+            statuses = [
+                (await http.post(address, headers=accept, content=body)).status_code
+                for body in (b"", b"{", b"[" * 100_000, b"\xff\xfe", b'{"jsonrpc":"2.0"}', b"7" * (5 << 20))
+            ]
+            assert all(400 <= status < 500 for status in statuses) and statuses[-1] == 413
+        async with client(address, TOKENS["otter"]) as otter:
+            for arguments in (
+                {},
+                {"problem": "sum"},
+                {"problem": 7, "code": []},
+                {"problem": "sum", "code": "x" * 200_000},
+                {"problem": "sum\x00\x1b[31m\u202e", "code": "x"},
+                {"problem": "sum", "code": "x", "outputs": {"1-a": "3"}},
+                {"problem": "sum", "code": "x", "participant": "heron", "language": "no"},
+                {"problem": "sum", "code": "break"},
+            ):
+                words = await told(otter, "submit", **arguments)
+                assert isinstance(words, str) and SECRET not in words and "\x1b" not in words
+            assert "Unknown tool" in await told(otter, "hidden_tests")
+            for uri in ("contest://problems/other", "contest://problems/..%2Fsum", "file:///etc/passwd"):
+                with pytest.raises(MCPError):
+                    await otter.read_resource(uri)
+            assert (await told(otter, "standing"))["points"] == 0
+
+
+async def test_clients_that_are_lost_leave_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine(outcome, delay=3600)
+    async with served(Rules(at_once=1, waiting=1), engine) as address:
+        async with client(address, TOKENS["otter"]) as otter:
+            call = asyncio.create_task(told(otter, "submit", problem="sum", code=CODE))
+            await engine.started.wait()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+        async with asyncio.timeout(60):
+            while engine.running:  # noqa: ASYNC110 - the engine tells nobody
+                await asyncio.sleep(0.01)
+        engine.delay = 0
+        async with client(address, TOKENS["otter"]) as otter:
+            assert (await told(otter, "submit", problem="sum", code=CODE))["number"] == 1
+
+
+async def test_somebody_takes_part() -> None:
+    async with Scorer(FakeEngine()) as scorer:
+        with pytest.raises(InputError, match="nobody takes part"):
+            contest_server(Contest(PROBLEMS, judge=scorer.judge))
+
+
+async def test_a_taken_port_is_told() -> None:
+    async with Scorer(FakeEngine()) as scorer, served() as address:
+        port = int(re.findall(r":(\d+)/", address)[0])
+        with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1:{port}"):
+            async with serving(Contest(PROBLEMS, judge=scorer.judge), TOKENS, port=port):
+                pass
+
+
+async def test_a_statement_as_text_keeps_its_fences() -> None:
+    async with Scorer(FakeEngine()) as scorer:
+        statement = Contest(PROBLEMS, judge=scorer.judge).session("x").statement("graded")
+    text = as_markdown(statement)
+    assert text.startswith("# Sum") and "\x1b" not in text and "Languages: c++." in text
+
+
+# --- the command -------------------------------------------------------------------------------------
+
+LANTERNS = str(examples() / "problems" / "lanterns")
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return ["-m", "ioi_eval.cli", "contest", "serve", LANTERNS, *map(str, arguments)]
+
+
+def environment(cache: Path) -> dict[str, str]:
+    return {**os.environ, "IOI_EVAL_CACHE": str(cache), "PYTHONPATH": ":".join(filter(None, sys.path))}
+
+
+async def test_the_command_over_standard_input(shared_cache: Path, tmp_path: Path) -> None:
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=command("--stdio", "otter", "--out", tmp_path / "cup", "--submissions", "3"),
+        env=environment(shared_cache),
+    )
+    async with Client(parameters) as otter:
+        assert (await told(otter, "submit", problem="lanterns", code="int main() {}"))["compiles"] is False
+        assert (await told(otter, "problems"))["problems"][0]["left"] == 2
+    rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
+    assert [row["participant"] for row in rows] == ["otter"]
+
+
+async def test_the_command_over_http_killed_and_started_again(shared_cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "names").write_text("# who\notter chosen-token\nheron\n")
+    options = command("--participants", tmp_path / "names", "--out", tmp_path / "cup", "--port", "0")
+    for number, ending in ((1, signal.SIGKILL), (2, signal.SIGTERM)):
+        server = await asyncio.create_subprocess_exec(
+            sys.executable, *options, stdout=asyncio.subprocess.PIPE, env=environment(shared_cache)
+        )
+        assert server.stdout is not None
+        try:
+            line = (await server.stdout.readline()).decode()
+            address = re.findall(r"contest at (\S+),", line)[0]
+            async with client(address, "chosen-token") as otter:
+                words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
+                assert words["number"] == number
+        finally:
+            server.send_signal(ending)
+            rest = (await server.stdout.read()).decode()
+            await server.wait()
+    assert server.returncode == 0 and "report.md" in rest
+    tokens = (tmp_path / "cup" / "tokens.tsv").read_text()
+    assert (
+        tokens.startswith("otter\tchosen-token\nheron\t")
+        and (tmp_path / "cup" / "tokens.tsv").stat().st_mode & 0o077 == 0
+    )
+    assert not any(
+        "chosen-token" in path.read_text(errors="replace")
+        for path in (tmp_path / "cup").rglob("*")
+        if path.is_file() and path.name != "tokens.tsv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "who takes part is not known"),
+        (("--participants", "2", "--stdio", "x"), "who takes part is not known"),
+        (("--participants", "0"), "0 participants"),
+        (("--participants", "nothing.txt"), "cannot be read"),
+        (("--stdio", "a b"), "cannot be a participant's name"),
+        (("--participants", "2", "--allow-language", "klingon"), "klingon"),
+    ],
+)
+def test_what_the_command_cannot_mean(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = CommandLine(tmp_path, tmp_path / "cache")(
+        "contest", "serve", LANTERNS, "--out", str(tmp_path / "cup"), *arguments
+    )
+    assert done.returncode == 2 and words in done.stderr
