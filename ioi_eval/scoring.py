@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.lazy import shown_in
-from ioi_eval.model.modules import imports_in
 from ioi_eval.model.nesting import shallow
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
@@ -59,7 +58,6 @@ __all__ = [
     "choose_language",
     "extract",
     "find_language",
-    "imports_in",
     "is_solved",
     "json_value",
     "pass_at_k",

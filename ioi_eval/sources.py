@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, Keep
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
+    from ioi_eval.model.modules import read_packages
     from ioi_eval.problems import Package, Problems, check_problems
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
@@ -41,6 +42,7 @@ else:
             "check_problems": "problems.check_problems",
             "language_of": "runs.sources.language_of",
             "open_problems": "runs.sources.open_source",
+            "read_packages": "model.modules.read_packages",
         },
     )
 
@@ -59,6 +61,7 @@ __all__ = [
     "check_problems",
     "language_of",
     "open_problems",
+    "read_packages",
 ]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ioi_eval import InputError, Results, score_dump
 from ioi_eval.runs import BenchmarkOptions, Event, Selection, SubmissionFailed, SubmissionJudged
+from ioi_eval.sources import read_packages
 
 
 async def main(arguments: argparse.Namespace) -> int:
@@ -25,7 +26,7 @@ async def main(arguments: argparse.Namespace) -> int:
         arguments.dumps,
         arguments.problems,
         out=arguments.out,
-        choice=BenchmarkOptions(data_dir=arguments.data_dir),
+        choice=BenchmarkOptions(data_dir=arguments.data_dir, packages=arguments.packages),
         selection=Selection(limit=arguments.limit),
         on_event=tell,
     )
@@ -58,6 +59,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("dumps", nargs="+", metavar="DUMP")
     parser.add_argument("--problems", required=True, metavar="SOURCE")
+    parser.add_argument("--packages", type=read_packages, metavar="NAMES", help="Python packages, or none")
     parser.add_argument("--data-dir", default="", metavar="DIR", help="copies of a benchmark's datasets")
     parser.add_argument("--out", type=Path, default=Path("runs/generations"), metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N submissions")

@@ -5,9 +5,8 @@ imports come first, its other names are local, and what it reads and writes are 
 sys.stdin has no buffer. Programs that rely on that, or fail of it, do the same here.
 
 The program shares this process and may do to it what it likes. That earns nothing: what leaves is a text
-that is compared elsewhere. Exit code 0: an output, or an error in its place. Exit code 1: a module that is
-missing, told on standard error; whether the program or the judge lacks it is not decided here. Any other: the
-program ended its own process.
+that is compared elsewhere. Exit code 0: an output, or an error in its place. Any other: the program ended its
+own process.
 """
 
 import ast
@@ -19,7 +18,6 @@ import copy
 import datetime
 import functools
 import heapq
-import importlib.machinery
 import io
 import itertools
 import json
@@ -38,7 +36,6 @@ import typing
 
 MARK = "ioi_eval apps: "  # an error begins with it
 LONGEST = 4000, 8000  # characters of an error and its traceback
-SHORTEST = 120, 250  # the same on standard error, of which little is heard
 MODULES = (string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools)
 MODULES += (functools, operator, io, sys, json)
 LANGUAGE = (builtins, typing)  # whose names win
@@ -57,19 +54,14 @@ class Nowhere(io.RawIOBase):
         return len(data)
 
 
-def main(source, only_load=False, packages=()):
-    """`packages`: what the judge may lack, and the evaluator would have."""
+def main(source, only_load=False):
     tell, leave, out = os.write, os._exit, os.dup(1)
     os.dup2(2, 1)
     given = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
     sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(Nowhere())
     os._exit = lambda status: leave(3)  # a program that ends so has no result
     try:
-        said = result(source, given, only_load, packages)
-        if isinstance(said, dict):
-            tell(2, b"\n" + as_json(said).encode())
-            leave(1)
-        left = said.encode("utf-8", "surrogatepass")
+        left = result(source, given, only_load).encode("utf-8", "surrogatepass")
         while left:
             left = left[tell(out, left) :]
         leave(0)
@@ -77,23 +69,22 @@ def main(source, only_load=False, packages=()):
         leave(2)
 
 
-def result(source, given, only_load, packages):
-    """Return what the program wrote or which error ended it; of a module that is missing a dict."""
+def result(source, given, only_load):
+    """Return what the program wrote, or which error ended it."""
     code = -2
     try:
-        method = getattr(loaded(source, packages), CALLED)
+        method = getattr(loaded(source), CALLED)
         code = -1
         return "" if only_load else run(method, given)
-    except ModuleNotFoundError as error:
-        return told(code, error, *SHORTEST)
     except Exception as error:
         try:
-            return MARK + as_json(told(code, error, *LONGEST))
+            return MARK + as_json(told(code, error))
         except Exception:  # one that cannot be shown
             return MARK + as_json({"code": None})
 
 
-def told(code, error, longest_error, longest_traceback):
+def told(code, error):
+    longest_error, longest_traceback = LONGEST
     words = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     start = words.find('File "<string>"')
     if start >= 0:
@@ -107,16 +98,14 @@ as_json = json.JSONEncoder().encode  # a program may put its own in the place of
 # --- the program as a function -----------------------------------------------------------------------
 
 
-def loaded(source, packages):
+def loaded(source):
     module = types.ModuleType(NAME)
-    missing = [name for name in packages if importlib.machinery.PathFinder.find_spec(name) is None]
-    compile(wrapped(source), "<string>", "exec")  # what is no Python is none with all packages, too
-    exec(wrapped(source, missing), module.__dict__)
+    exec(compile(wrapped(source), "<string>", "exec"), module.__dict__)
     return module
 
 
-def wrapped(source, missing=()):
-    """Return the program as a function. The import of what is missing fails where it stands."""
+def wrapped(source):
+    """Return the program as a function."""
     lines = [f"from {module.__name__} import *" for module in MODULES + LANGUAGE]
     lines += [f"import {module.__name__}" for module in MODULES]
     lines.append("sys.setrecursionlimit(6*10**5)")
@@ -125,12 +114,7 @@ def wrapped(source, missing=()):
     for line in own.split("\n"):
         stripped = line.strip()
         if stripped.startswith(IMPORTS):
-            names = re.findall(r"(?:^from|^import|,)\s*(\w+)", stripped.partition(" import ")[0])
-            lacking = [name for name in names if name in missing]
-            if lacking:
-                body.append("\t" + line[: len(line) - len(line.lstrip())] + "import " + lacking[0])
-            else:
-                lines.append(stripped)
+            lines.append(stripped)
         else:
             body.append("\t" + line)
     if "def main(" in own and not re.search(r"^\s*main\s*\(\s*\)", own, re.MULTILINE):

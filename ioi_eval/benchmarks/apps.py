@@ -25,6 +25,7 @@ class Apps(Benchmark):
     dataset: ClassVar = "metr-evals/apps"  # codeparrot/apps has the same rows
     split: ClassVar = "test"
     language: ClassVar = "python"
+    packages: ClassVar = ("numpy",)
     columns: ClassVar[tuple[str, ...]] = ("question", "input_output")
     named = ColumnNames(id="", difficulty="difficulty", statement="question", starter="starter_code")
     time_limit: ClassVar = 10.0  # seconds, as harnesses in use give a test

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.modules import read_packages
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
 from ioi_eval.rules.json_tests import CasesError
@@ -160,6 +161,17 @@ class BenchmarkOptions(Value):
         str,  # for programs' outputs, but where a program of the problem judges
         Said(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
     ] = ""
+    packages: Annotated[
+        tuple[str, ...] | None,  # by their names in an import; None: those that the benchmark promises
+        Said(
+            typed=str,
+            read=read_packages,
+            metavar="NAME[,NAME...]",
+            help="Python packages that the judge must have for programs; none: no package.",
+            unset="those that the benchmark promises",
+            panel="Judging",
+        ),
+    ] = None
     time_limit: Annotated[
         Annotated[float, msgspec.Meta(ge=0.001, le=1e6)] | None,
         Said(
@@ -236,6 +248,7 @@ class Benchmark(ABC):
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
     other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
     language: ClassVar[str] = "c++"  # of rows that do not say
+    packages: ClassVar[tuple[str, ...]] = ()  # that its own harness has for programs in Python
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
     named: ClassVar[ColumnNames] = ColumnNames()

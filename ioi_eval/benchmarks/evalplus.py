@@ -30,6 +30,7 @@ class _Plus(Benchmark):
     split: ClassVar = "test"
     language: ClassVar = "python"
     named = ColumnNames(statement="prompt")
+    packages: ClassVar = ("numpy",)
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
 

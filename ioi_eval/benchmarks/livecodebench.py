@@ -91,6 +91,7 @@ class LiveCodeBench(Benchmark):
     config: ClassVar = "release_latest"
     split: ClassVar = "test"
     language: ClassVar = "python"
+    packages: ClassVar = ("numpy",)
     columns: ClassVar = ("question_id", "question_content", "public_test_cases", "private_test_cases")
     named = ColumnNames(
         id="question_id",

@@ -198,8 +198,9 @@ class Loaded(Problems):
         reasons: Mapping[tuple[str, int | None], str],
         references: Callable[[Problem], tuple[Solution, ...]],
         aliases: Mapping[str, str],
+        packages: Collection[str] = (),
     ) -> None:
-        super().__init__(problems)
+        super().__init__(problems, packages=packages)
         self._reasons, self._references, self._aliases = reasons, references, aliases
         # Why each problem is not there, by id and year; by id alone where that holds for all of its years.
         names = {_name(*place): reason for place, reason in reasons.items()}
@@ -234,6 +235,7 @@ class Loaded(Problems):
             reasons={**self._reasons, **{(one.id, one.year): reason for one in gone}},
             references=self._references,
             aliases=self._aliases,
+            packages=self.packages,
         )
 
     def references(self, label: str) -> tuple[Solution, ...]:
@@ -267,6 +269,7 @@ def load(
         reasons=reasons,
         references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
         aliases=aliases,
+        packages=benchmark.packages if options.packages is None else options.packages,
     )
 
 

@@ -21,6 +21,7 @@ from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
+from ioi_eval.model.modules import read_packages
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
@@ -96,7 +97,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     """The file's values, and over them those that flags give. `model.name` names a value within `model`."""
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
-    given = {name: value for name, value in flags.items() if value not in (None, [], (), frozenset())}
+    given = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
     _check_flags(given)
     _choose_author(values, given)
     # How many problems: by the flag, without what a file says otherwise.
@@ -182,6 +183,9 @@ def _read(path: Path) -> dict[str, Any]:
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):
             values["memory_limit"] = in_bytes(mebibytes)
+    match values.get("packages"):
+        case str() as packages:
+            values["packages"] = read_packages(packages)
     return values
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -101,7 +101,6 @@ def judge(
         job=chosen.job,
         all_tests=all_tests,
         allow_unconfined=chosen.allow_unconfined,
-        missing_modules=chosen.missing_modules,
         borderline=measured.borderline,
         echo=_ECHO,
     )
@@ -110,7 +109,9 @@ def judge(
         submission = Submission(key=program, problem_id=problem.id, code=code, language=spoken)
         try:
             with Signals() as signals:
-                result = asyncio.run(_judged(problem, submission, chosen, options, measured, store, signals))
+                result = asyncio.run(
+                    _judged(problem, submission, chosen, options, measured, store, signals, found.packages)
+                )
         except JudgeFailure as failure:
             console.complain(console.as_called(f"not judged: {failure}"))
             raise typer.Exit(console.UNSCORED) from None
@@ -179,6 +180,7 @@ async def _judged(
     timing: Timing,
     store: Store,
     tell: OnEvent,
+    packages: Collection[str],
 ) -> SubmissionResult:
     engine, trusted = open_engine(chosen, store)
     tell(EngineStarting(engine=chosen.text))
@@ -186,7 +188,8 @@ async def _judged(
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
             servers_found(engine)  # refuses servers that cannot judge
             try:
-                limited = await TimeLimits(scorer.judge, factor=timing.factor).limited(problem)
+                await scorer.judge.keep_promises(packages, [submission.language])
+                limited = await TimeLimits(scorer.judge.of_solutions(), factor=timing.factor).limited(problem)
                 return await scorer.score(limited, submission)
             except EngineError as error:
                 raise JudgeFailure(str(error), phase="judging") from error

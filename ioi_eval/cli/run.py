@@ -65,7 +65,7 @@ _OTHERWISE = {
 # Flags over the file's keys, by field.
 _Problems = Annotated[
     dict[str, Any],
-    Group("Problems", of=Config, only=(*_CHOICE, "time_limit", "memory_limit"), but=_OTHERWISE),
+    Group("Problems", of=Config, only=(*_CHOICE, "packages", "time_limit", "memory_limit"), but=_OTHERWISE),
 ]
 _Author = Annotated[dict[str, Any], Group("Author", of=Config, only=_AUTHOR)]
 _Model = Annotated[dict[str, Any], Group("Author", of=ModelConfig)]

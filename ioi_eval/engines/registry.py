@@ -27,7 +27,7 @@ from ioi_eval.engines.environment import (
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
-from ioi_eval.model.options import Count, JobShape, MissingModules, Said
+from ioi_eval.model.options import Count, JobShape, Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -86,10 +86,6 @@ class EngineChoice(Value):
             unset=f"${PYTHON}, else the system's newest",
         ),
     ] = ""
-    missing_modules: Annotated[
-        MissingModules,
-        Said(help="A Python package that the judge lacks: failure of the judge, or re of the program."),
-    ] = "failure"
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 
     @classmethod

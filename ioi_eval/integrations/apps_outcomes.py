@@ -56,16 +56,13 @@ def _in_turn(task: Task, result: SubmissionResult) -> list[TestResult]:
 
 
 def _failed(task: Task, number: int, test: TestResult) -> Outcome:
-    if test.status is Verdict.RE:
-        told = _told(test.feedback.partition(": ")[2])
-        if told is None and task.called:
-            return _ended(_ERROR, number, test.feedback, "")
-    elif test.status in (Verdict.WA, Verdict.PA):
+    told = None
+    if test.status is Verdict.RE and task.called:
+        return _ended(_ERROR, number, test.feedback, "")
+    if test.status in (Verdict.WA, Verdict.PA):
         told = _told(test.output.partition(_MARK)[2]) if test.output.startswith(_MARK) else None
         if told is None:
             return _wrong(task, number, test)
-    else:
-        told = None
     if told is None:
         return _killed(task, test)
     if told.code is None:

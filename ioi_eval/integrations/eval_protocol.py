@@ -25,7 +25,7 @@ from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Value
-from ioi_eval.scoring import Case, Cases, imports_in, read_cases, shallow, with_cases
+from ioi_eval.scoring import Case, Cases, read_cases, shallow, with_cases
 from ioi_eval.store.resources import graders
 
 __all__ = [
@@ -218,9 +218,7 @@ def _harness() -> str:
 
 def _with_harness(code: str, *, only_load: bool) -> str:
     """The program as a text for the harness."""
-    imports = imports_in(code)
-    packages = re.findall(r"import (\w+)", imports)
-    return f"{_harness()}{imports}\n\nmain({code!a}, {only_load}, {packages})\n"
+    return f"{_harness()}\n\nmain({code!a}, {only_load})\n"
 
 
 # --- the code in a message ---------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ioi_eval.models import (
     Test,
     Verdict,
 )
-from ioi_eval.scoring import imports_in, pass_at_k
+from ioi_eval.scoring import pass_at_k
 from ioi_eval.store.resources import graders
 
 _MEMORY = 4 << 30  # bytes
@@ -100,7 +100,7 @@ async def _result(
     own: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
 ) -> Result:
     source = f"{candidate}\n{test}"
-    code = f"{_harness()}{imports_in(source)}\n\nmain({source!a})\n"
+    code = f"{_harness()}\n\nmain({source!a})\n"
     submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
     try:
         passed, said = _outcome(await own.score(problem, submission))

@@ -38,6 +38,7 @@ class Setup(Value):
         ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's newest
     )
     callers_python: bool = False  # instead of the newest: the one that runs the caller, with its packages
+    packages: tuple[str, ...] = ()  # that programs may count on: without them nothing is judged
 
     def opened(self, store: Store) -> Opening:
         """Make the engines, as for the command line."""
@@ -140,7 +141,9 @@ class Runtime:
         engine, trusted = setup.opened(store)
         self._here = next((one for one in (engine, trusted) if isinstance(one, EmbeddedEngine)), None)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
-        self._scorer = await stack.enter_async_context(scorer)
+        opened = await stack.enter_async_context(scorer)
+        await opened.judge.keep_promises(setup.packages, ["python"])
+        self._scorer = opened
 
 
 async def _cancel_others() -> None:

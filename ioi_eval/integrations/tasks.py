@@ -70,7 +70,14 @@ class Asked(Value):
         from ioi_eval.integrations.runtime import Setup, runtime
 
         options = JudgeOptions(all_tests=self.judging.all_tests)
-        return runtime(Setup(slots=self.judging.slots, options=options, python=self.judging.python))
+        return runtime(
+            Setup(
+                slots=self.judging.slots,
+                options=options,
+                python=self.judging.python,
+                packages=self.problems.packages,
+            )
+        )
 
     def language(self, problem: Problem) -> Language:
         """The language that a model is asked for; its reply is read as that, whatever its fences say."""
@@ -159,6 +166,10 @@ def _remedy(name: str, known: tuple[str, ...]) -> str:
 def _fitting(kind: Any, value: Any) -> Any:
     if kind is str:
         return str(value)
+    if kind == tuple[str, ...] | None:
+        from ioi_eval.sources import read_packages
+
+        return read_packages(value if isinstance(value, str) else ",".join(value))
     if kind not in (frozenset[str], frozenset[int]):
         return value
     every = value if isinstance(value, list | tuple | set | frozenset) else [value]

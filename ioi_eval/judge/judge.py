@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Profile, Program, Rejected, Stall
-from ioi_eval.judge.blame import Partner, refuse_missing, tried
+from ioi_eval.judge.blame import Partner, tried
 from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
-from ioi_eval.judge.needs import lacks, refuse_language
+from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
 from ioi_eval.judge.programs import (
     Artifacts,
     Compiled,
@@ -73,9 +73,11 @@ class Judge:
         artifacts: Artifacts,
         options: JudgeOptions | None = None,
         sharing: Sharing | None = None,
+        *,
+        trusts: bool = False,
     ) -> None:
         self._engine, self._artifacts, self._sharing = engine, artifacts, sharing
-        self._options = options or JudgeOptions()
+        self._options, self._trusts = options or JudgeOptions(), trusts
 
     @property
     def slots(self) -> int:
@@ -85,11 +87,20 @@ class Judge:
     def but(self, **told: Any) -> Judge:
         """Return a judge at the same engine, with the same artifacts, that differs in these options."""
         options = msgspec.structs.replace(self._options, **told)
-        return Judge(self._engine, self._artifacts, options, self._sharing)
+        return Judge(self._engine, self._artifacts, options, self._sharing, trusts=self._trusts)
 
     def sharing(self, sharing: Sharing | None) -> Judge:
         """Return a judge at the same engine that judges equal programs once, or each."""
-        return Judge(self._engine, self._artifacts, self._options, sharing)
+        return Judge(self._engine, self._artifacts, self._options, sharing, trusts=self._trusts)
+
+    def of_solutions(self) -> Judge:
+        """Return a judge of solutions that are trusted: a package that one imports is the judge's to have."""
+        return Judge(self._engine, self._artifacts, self._options, self._sharing, trusts=True)
+
+    async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
+        """Raise InputError where submissions in these languages may count on packages that are missing."""
+        profile = await self._engine.profile()
+        refuse_promises(packages, {find(language).command for language in languages}, profile)
 
     async def profile(self) -> Profile:
         """Return what the engine has and can do."""
@@ -124,7 +135,11 @@ class Judge:
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if runs_code(problem, submission):
-            refuse_language(problem, find(submission.language, where=problem.source or problem.id))
+            language = find(submission.language, where=problem.source or problem.id)
+            refuse_language(problem, language)
+            if self._trusts and not submission.files:
+                for error in await self.lacks(problem, language, submission.code or ""):
+                    raise error
         if is_classic(self._options, await self._engine.profile()):
             return await judge_one_by_one(self._engine, problem, submission, self._options)
         for _ in range(_TRIES):
@@ -194,10 +209,6 @@ class Judge:
         partner: Partner | None = None,
     ) -> SubmissionResult:
         results, confinement = await self._run(problem, taking_part, known, partner)
-        if runs_code(problem, submission):
-            await refuse_missing(
-                self._artifacts, problem, submission, results.values(), self._options, taking_part
-            )
         graded = await grades(self._engine, problem, results, ours, self._options)
         return submission_result(
             problem,

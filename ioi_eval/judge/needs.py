@@ -11,9 +11,10 @@ from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
 from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.modules import MODULES
+from ioi_eval.model.modules import MODULES, checked
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 
+PYTHON = "python3"  # the interpreter whose packages a benchmark promises; those of PyPy nobody does
 MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # a manager answers the submission
 
 
@@ -57,9 +58,10 @@ def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
 def lacks(
     problem: Problem, language: Language | None, here: Profile, builder: Profile, code: str = ""
 ) -> Iterator[JudgeFailure | InputError]:
-    """Yield why no submission in a language, or none with this code, can be judged on a problem by an engine.
+    """Yield why no submission in a language, or this solution, can be judged on a problem by an engine.
 
     At most two: the first of the submission's program, and the first of the problem's own programs.
+    `code`: of a solution that is trusted, so that its imports are the judge's to have.
     `here`: the engine's profile; `builder`: that of the engine that builds the problem's own programs.
     `language` is None for submissions of files alone. Only a final JudgeFailure cannot be mended.
     """
@@ -71,7 +73,7 @@ def lacks(
             refuse_language(problem, language)
             tool = here.tool(language.command, f"a submission in {language.name}")
             if language.syntax == "python":
-                refuse_imports(code, (), tool, "the program")
+                refuse_imports(code, (), tool, "the solution")
     except (InputError, JudgeFailure) as error:
         yield error
     try:
@@ -115,14 +117,37 @@ def imported(source: str | bytes) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def modules_missing(modules: Collection[str], tool: Toolchain, who: str = "the program") -> ModuleMissing:
-    """Return the failure of a Python program that imports packages which its interpreter does not have."""
-    packages = " ".join(MODULES[name] for name in modules)
-    instead = ". missing_modules=re scores it as RE" if who == "the program" else ""
+def modules_missing(modules: Collection[str], tool: Toolchain, who: str) -> ModuleMissing:
+    """Return the failure of a trusted program that imports packages which its interpreter does not have."""
     return ModuleMissing(
         tuple(modules),
         f"{who} imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have",
-        remedy=f"Install {packages}: {tool.path} -m pip install {packages}; or, where that is refused,"
+        remedy=_install(modules, tool),
+    )
+
+
+def refuse_promises(packages: Collection[str], commands: Collection[str], here: Profile) -> None:
+    """Raise InputError where submissions may count on packages that an interpreter of the engine lacks.
+
+    `commands`: the toolchains of the submissions. Nothing that a submission imports matters, so none can
+    choose this. Interpreters of servers that do not tell their packages pass.
+    """
+    promised = checked(packages)
+    for tool in here.offered(PYTHON) if PYTHON in commands else ():
+        if tool.modules is not None and (missing := [name for name in promised if name not in tool.modules]):
+            raise InputError(
+                f"submissions may count on {', '.join(missing)}, which {tool.path} (Python {tool.version})"
+                " does not have",
+                field="choice.packages",
+                remedy=f"{_install(missing, tool)}; packages=none promises nothing, and what a program then"
+                " imports in vain is its runtime error",
+            )
+
+
+def _install(modules: Collection[str], tool: Toolchain) -> str:
+    packages = " ".join(MODULES[name] for name in modules)
+    return (
+        f"Install {packages}: {tool.path} -m pip install {packages}; or, where that is refused,"
         f" python3 -m venv DIR && DIR/bin/pip install {packages}, and let python=PATH or IOI_EVAL_PYTHON name"
-        f" DIR/bin/python (`ioi-eval doctor` lists what interpreters have){instead}",
+        " DIR/bin/python (`ioi-eval doctor` lists what interpreters have)"
     )

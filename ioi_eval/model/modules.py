@@ -1,13 +1,15 @@
 """Python packages that programs often import and that do not come with Python, by the name in an import.
 
-Only these count as missing on a judge: a name that somebody made up is the program's own fault.
+A benchmark may promise any of these to programs; whatever else a program imports is the program's own affair.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 
 # Which of them a machine has is what `doctor` tells.
 MAIN = ("numpy", "scipy", "sympy", "sortedcontainers", "networkx")
@@ -40,11 +42,19 @@ MODULES: Mapping[str, str] = MappingProxyType(
 )
 """Name in an import -> name on PyPI."""
 
-_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([^#\n]+)", re.M)
+NONE = "none"  # typed for no package at all
 
 
-def imports_in(code: str) -> str:
-    """A function that imports what a text does: the judge looks in programs, not in texts that they run."""
-    named = (word for line in _IMPORT.findall(code) for word in re.findall(r"\w+", line))
-    imports = "".join(f"    import {name}\n" for name in dict.fromkeys(named) if name in MODULES)
-    return imports and f"\n\ndef imported():\n{imports}"
+def read_packages(text: str) -> tuple[str, ...]:
+    """Return the packages that are promised to programs, of their names with commas between them."""
+    return checked(word for word in text.replace(",", " ").split() if word.lower() != NONE)
+
+
+def checked(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once. InputError for one that no interpreter is asked for."""
+    found = tuple(dict.fromkeys(names))
+    for name in found:
+        if name not in MODULES:
+            remedy = nearest(name, tuple(MODULES))
+            raise InputError(f"no such package: {name!r}", field="choice.packages", remedy=remedy)
+    return found

@@ -34,7 +34,6 @@ class Said(Value):
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 
 JobShape = Literal["auto", "batched", "classic"]
-MissingModules = Literal["failure", "re"]
 
 
 class CheckerLimits(Value):
@@ -82,7 +81,6 @@ class JudgeOptions(Value):
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
     borderline: Borderline | None = None  # None: what is over the limit is not measured again
-    missing_modules: MissingModules = "failure"  # of the judge, or RE of the program that imports them
     echo: int = 0  # bytes of a wrong output that its result repeats
     show: bool = False  # results repeat so many bytes of any output, and of the error text
     layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests

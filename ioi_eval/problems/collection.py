@@ -32,10 +32,13 @@ class Problems(Mapping[str, Problem]):
     """Problems by label: the id, or `id@year` where several years have one of the same id.
 
     Problems from zips lie in a cache that keeps them until `close` is called or the process ends.
+    `packages`: of Python, that programs may count on; the judge must have them.
     """
 
-    def __init__(self, problems: Iterable[Problem], *, kept: ExitStack | None = None) -> None:
-        self._kept = kept or ExitStack()
+    def __init__(
+        self, problems: Iterable[Problem], *, packages: Collection[str] = (), kept: ExitStack | None = None
+    ) -> None:
+        self._kept, self.packages = kept or ExitStack(), tuple(packages)
         self._by_id: dict[str, dict[int | None, Problem]] = {}
         for problem in sorted(problems, key=lambda problem: (problem.id, problem.year or 0)):
             same = self._by_id.setdefault(problem.id, {})
@@ -163,6 +166,7 @@ def load_problems(
     choose: Callable[[Sequence[str]], Collection[str]] | None = None,
     change: Callable[[Problem], Problem] | None = None,
     limits: ArchiveLimits | None = None,
+    packages: Collection[str] = (),
 ) -> Problems:
     """Return the problems of a source, all or `only` those with these ids. Raise the first InputError.
 
@@ -181,7 +185,7 @@ def load_problems(
         problems = [_sound(_read(folder, where)) for folder, where in wanted]
         problems = problems if change is None else list(map(change, problems))
         _refuse_missing(only, {problem.id for problem in problems}, folders, source)
-        return Problems(problems, kept=kept.pop_all())
+        return Problems(problems, packages=packages, kept=kept.pop_all())
 
 
 def check_problems(

@@ -43,7 +43,7 @@ async def calibrate(
     setup = Setup(Path(), engine or EngineChoice(), RunOptions(), store or own_store(), on_event)
     with opened(problems, choice, setup.store) as usable:
         async with judging(setup) as (judge, _):
-            return await _measured(usable, judge, reach, asyncio.Semaphore(at_once), on_event)
+            return await _measured(usable, judge.of_solutions(), reach, asyncio.Semaphore(at_once), on_event)
 
 
 calibrate_sync = synchronous(calibrate)

@@ -18,7 +18,7 @@ from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.languages import admitted, choose_language
 from ioi_eval.runs.scorer import Scorer
-from ioi_eval.runs.sources import check_source, language_of
+from ioi_eval.runs.sources import check_source, language_of, packages_of
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 
@@ -54,6 +54,7 @@ async def needs(
     how = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
     async with Scorer(opened, store=store, options=how, trusted=trusted) as scorer:
         found = [need for problem in problems for need in await _of(problem, default, scorer.judge)]
+        promises = await _promises(source, choice, scorer.judge)
     unfit = {need.problem for need in found if not need.of_solution}
     every, good = sum(bool(one.problem or one.errors) for one in packages), len(problems) - len(unfit)
     whole = Condition(
@@ -61,10 +62,22 @@ async def needs(
         ok=bool(good) and not broken and all(need.ok is not False for need in found),
         detail=f"{good} of {counted(every, 'problem')} of {source} can be judged",
     )
-    return (whole, *broken, *_together(found))
+    return (whole, *promises, *broken, *_together(found))
 
 
 needs_sync = synchronous(needs)
+
+
+async def _promises(source: str, choice: BenchmarkOptions, judge: Judge) -> list[Condition]:
+    """Return the condition of the packages that programs in Python may count on, where any are promised."""
+    promised = packages_of(source, choice)
+    if not promised:
+        return []
+    try:
+        await judge.keep_promises(promised, ["python"])
+    except InputError as error:
+        return [Condition(name="packages", ok=False, detail=error.problem, remedy=error.remedy)]
+    return [Condition(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
 
 
 async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:

@@ -9,7 +9,17 @@ import asyncio
 import contextlib
 import math
 from collections import Counter, deque
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Set, Sized
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Set,
+    Sized,
+)
 from typing import Any, Protocol
 
 import msgspec
@@ -67,6 +77,7 @@ async def judge_all(
     journal: Recording,
     *,
     workers: int | Callable[[], int],
+    check: Callable[[Collection[str]], Awaitable[object]] | None = None,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     limited: Callable[[Problem], Awaitable[Problem]] | None = None,
     expected: int | None = None,
@@ -79,8 +90,9 @@ async def judge_all(
     that is there twice, or problems none of which `prepare` can build then end the run before it wrote
     anything; one among others costs its own submissions alone. Those that come one by one, from a model that
     is still writing, are judged as they come; `expected` says how many. Cancelled at any moment, the journal
-    holds whole results and the next run continues. `limited` gives a problem its limits. Equal submissions
-    `share` a result.
+    holds whole results and the next run continues. `check` is given the languages of those with a length,
+    before anything is built, and raises where they cannot be judged. `limited` gives a problem its limits.
+    Equal submissions `share` a result.
     `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
     """
     if isinstance(workers, int) and workers < 1:
@@ -90,6 +102,8 @@ async def judge_all(
     this = _Run(judge, problems, journal, limited, share, on_event or (lambda event: None))
     needed, source = this.survey(submissions, expected), _Source(submissions)
     try:
+        if check is not None:
+            await check(this.languages)
         if prepare is not None:
             await _prepare_all(prepare, needed)
         await this.work_through(source, workers)
@@ -159,6 +173,7 @@ class _Run:
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._crowding = Crowding()
+        self.languages = set[str]()  # of the submissions that the survey found to be judged
 
     # --- before ---
 
@@ -179,6 +194,8 @@ class _Run:
                 skipped += 1
             else:
                 needed[submission.problem_id] = problem
+                if submission.code is not None:
+                    self.languages.add(submission.language)
         self._tell(RunStarted(total=len(seen), skipped=skipped))
         return list(needed.values())
 

@@ -68,7 +68,14 @@ def open_source(
         _check_unused(options)
         choose = None if options.first is None and options.sample is None else partial(_chosen, options)
         cache, change = store.root / "packages", options.limited
-        return load_problems(source, cache=cache, only=options.problems, choose=choose, change=change)
+        return load_problems(
+            source,
+            cache=cache,
+            only=options.problems,
+            choose=choose,
+            change=change,
+            packages=options.packages or (),
+        )
     if Path(source).suffix.lower() in _FILES:
         options = msgspec.structs.replace(options, dataset=source)
     return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
@@ -128,6 +135,12 @@ def language_of(source: Source | None) -> str:
     return "c++" if benchmark is None else benchmark.language
 
 
+def packages_of(source: str, options: BenchmarkOptions) -> tuple[str, ...]:
+    """Return the Python packages that programs may count on: as the options say, else the benchmark's."""
+    benchmark = benchmark_of(source)
+    return (() if benchmark is None else benchmark.packages) if options.packages is None else options.packages
+
+
 def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
     """The first packages, or a sample of them that is the same for the same seed."""
     first = ids[: options.first]
@@ -137,7 +150,14 @@ def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
 def _check_unused(options: BenchmarkOptions) -> None:
     """Options of benchmarks say nothing of packages, where they would be passed over in silence."""
     plain = msgspec.structs.replace(
-        options, problems=frozenset(), first=None, sample=None, seed=0, time_limit=None, memory_limit=None
+        options,
+        problems=frozenset(),
+        first=None,
+        sample=None,
+        seed=0,
+        packages=None,
+        time_limit=None,
+        memory_limit=None,
     )
     for field in msgspec.structs.fields(BenchmarkOptions):
         if getattr(plain, field.name) != field.default:

@@ -18,6 +18,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeVar
@@ -200,6 +201,7 @@ class Work(Value):
         None  # before the first submission of a stream is taken
     )
     settings: Mapping[str, Any] = {}  # for the reader of a report
+    trusted: bool = False  # solutions, whose imports are the judge's to have
 
 
 def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
@@ -230,6 +232,8 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
             if work.check is not None:
                 await work.check(judge)
+            if work.trusted:
+                judge = judge.of_solutions()
             sharing = Sharing(_finding(journal)) if setup.options.share else None
             limited = time_limits(judge, setup, journal).limited
             done = await judge_all(
@@ -239,6 +243,7 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
                 journal,
                 # What waits for another build leaves its place to others.
                 workers=lambda: workers() + min(workers(), sharing.waiting if sharing is not None else 0),
+                check=partial(judge.keep_promises, work.problems.packages),
                 prepare=judge.prepare,
                 limited=limited,
                 expected=work.expected,
@@ -320,7 +325,6 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
             how,
             job=chosen.job,
             allow_unconfined=chosen.allow_unconfined,
-            missing_modules=chosen.missing_modules,
         )
         name = chosen.text
     setup.tell(EngineStarting(engine=name))
@@ -345,7 +349,7 @@ def time_limits(judge: Judge, setup: Setup, journal: Journal) -> TimeLimits:
         write_limits(setup.folder, known)
         setup.tell(LimitMeasured(limit=limit))
 
-    return TimeLimits(judge, known, remember, factor=setup.options.timing.factor)
+    return TimeLimits(judge.of_solutions(), known, remember, factor=setup.options.timing.factor)
 
 
 # --- results of earlier calls that count no longer ---------------------------------------------------

@@ -180,7 +180,7 @@ def examine(path: Path) -> Interpreter | None:
         path=str(path),
         version=version,
         prefix=prefix,
-        identity=" ".join([words, os.path.realpath(path), *([prefix] if read else [])]),
+        identity=" ".join([words, os.path.realpath(path), *([prefix] if read else []), f"({lines[5]})"]),
         modules=tuple(lines[5].split()),
         read=read,
         why_not=_why_not(path, kind, read),

@@ -108,7 +108,14 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
         path=paths.pop() if len(paths) == 1 else tools[0].command,
         version=", ".join(sorted({tool.version for tool in tools})),
         identity=f"one of {len(identities)}: {digest}",
+        modules=_in_all(tools),
     )
+
+
+def _in_all(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
+    """Return the Python packages that all interpreters have which tell theirs; None where none does."""
+    told = [set(tool.modules) for tool in tools if tool.modules is not None]
+    return tuple(sorted(set.intersection(*told))) if told else None
 
 
 def _most_common(words: Iterable[str]) -> str:
@@ -137,6 +144,8 @@ def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None
         if command not in report.toolchains:
             return f"it has no {command} that works, which the run may use"
         there = report.toolchains[command]
+        if lacking := set(_in_all(profile.offered(command)) or ()) - set(there.modules or ()):
+            return f"its {command} has no {', '.join(sorted(lacking))}, and the run may count on that"
         known = begun_with.offered(command) if begun_with is not None else ()
         if known and there.identity not in {tool.identity for tool in known}:
             return f"its {command} {there.version} is none of those that the run began with"

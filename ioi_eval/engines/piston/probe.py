@@ -20,6 +20,7 @@ from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, comp
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.modules import MODULES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 
@@ -52,8 +53,12 @@ for name in g++ gcc; do
 done
 for name in python3 pypy3; do
   command -v $name > /dev/null || continue
-  version=$($name -I -S -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])') &&
-    tool $name "$version" "$($name -I -S -c 'import sys; print(sys.version)')"
+  words=$($name -I -c 'import sys, importlib.util
+print("%d.%d.%d" % sys.version_info[:3])
+print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name)))
+print(sys.version)' MODULES) || continue
+  tool $name "$(echo "$words" | sed -n 1p)" "$words"
+  echo "modules $name $(echo "$words" | sed -n 2p)"
 done
 for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
   echo 'int main() {}' | g++ -std=$standard -fsyntax-only -x c++ - && echo "standard $standard" && break
@@ -70,7 +75,7 @@ if command -v java > /dev/null && command -v javac > /dev/null; then
     tool java "$(echo "$words" | sed -n 's/.*version "\([^"]*\)".*/\1/p')" "$words"
 fi
 echo end
-"""
+""".replace("MODULES", " ".join(MODULES))
 
 FIRST_STEP = 1000  # bytes
 STEPS = 13  # each doubles what was printed: four megabytes in all
@@ -97,6 +102,7 @@ def seen(words: str) -> Mapping[str, Any]:
     lines = [line.split(" ") for line in words.split("\n")[:-1]]
     told = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
+    modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
     kib = _number(told.get("file_kib"))
     return {
         "architecture": told.get("machine", ""),
@@ -108,7 +114,11 @@ def seen(words: str) -> Mapping[str, Any]:
         "static": told["static"] == "yes" if "static" in told else None,
         "toolchains": {
             command: Toolchain(
-                command=command, path=path, version=version, identity=f"{command} {version} {path} {digest}"
+                command=command,
+                path=path,
+                version=version,
+                identity=f"{command} {version} {path} {digest}",
+                modules=modules.get(command),
             )
             for _, command, path, version, digest in tools
         },

@@ -200,5 +200,10 @@ async def _closed(node: RayNode) -> None:
 
 def merged(nodes: Mapping[str, RayNode], first: Profile) -> Profile:
     """Return the first node's profile with the tools of all nodes: a job goes to a node that has them."""
-    tools = {command: tool for node in nodes.values() for command, tool in node.profile.toolchains.items()}
-    return msgspec.structs.replace(first, name="ray", toolchains={**tools, **first.toolchains})
+    every = [first.toolchains, *(node.profile.toolchains for node in nodes.values())]
+    offers = {
+        command: tuple({tool.identity: tool for tools in every if (tool := tools.get(command))}.values())
+        for command in dict.fromkeys(command for tools in every for command in tools)
+    }
+    toolchains = {command: tools[0] for command, tools in offers.items()}
+    return msgspec.structs.replace(first, name="ray", toolchains=toolchains, offers=offers)

@@ -123,7 +123,7 @@ def test_from_rows_to_reports(
     ]
     dump = write_dump(tmp_path / "d.jsonl", told)
     copies = write_rows(tmp_path / "copies", name, rows)
-    base = ("score", dump, "--out", "run", "--problems")
+    base = ("score", dump, "--out", "run", "--packages", "none", "--problems")
     first = cli(*base, name, "--data-dir", copies, "--difficulty", word)
     assert first.returncode == 3, first.stderr
     assert "Left out 1 row: not selected" in first.stdout

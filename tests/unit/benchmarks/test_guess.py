@@ -66,7 +66,16 @@ def test_a_column_that_is_named(tmp_path: Path) -> None:
 
 def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(0)])
-    done = cli("score", dump(tmp_path, "apps_0", uuid="1"), "--data-dir", copies, "--out", "run")
+    done = cli(
+        "score",
+        dump(tmp_path, "apps_0", uuid="1"),
+        "--data-dir",
+        copies,
+        "--out",
+        "run",
+        "--packages",
+        "none",
+    )
     assert done.returncode == 0, done.stderr
     assert "--problems apps, as the dump's ids and columns say" in done.stderr
     assert results(tmp_path / "run")["1"]["solved"] is True

@@ -328,7 +328,7 @@ def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLin
         {"task_id": "HumanEval/7", "completion": "    return 7\n"},
     ]
     dump = write_jsonl(tmp_path / "samples.jsonl", samples)
-    done = cli("score", dump, "--problems", rows, "--out", "run")
+    done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "run")
     assert done.returncode == 0, done.stderr
     assert (
         "Rows: problem <- task_id, reply <- completion, language python (2 by their format), "
@@ -346,12 +346,12 @@ def test_requests_that_failed_are_listed_and_the_others_scored(cli: CommandLine,
     answered = {"id": "1", "custom_id": "HumanEval/7#1", "response": {"body": body}, "error": None}
     failed = {**answered, "id": "2", "response": None, "error": {"code": "expired"}}
     dump = write_jsonl(tmp_path / "batch.jsonl", [answered, failed])
-    done = cli("score", dump, "--problems", rows, "--out", "run")
+    done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "run")
     assert done.returncode == 3, done.stderr
     assert "Left out 1 row that cannot be used" in done.stdout
     assert [row["verdict"] for row in results(cli.folder / "run").values()] == ["AC"]
     [listed] = (cli.folder / "run" / "rejected.jsonl").read_text().splitlines()
     assert "expired" in listed
     dump = write_jsonl(tmp_path / "batch.jsonl", [failed])
-    done = cli("score", dump, "--problems", rows, "--out", "other")
+    done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "other")
     assert done.returncode == 2 and "the request failed" in done.stderr

@@ -58,6 +58,7 @@ def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
     ]
     dump = write_dump(tmp_path / "dump.jsonl", rows)
     command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--difficulty", "introductory")
+    command = (*command, "--packages", "none")
     done = cli(*command, "--out", "run")
     assert done.returncode == 3, done.stderr
     assert "not judged: no tests: No test cases provided" in done.stderr
@@ -115,7 +116,8 @@ def test_its_own_solutions_are_judged_first(cli: CommandLine, tmp_path: Path) ->
     dump = write_dump(
         tmp_path / "dump.jsonl", [{"uuid": str(n), "problem_id": n, "code": ADD} for n in range(3)]
     )
-    command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--validate-references")
+    command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none")
+    command = (*command, "--validate-references")
     done = cli(*command, "--out", "all")
     assert done.returncode == 0, done.stderr
     assert "Judging up to 3 own solutions of 3 problems" in done.stderr

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.command_line import RIGHT, CommandLine, row, write_dump
+from support.command_line import RIGHT, CommandLine, results, row, write_dump
 from support.servers import EndpointReport
 
 import ioi_eval
@@ -119,19 +119,26 @@ def test_notes_of_packages_name_options(cli: CommandLine) -> None:
     assert "line; --time-limit and --memory-limit set others" in package["notes"][0]
 
 
-def test_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
-    """Some of these packages, whatever Python the machine has."""
+def test_what_the_judge_lacks_of_what_programs_may_count_on(cli: CommandLine, problems: Path) -> None:
+    """Some of these packages, whatever Python the machine has. Nothing is judged, or written."""
     code = "import numpy, sympy, sortedcontainers, atcoder\nprint(1)\n"
     dump = write_dump(cli.folder / "d.jsonl", [row("r", code, language="python")])
-    scored = cli("score", dump, "--problems", problems, "--out", "run")
-    assert scored.returncode == 3, scored.stderr
-    assert "fix the causes below, then the same command retries only it" in scored.stderr
-    assert "-m pip install " in scored.stderr and "let --python PATH or IOI_EVAL_PYTHON name" in scored.stderr
     (cli.folder / "p.py").write_text(code)
-    judged = cli("judge", "p.py", "--problems", problems)
-    assert "python3 -m venv DIR && DIR/bin/pip install " in judged.stderr
-    assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in judged.stderr
-    assert "--missing-modules=re scores it as RE" in judged.stderr
+    promised = ("--packages", "numpy, sympy,sortedcontainers atcoder", "--problems", problems)
+    for command in (("score", dump, "--out", "run"), ("judge", "p.py")):
+        done = cli(*command, *promised)
+        assert done.returncode == 2, done.stderr
+        assert "--packages: submissions may count on " in done.stderr and "-m pip install " in done.stderr
+        assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in done.stderr
+        assert "--packages none promises nothing" in done.stderr
+    assert not (cli.folder / "run").exists()
+    doctor = cli("doctor", *promised)
+    assert doctor.returncode == 2 and "may count on" in doctor.stdout
+    scored = cli("score", dump, "--out", "run", "--problems", problems)
+    assert scored.returncode == 0, scored.stderr
+    assert results(cli.folder / "run")["r"]["verdict"] == "RE"
+    unknown = cli("score", dump, "--out", "other", "--problems", problems, "--packages", "numppy")
+    assert unknown.returncode == 2 and "Did you mean" in unknown.stderr
 
 
 def test_the_doctor_of_this_machine(cli: CommandLine) -> None:

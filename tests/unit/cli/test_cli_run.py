@@ -62,7 +62,8 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_config(cli: CommandLine, copies: Path, url: str = "", **values: Any) -> Path:
     model = {"name": "otter", "base_url": url, "attempts": 1, "seed": 10, "api_key_env": "MODEL_KEY"}
-    config = {"benchmark": "apps", "data_dir": str(copies), "out": "run", "model": model, **values}
+    own = {"benchmark": "apps", "data_dir": str(copies), "packages": "none", "out": "run"}
+    config = {**own, "model": model, **values}
     path = cli.folder / "config.yaml"
     path.write_text(json.dumps(config))  # YAML too
     return path
@@ -197,7 +198,10 @@ def test_its_dump_is_one_to_score_and_its_runs_are_compared(cli: CommandLine, co
             done = cli("run", "-c", config, *tasks(1, 2), "-m", name, "--out", f"runs/{name}", "--quiet")
             assert done.returncode == 0, done.stderr
     dump = cli.folder / "runs" / "otter" / "generations.jsonl"
-    scored = cli("score", dump, "--problems", "apps", "--data-dir", copies, "--out", "scored", "--quiet")
+    scored = cli(
+        *("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none"),
+        *("--out", "scored", "--quiet"),
+    )
     assert scored.returncode == 0, scored.stderr
     assert numbers(cli.folder / "scored") == numbers(cli.folder / "runs" / "otter")
     report = cli("report", "runs/otter", "runs/heron")
@@ -379,7 +383,10 @@ def test_agents(cli: CommandLine, copies: Path) -> None:
     assert (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns == left, "it was asked again"
 
     dump = run / "generations.jsonl"
-    scored = cli("score", dump, "--problems", "apps", "--data-dir", copies, "--out", "scored", "--quiet")
+    scored = cli(
+        *("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none"),
+        *("--out", "scored", "--quiet"),
+    )
     assert scored.returncode == 0, scored.stderr
     assert numbers(cli.folder / "scored") == numbers(run)
 

@@ -61,7 +61,8 @@ def test_rows_of_a_benchmark_are_in_its_language(cli: CommandLine) -> None:
     problem["public_test_cases"] = json.dumps([{"input": "1 2", "output": "3", "testtype": "stdin"}])
     dump = write_dump(cli.folder / "d.jsonl", [{"uuid": "x", "problem_id": "a", "code": PYTHON}])
     write_dump(cli.folder / "test.jsonl", [problem])
-    done = script(cli, dump, "--problems", "livecodebench", "--data-dir", cli.folder, "--out", "run")
+    words = (dump, "--problems", "livecodebench", "--data-dir", cli.folder, "--packages", "none")
+    done = script(cli, *words, "--out", "run")
     assert done.returncode == 0, done.stderr
     assert "x: a AC, 1 points" in done.stdout
 

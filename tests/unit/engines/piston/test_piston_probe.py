@@ -52,6 +52,7 @@ async def test_a_worker_with_room_for_everything(store: Store) -> None:
     assert report.architecture == here.architecture
     assert report.toolchains["g++"].version == here.toolchains["g++"].version
     assert report.toolchains["python3"].path == here.toolchains["python3"].path
+    assert report.toolchains["python3"].modules == here.toolchains["python3"].modules
     assert report.cpp_standard >= "gnu++20" and report.static
     options = ServerOptions()
     assert report.max_run_time == options.run_timeout

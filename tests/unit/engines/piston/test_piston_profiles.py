@@ -11,6 +11,7 @@ from support.servers import EndpointReport
 
 from ioi_eval.engines.piston.members import differences, merged, offering, why_not
 from ioi_eval.errors import InputError
+from ioi_eval.judge.needs import refuse_promises
 from ioi_eval.models import Toolchain
 
 pytestmark = pytest.mark.alike
@@ -106,6 +107,21 @@ def test_who_may_join_later_where_compilers_are_to_be_the_same(late: EndpointRep
     assert said.startswith(why) and bool(said) == bool(why)
     other_compiler = "its g++" in said
     assert why_not(profile, late) == ("" if other_compiler else said)
+
+
+def with_packages(name: str, *packages: str) -> EndpointReport:
+    python = msgspec.structs.replace(tool("python3", build=" ".join(packages)), modules=packages)
+    return report(name, tool("g++"), python)
+
+
+def test_a_server_without_a_package_that_all_others_have_does_not_join() -> None:
+    """A benchmark may have promised it to programs."""
+    profile = merged([with_packages("a", "numpy", "scipy"), with_packages("b", "numpy")]).profile
+    assert why_not(profile, with_packages("c", "numpy", "torch")) == ""
+    assert why_not(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")
+    with pytest.raises(InputError, match="may count on scipy"):
+        refuse_promises(["numpy", "scipy"], ["python3"], profile)
+    refuse_promises(["numpy"], ["python3"], profile)
 
 
 def test_where_compilers_differ_the_profile_follows_those_that_are_there() -> None:
