@@ -15,10 +15,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store.folder import read_rows
@@ -46,7 +45,7 @@ def write_results(run: Path, path: Path) -> None:
     with _part(path) as part:
         if path.suffix.lower() == ".jsonl":
             with part.open("wb") as stream:
-                stream.writelines(msgspec.json.encode(row) + b"\n" for row in read_rows(run))
+                stream.writelines(as_json(row) + b"\n" for row in read_rows(run))
         else:
             # Two passes: what types the columns have is known only when all rows were seen.
             import pyarrow

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from ioi_eval.model.errors import BadRows, InputError
+from ioi_eval.model.quoting import as_json
 
 _SHOWN_ROWS = 20  # of those that cannot be used
 WIDTH = 100  # columns, at most
@@ -51,7 +52,7 @@ _TYPED = {
     "problems=": "--problems ",
     "python=PATH": "--python PATH",
     "python=/": "--python /",
-    "missing_modules=re": "--missing-modules=re",
+    "packages=none": "--packages none",
     "same_compiler=True": "--same-compiler",
     "token=...": "--token-file FILE",
     "open_to_all=True": "--open-to-all",
@@ -85,9 +86,8 @@ def show(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
-    import msgspec  # not for help
 
-    show(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    show(as_json(value, indented=True).decode())
 
 
 def tell(text: str) -> None:

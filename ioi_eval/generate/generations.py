@@ -18,6 +18,7 @@ import msgspec
 from ioi_eval.generate.asks import Ask, Author, GenerationFailed, OutOfBudget, Text
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 
@@ -107,7 +108,7 @@ class Generations:
 
     def add(self, ask: Ask, text: Text) -> None:
         """Append one whole line in one write: a kill leaves the line, nothing, or a part that is cut off."""
-        row = msgspec.json.encode(_row(ask, text, self._author))
+        row = as_json(_row(ask, text, self._author))
         self._offsets[ask.key] = self._writer().append(row)
 
     def _writer(self) -> Lines:
@@ -116,7 +117,7 @@ class Generations:
             if not self._offsets:
                 self.path.unlink(missing_ok=True)
                 asked = _Asked(fingerprint=self._fingerprint, author=self._author)
-                replace(self._asked, [msgspec.json.encode(asked), b"\n"])
+                replace(self._asked, [as_json(asked), b"\n"])
             self._file = Lines(self.path)
             self._held.callback(self._file.close)
         return self._file

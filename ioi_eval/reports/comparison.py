@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
 from ioi_eval.reports import paired, sections
 from ioi_eval.reports.differences import Differences, sections_of, write_differences
@@ -45,7 +44,7 @@ def write_comparison(runs: Sequence[Run], folder: Path, differ: Differences | No
     make_folder(folder)
     if differ is not None:
         write_differences(differ, folder)
-    replace(folder / f"{_NAME}.json", [msgspec.json.format(msgspec.json.encode(runs)), b"\n"])
+    replace(folder / f"{_NAME}.json", [as_json(runs, indented=True), b"\n"])
     write_document(comparison(runs, differ), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html")
     return folder / f"{_NAME}.html"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports.document import NOTHING, Cell, Section, Table, counted, number
 from ioi_eval.reports.paired import Paired, paired, signed
@@ -117,7 +116,7 @@ def _nested() -> defaultdict[str, defaultdict[str, list[float]]]:
 
 
 def write_differences(found: Differences, folder: Path) -> None:
-    replace(folder / _NAME, [msgspec.json.format(msgspec.json.encode(found)), b"\n"])
+    replace(folder / _NAME, [as_json(found, indented=True), b"\n"])
 
 
 def _same(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Count, Said
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import TestResult, Value, Verdict
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.reports.suspicions import Suspicion
@@ -263,7 +264,7 @@ VALIDATION = "validation.json"
 
 
 def write_validation(folder: Path, found: Validation) -> Path:
-    replace(folder / VALIDATION, [msgspec.json.format(msgspec.json.encode(found)), b"\n"])
+    replace(folder / VALIDATION, [as_json(found, indented=True), b"\n"])
     return folder / VALIDATION
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import SubmissionResult, Verdict
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.medals import award, known_contests, problems_of
@@ -246,7 +247,7 @@ _MAX_REASONS, _MAX_EXAMPLES = 100, 5
 
 
 def write_summary(folder: Path, of: Summary) -> Path:
-    replace(folder / SUMMARY, [msgspec.json.format(msgspec.json.encode(of)), b"\n"])
+    replace(folder / SUMMARY, [as_json(of, indented=True), b"\n"])
     return folder / SUMMARY
 
 

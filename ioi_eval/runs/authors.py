@@ -34,6 +34,7 @@ from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, Value
 from ioi_eval.problems import Problems
@@ -170,7 +171,7 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
         )
         done = await _judged(work, setup, rejudge)
         found = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_place))
-        replace(setup.folder / INSTANCES, [msgspec.json.encode(one) + b"\n" for one in found])
+        replace(setup.folder / INSTANCES, [as_json(one) + b"\n" for one in found])
         whole = write_reports(setup.folder)
     failures = {key: str(row["reason"]) for key, row in read_failures(setup.folder).items()}
     return GeneratedRun(
@@ -243,7 +244,8 @@ async def _refuse_lacking(
     judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
 ) -> None:
     """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
-    unwritten = (ask for ask in asks if ask.key not in generations)
+    unwritten = [ask for ask in asks if ask.key not in generations]
+    await judge.keep_promises(problems.packages, {ask.language for ask in unwritten})
     for (name, year), language in {(ask.problem_id, ask.year): ask.language for ask in unwritten}.items():
         for error in await judge.lacks(problems.find(name, year), find(language)):
             raise InputError(f"nobody is asked for a program: {error}", where=f"problem {name}")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.quoting import as_json
 from ioi_eval.runs.known_results import Compilers, KnownResults
 from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
@@ -279,7 +280,7 @@ class Journal:
         aside = Lines(self._folder / EARLIER)
         for _, row in decoded(results, dict[str, Any]):
             if row["key"] in self._superseded:
-                aside.append(_encoded({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")}))
+                aside.append(as_json({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")}))
         aside.close()
         replace(results, self._kept(results))
         self._superseded.clear()
@@ -304,7 +305,7 @@ class Journal:
         if not confinements.keys() <= self._info.confinements.keys():
             self._know(confinements)
             self._write_info(replacing=False)
-        offset = results.append(_encoded(short))
+        offset = results.append(as_json(short))
         if self._failed.pop(row["key"], None) is not None:
             self._stale += 1
         self._note(head, offset, self._hash(head.problem_id))
@@ -316,7 +317,7 @@ class Journal:
 
     def fail(self, row: Mapping[str, Any]) -> None:
         """Appends why a submission could not be judged; the next run tries it again."""
-        offset = self._writers()[1].append(_encoded(row))
+        offset = self._writers()[1].append(as_json(row))
         self._stale += row["key"] in self._failed
         self._failed[row["key"]] = offset, row.get("problem_id", "")
 
@@ -346,7 +347,7 @@ class Journal:
 
     def _write_info(self, *, replacing: bool) -> None:
         self._old = msgspec.structs.replace(self._info, replacing=replacing)
-        replace(self._folder / RUN, [msgspec.json.format(msgspec.json.encode(self._old)), b"\n"])
+        replace(self._folder / RUN, [as_json(self._old, indented=True), b"\n"])
 
     # --- the end ---
 
@@ -391,10 +392,6 @@ def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     return RunInfo(
         fingerprint=msgspec.structs.replace(fingerprint, options=options), settings=plain(settings)
     )
-
-
-def _encoded(row: Mapping[str, Any]) -> bytes:
-    return msgspec.json.encode(row)
 
 
 def _remove_empty(folder: Path) -> None:

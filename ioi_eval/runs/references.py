@@ -21,6 +21,7 @@ from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
@@ -98,7 +99,7 @@ class References(Value, kw_only=True):
 
 
 def write_references(folder: Path, found: References) -> Path:
-    replace(folder / REFERENCES, [msgspec.json.format(msgspec.json.encode(found)), b"\n"])
+    replace(folder / REFERENCES, [as_json(found, indented=True), b"\n"])
     return folder / REFERENCES
 
 
@@ -155,7 +156,7 @@ def with_references(problems: Loaded, most: int) -> tuple[Problems, dict[str, in
         if not problem.unusable
     ]
     left_out.update(f"problems ({one.unusable})" for one in problems.values() if one.unusable)
-    return Problems(taken), dict(left_out)
+    return Problems(taken, packages=problems.packages), dict(left_out)
 
 
 def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> Iterator[Solution]:
@@ -188,7 +189,7 @@ async def check_references(
     setup.tell(ReferencesStarted(most=options.most, problems=len(problems)))
     async with judging(setup) as (judge, workers):
         found = await judge_references(
-            judge,
+            judge.of_solutions(),
             problems,
             problems.references,
             store=setup.store,

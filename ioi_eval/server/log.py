@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.memory import Bounded
 
@@ -25,7 +24,7 @@ class Event(Value):
     def as_json(self) -> str:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": time, "event": self.name, "message": self.words, **self.facts}
-        return msgspec.json.encode(line).decode()
+        return as_json(line).decode()
 
 
 Tell = Callable[[Event], None]

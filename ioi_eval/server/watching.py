@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.quoting import as_label
 from ioi_eval.model.values import Reason, ServerState, Value
 from ioi_eval.reports.summary import check_run
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, read_progress
@@ -245,7 +246,7 @@ def prometheus(state: State) -> str:
     for one in state.models:
         counted = {**one.verdicts, "unscored": one.unscored}
         lines += [
-            f'ioi_eval_run_submissions{{model="{_label(one.model)}",verdict="{_label(verdict)}"}} {number}'
+            f"ioi_eval_run_submissions{{model={as_label(one.model)},verdict={as_label(verdict)}}} {number}"
             for verdict, number in counted.items()
         ]
     numbers = {
@@ -268,8 +269,4 @@ def _of_servers(standings: Sequence[ServerState]) -> Iterator[str]:
         yield f"# TYPE ioi_eval_run_server_{name} gauge"
         for one in standings:
             value = int(one.state == _WELL) if name == "up" else getattr(one, name)
-            yield f'ioi_eval_run_server_{name}{{server="{_label(one.url)}"}} {value}'
-
-
-def _label(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            yield f"ioi_eval_run_server_{name}{{server={as_label(one.url)}}} {value}"

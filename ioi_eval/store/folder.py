@@ -15,6 +15,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.compact import whole
@@ -123,7 +124,7 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
         }
         for one in errors
     )
-    replace(path, (msgspec.json.encode(row) + b"\n" for row in rows))
+    replace(path, (as_json(row) + b"\n" for row in rows))
     return path
 
 
@@ -317,7 +318,7 @@ def limits_of(folder: Path, problems: Mapping[str, Problem]) -> dict[str, Measur
 
 
 def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
-    replace(folder / LIMITS, [msgspec.json.format(msgspec.json.encode(limits)), b"\n"])
+    replace(folder / LIMITS, [as_json(limits, indented=True), b"\n"])
 
 
 # --- how far a run is --------------------------------------------------------------------------------
@@ -346,4 +347,4 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
-    replace(folder / PROGRESS, [msgspec.json.encode(progress), b"\n"])
+    replace(folder / PROGRESS, [as_json(progress), b"\n"])

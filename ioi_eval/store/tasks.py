@@ -9,6 +9,7 @@ from typing import Self
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Blob, Problem, Value
 from ioi_eval.store.files import replace
 from ioi_eval.store.rows import bounded, plain
@@ -91,4 +92,4 @@ def read_tasks(folder: Path) -> dict[str, Task]:
 
 
 def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:
-    replace(folder / TASKS, [msgspec.json.encode(plain(msgspec.to_builtins(tasks))), b"\n"])
+    replace(folder / TASKS, [as_json(plain(msgspec.to_builtins(tasks))), b"\n"])

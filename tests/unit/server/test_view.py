@@ -16,20 +16,21 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import ServerState
 from ioi_eval.models import Verdict
+from ioi_eval.reports import write_reports
 from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow, SubmissionFailed
 from ioi_eval.runs.progress_writer import ProgressWriter
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import view
 from ioi_eval.server.watching import Watch, news, prometheus
-from ioi_eval.store.folder import PROGRESS, Progress, read_progress, write_progress
+from ioi_eval.store.folder import PROGRESS, RESULTS, Progress, read_progress, write_progress
 
 pytestmark = pytest.mark.once
 
 MODEL = 'm" \\1\n'
 
 
-def row(key: str, verdict: Verdict = Verdict.AC) -> dict[str, Any]:
-    one = submission(key, row={"model_kwargs": {"model": MODEL}})
+def row(key: str, verdict: Verdict = Verdict.AC, model: str = MODEL) -> dict[str, Any]:
+    one = submission(key, row={"model_kwargs": {"model": model}})
     return result_row(one, SUM, result(one, {"1-a": verdict}))
 
 
@@ -161,6 +162,20 @@ def test_prometheus_reads_the_counts(folder: Path) -> None:
     text = prometheus(Watch(folder).poll())
     assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n",verdict="WA"} 1\n' in text
     assert "ioi_eval_run_ended 0\n" in text and "expected" not in text
+
+
+@pytest.mark.parametrize("acting", ["\x1b[31m", "\x9b31m", "\x7f", "\u202e", "\u2028", "\U000e0041"])
+def test_a_model_s_name_is_text_to_whoever_reads_it_in_a_terminal(tmp_path: Path, acting: str) -> None:
+    """By curl or by cat: nothing of it is left as it was."""
+    name = f"otter{acting}red"
+    folder = write_run(tmp_path / "run", [row("a", model=name)])
+    assert f'model="otter\\\\u{ord(acting[0]):04x}' in prometheus(Watch(folder).poll())
+    write_reports(folder)
+    for file in (RESULTS, "summary.json", "report.md"):
+        text = (folder / file).read_bytes().decode()
+        assert acting not in text and "otter" in text, file
+    (kept,) = Watch(folder).poll().models
+    assert kept.model == name
 
 
 def test_where_there_is_no_run_nothing_is_watched(tmp_path: Path) -> None:

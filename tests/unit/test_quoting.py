@@ -1,0 +1,39 @@
+"""JSON and labels that a terminal cannot act on."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioi_eval.model.quoting import as_json, as_label
+
+TEXT = st.text(
+    st.characters(exclude_categories=("Cs",)) | st.sampled_from("\x7f\x9b\xad\u061c\u202e\u2028\ufeff")
+)
+ACTING = {"Cc", "Zl", "Zp"}
+TURNING = {"\u061c", *map(chr, range(0x200B, 0x2010)), *map(chr, range(0x202A, 0x202F))}
+TURNING |= {*map(chr, range(0x2060, 0x2070)), "\ufeff"}
+
+
+@given(st.dictionaries(TEXT, TEXT | st.lists(TEXT)))
+def test_the_value_stays_and_nothing_in_it_acts(value: object) -> None:
+    data = as_json(value)
+    assert msgspec.json.decode(data) == value
+    assert msgspec.json.decode(as_json(value, indented=True)) == value
+    text = data.decode()
+    assert not [char for char in text if unicodedata.category(char) in ACTING or char in TURNING]
+
+
+@given(TEXT)
+def test_a_label_is_one_line_in_quotes(text: str) -> None:
+    label = as_label(text)
+    assert (label[0] == label[-1] == '"' and label.isprintable()) or not text.isprintable()
+    assert not [char for char in label if unicodedata.category(char) in {*ACTING, "Cf"}]
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    assert as_json({"a": "ü 🙂 \u200d"[:3]}) == '{"a":"ü 🙂"}'.encode()
+    assert as_label('a"b\\c\nd\x9b') == '"a\\"b\\\\c\\nd\\\\u009b"'
