@@ -20,9 +20,11 @@ from ioi_eval.rules.limits import BUILD_IDLE
 MACHINE_AT_FAULT = 90  # no compiler exits with it
 KILLED = 137  # what a shell calls a program that was killed: by the server or the machine, not by our limits
 NO_ROOM = "No space left"
+_SIGNS_OF_NO_ROOM = re.compile(
+    rf"{NO_ROOM}|Cannot allocate memory|out of memory|[Rr]esource temporarily unavailable|Killed signal"
+)
 _SIGNS_OF_A_CRASH = re.compile(
-    rf"internal compiler error|terminated program|cannot execute|{NO_ROOM}|Cannot allocate memory"
-    r"|out of memory|[Rr]esource temporarily unavailable"
+    rf"internal compiler error|terminated program|cannot execute|{_SIGNS_OF_NO_ROOM.pattern}"
 )
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,6 +52,14 @@ def ending(ended: Ended, refusals: Collection[int] = (1,)) -> Ending:
     if ended.code not in refusals or _SIGNS_OF_A_CRASH.search(ended.stdout):
         return Ending.CRASHED
     return Ending.REFUSED
+
+
+def lacked_room(ended: Ended) -> bool:
+    """Return True where a compiler says that it lacked room, memory or processes: others may have had them.
+
+    A source can make it say so. That buys it a build alone, and that its outcome is not remembered.
+    """
+    return _SIGNS_OF_NO_ROOM.search(ended.stdout) is not None
 
 
 _STOPS = {"wall": Ending.IDLED, "hard": Ending.STOPPED}

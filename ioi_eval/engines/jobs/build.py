@@ -30,7 +30,7 @@ from ioi_eval.model.errors import JudgeFailure, ToolchainGone
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.builds import NO_ROOM, Ending, ending, log_of
+from ioi_eval.rules.builds import Ending, ending, lacked_room, log_of
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
 from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
@@ -118,7 +118,8 @@ def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
 
 
 _ONCE_MORE = frozenset({Ending.CRASHED, Ending.IDLED, Ending.STOPPED, Ending.KILLED})
-_LASTING = frozenset({Ending.CUT_SHORT, Ending.IDLED})  # by limits of ours, which do not change with the load
+# By limits of ours, which do not change with the load; and what crashed a compiler twice crashes it again.
+_LASTING = frozenset({Ending.CUT_SHORT, Ending.IDLED, Ending.CRASHED})
 
 
 class Builds:
@@ -158,8 +159,20 @@ class Builds:
             keys = _keys(recipe, profile)
             with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
                 together = " ".join(keys)
-                return await self._under_way.call(together, partial(self._find_or_make, recipe, profile))
+                outcome = await self._under_way.call(together, partial(self._find_or_make, recipe, profile))
+                return await self._that_travels(recipe, profile, outcome)
         raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
+
+    async def _that_travels(
+        self, recipe: Recipe, profile: Profile, outcome: Built | Rejected
+    ) -> Built | Rejected:
+        """Return the outcome, or the refusal of a submission's program that cannot travel with its tests."""
+        if isinstance(outcome, Rejected) or recipe.kind != SUBMISSION:
+            return outcome
+        reason = await self._carrier.refusal(outcome.artifact, profile)
+        if not reason:
+            return outcome
+        return Rejected(log=reason, compiler=outcome.compiler, confinement=outcome.confinement, lasting=False)
 
     async def _find_or_make(self, recipe: Recipe, profile: Profile) -> Built | Rejected:
         found = await self._found(recipe, profile)
@@ -176,7 +189,7 @@ class Builds:
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
-        alone = end is not Ending.CRASHED or NO_ROOM in made.ended.stdout  # another may have had the room
+        alone = end is not Ending.CRASHED or lacked_room(made.ended)  # another may have had it
         made = await self._carrier.build(recipe, (), profile, alone=alone, attempts=self._attempts)
         return await self._take(recipe, profile, made, lasting=False)
 
@@ -217,7 +230,7 @@ class Builds:
                     raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
                 built = Built(artifact=made.content, toolchain=made.tool.identity, **told)
                 return await asyncio.to_thread(self._shelf.keep, key, built)
-            by_limits = end in _LASTING and not made.by_transport
+            by_limits = end in _LASTING and not made.by_transport and not lacked_room(made.ended)
             refused = Rejected(**told, lasting=by_limits or (lasting and end is Ending.REFUSED))
             if not refused.lasting:
                 return refused

@@ -69,6 +69,10 @@ class Carrier(Protocol):
         """
         ...
 
+    async def refusal(self, program: Blob, profile: Profile) -> str:
+        """Return why a submission's program cannot travel with its tests. Empty: it can."""
+        ...
+
     def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
         """Return the job of these tests."""
         ...

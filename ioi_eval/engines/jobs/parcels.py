@@ -20,7 +20,13 @@ from ioi_eval.engines.jobs.run import (
     path_of,
     run_job,
 )
-from ioi_eval.engines.jobs.shipping import Shipping, TooLarge, killed_while_compiling, read_delivery
+from ioi_eval.engines.jobs.shipping import (
+    Shipping,
+    TooLarge,
+    killed_while_compiling,
+    program_room,
+    read_delivery,
+)
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits
@@ -61,6 +67,12 @@ class Parcels:
         if made.content is not None and packed:
             self._packing.delivered(made.content, packed)
         return made
+
+    async def refusal(self, program: Blob, profile: Profile) -> str:
+        weight, most = await self._packing.weight(program), program_room(profile)
+        if weight <= most:
+            return ""
+        return f"The program takes {weight} bytes of a request, and {profile.name} has {most} for it."
 
     def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
         job, problem = run_job(batch, chosen, profile), batch.problem

@@ -46,6 +46,9 @@ class Paths:
         content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
         return Made(ended=ended, tool=tool, content=content)
 
+    async def refusal(self, program: Blob, profile: Profile) -> str:
+        return ""
+
     def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
         return run_job(batch, chosen, profile)
 

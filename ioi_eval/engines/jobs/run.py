@@ -9,7 +9,7 @@ import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Profile, Program, least
 from ioi_eval.engines.jobs.replies import BODY, limit_in
-from ioi_eval.engines.jobs.shipping import Shipping
+from ioi_eval.engines.jobs.shipping import Shipping, program_room
 from ioi_eval.engines.jobs.waiting import waiting
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, Stands, Toolchain
@@ -283,14 +283,17 @@ class Fitting:
             return candidates
         program = self._program
         used = _REQUEST + await self._weight((program.proctor, *(file.content for file in program.files)))
+        # Whatever program is handed in, it is the same tests that do not fit.
+        own = [file.content for file in program.files if file.name in program.submission.argv]
+        kept_free = max(0, program_room(self._profile) - await self._weight(own)) if own else 0
         for count, planned in enumerate(candidates):
             used += _PLANNED + await self._weight(contents(program, planned).values())
             if used > room and count:
                 return candidates[:count]
-            if used > room:
+            if not count and used + kept_free > room:
                 raise JudgeFailure(
-                    f"a job with nothing but this test takes a request of {used} bytes, the server accepts"
-                    f" {room}",
+                    f"a job with nothing but this test takes a request of {used + kept_free} bytes, with room"
+                    f" for any program, the server accepts {room}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
                     remedy=BODY_REMEDY,

@@ -46,6 +46,19 @@ fi
 """
 
 
+_KNOWN_TO_PASS = 32 << 20  # bytes of a request that were tried where no limit was found
+_USUAL = 4 << 20
+
+
+def program_room(profile: Profile) -> int:
+    """Return the bytes of a request that a submission's program may take.
+
+    The rest is for a test. Were it all one room, a program could grow until its test does not fit.
+    """
+    room = profile.max_body or _KNOWN_TO_PASS
+    return max(room // 4, min(_USUAL, room // 2))
+
+
 class Parcel(Value):
     """A content in the form in which it travels."""
 
@@ -329,7 +342,7 @@ def _cut_off(run: Stage, length: int) -> BrokenReply | JudgeFailure:
         ended = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
         words = " ".join(run.stderr.split())[-300:]
         return BrokenReply(f"a build job handed over nothing whole ({ended}{words and f': {words}'})")
-    if run.status is StageStatus.TO:
+    if run.status is StageStatus.TO and length <= ENOUGH:
         return JudgeFailure(
             "a build job ran out of time before it had handed over what it made",
             phase="compiling",

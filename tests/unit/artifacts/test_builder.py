@@ -194,8 +194,19 @@ async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_pat
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
-    assert (type(first), type(second)) == (Rejected, Built), "it is not remembered"
-    assert "internal compiler error" in first.log
+    assert isinstance(first, Rejected) and second == first, "copies of it cost no build"
+    assert "internal compiler error" in first.log and len(engine.builds) == 2
+
+
+@pytest.mark.parametrize("words", ["Cannot allocate memory", "Killed signal terminated program cc1plus"])
+async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Path, words: str) -> None:
+    short = msgspec.structs.replace(CRASH, stdout=f"g++: fatal error: {words}", code=1)
+    engine = FakeEngine(faults=[short, short])
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.submission(plain_problem(), submitted())
+        second = await artifacts.submission(plain_problem(), submitted())
+    assert (type(first), type(second)) == (Rejected, Built)
+    assert [job.alone for job in engine.builds] == [False, True, False]
 
 
 async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Path) -> None:

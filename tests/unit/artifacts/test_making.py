@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -114,6 +115,17 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
         assert isinstance(built, Built) and built.artifact.read() == large
         parcel = await artifacts.engine.packing.parcel(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
+
+
+async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_compile(tmp_path: Path) -> None:
+    """Otherwise a submission could choose to be unscored: by a table that cannot be compressed."""
+    noise = random.Random(7).randbytes(1 << 20)
+    made = JobResult(compile=Stage(code=0), run=delivered(noise))
+    for room, kind in ((8 << 20, Built), (2 << 20, Rejected)):
+        async with opened(tmp_path, Server(made, max_body=room)) as artifacts:
+            found = await artifacts.submission(plain_problem(), submitted("code"))
+        assert isinstance(found, kind), "one store: what another server lets through is not taken over"
+    assert isinstance(found, Rejected) and "of a request, and server has 1048576 for it" in found.log
 
 
 async def test_a_build_of_one_stage(tmp_path: Path) -> None:

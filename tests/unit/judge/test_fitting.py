@@ -92,6 +92,15 @@ async def test_a_test_that_fits_no_request_names_the_limit() -> None:
         await number(large(2, 90_000), server(max_body=100_000))
 
 
+@pytest.mark.parametrize("size", [10, 10_000])
+async def test_no_program_decides_whether_a_test_fits_a_request(size: int) -> None:
+    program = JobFile(name="submission", content=Blob.of(random.Random(1).randbytes(size)), executable=True)
+    own = msgspec.structs.replace(PROGRAM, files=(program,))
+    assert await number(large(1, 30_000), server(max_body=100_000), own) == 1
+    with pytest.raises(JudgeFailure, match="with room for any program"):
+        await number(large(1, 40_000), server(max_body=100_000), own)
+
+
 @pytest.mark.parametrize(
     ("limits", "tests"),
     [({"max_run_time": 62_000}, 40), ({"max_run_cpu_time": 17_000}, 10), ({"max_run_time": 3000}, 1)],
