@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <strings.h>
 #include <utility>
@@ -14,9 +17,12 @@
 #include "bytes.hpp"
 #include "files.hpp"
 #include "json.hpp"
+#include "python_text.hpp"
 
 namespace compare {
 namespace {
+
+// --- by symbols --------------------------------------------------------------------------------------
 
 bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
 
@@ -98,6 +104,8 @@ Span inner(int fd) {
   return span;
 }
 
+// --- by words ----------------------------------------------------------------------------------------
+
 // The words of a file; with `keep_spaces` the runs of white space between them too.
 class Words {
  public:
@@ -140,6 +148,348 @@ bool same_word(const std::string& ours, const std::string& theirs, const Tokens&
   if (rules.case_sensitive) return ours == theirs;
   return strcasecmp(ours.c_str(), theirs.c_str()) == 0 && ours.size() == theirs.size();
 }
+
+// --- by lines and the words on them ------------------------------------------------------------------
+
+bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
+
+// What a file is made of, line by line. White space at both ends of the file and of a line is not in it.
+struct Piece {
+  enum class Kind { word, line_end, file_end };
+
+  Kind kind = Kind::file_end;
+  std::string gap, text;  // of a word: the white space between it and the word before it on its line, and itself
+};
+
+class Pieces {
+ public:
+  explicit Pieces(int fd) : bytes_(fd), ahead_(bytes_.next()) {}
+
+  Piece next() {
+    std::string gap;
+    if (breaks_ == 0) gap = skip_space();
+    if (breaks_ > 0) return --breaks_, Piece{Piece::Kind::line_end, "", ""};
+    if (ahead_ == Bytes::end) return {};
+    started_ = true;
+    return {Piece::Kind::word, gap, word()};
+  }
+
+ private:
+  // The white space before the next word of this line; `breaks_` counts the lines that end before it.
+  std::string skip_space() {
+    if (between_) return between_ = false, "";
+    std::string gap;
+    for (; is_strippable(ahead_); ahead_ = bytes_.next()) {
+      gap += static_cast<char>(ahead_);
+      if (ahead_ == '\n') ++breaks_;
+    }
+    if (ahead_ == Bytes::end || !started_) return breaks_ = 0, "";
+    between_ = breaks_ > 0;
+    return gap;
+  }
+
+  std::string word() {
+    std::string text;
+    for (; ahead_ != Bytes::end && !is_strippable(ahead_); ahead_ = bytes_.next()) text += static_cast<char>(ahead_);
+    return text;
+  }
+
+  Bytes bytes_;
+  int ahead_;
+  int64_t breaks_ = 0;    // line ends still to be given
+  bool between_ = false;  // they stand before the word that comes next
+  bool started_ = false;
+};
+
+// A decimal number as its digits without zeros at the ends, and the place of the point; not `valid` where a word is
+// none.
+struct Decimal {
+  bool valid = false, negative = false;
+  std::string digits;
+  int64_t exponent = 0;
+
+  bool operator==(const Decimal& other) const {
+    return valid && other.valid && digits == other.digits &&
+        (digits.empty() || (negative == other.negative && exponent == other.exponent));
+  }
+};
+
+class DecimalReader {
+ public:
+  explicit DecimalReader(const std::string& word) : word_(word) {}
+
+  Decimal decimal() {
+    Decimal number;
+    number.negative = sign();
+    read_digits(number, false);
+    if (took('.')) read_digits(number, true);
+    number.valid = any_ && exponent(number) && at_ == word_.size();
+    trim(number);
+    return number;
+  }
+
+ private:
+  static constexpr size_t longest_exponent = 17;
+
+  bool took(char wanted) { return at_ < word_.size() && word_[at_] == wanted ? ++at_, true : false; }
+
+  bool sign() { return took('-') || (took('+'), false); }
+
+  void read_digits(Decimal& number, bool behind_point) {
+    for (; at_ < word_.size() && is_decimal_digit(word_[at_]); ++at_, any_ = true) {
+      number.digits += word_[at_];
+      if (behind_point) --number.exponent;
+    }
+  }
+
+  bool exponent(Decimal& number) {
+    if (!took('e') && !took('E')) return true;
+    const bool negative = sign();
+    const size_t from = at_;
+    int64_t value = 0;
+    for (; at_ < word_.size() && is_decimal_digit(word_[at_]) && at_ - from < longest_exponent; ++at_)
+      value = value * 10 + (word_[at_] - '0');
+    number.exponent += negative ? -value : value;
+    return at_ > from;
+  }
+
+  static void trim(Decimal& number) {
+    number.digits.erase(0, number.digits.find_first_not_of('0'));  // of zeros alone: all
+    while (!number.digits.empty() && number.digits.back() == '0') number.digits.pop_back(), ++number.exponent;
+  }
+
+  const std::string& word_;
+  size_t at_ = 0;
+  bool any_ = false;
+};
+
+bool same_decimal(const std::string& a, const std::string& b) {
+  return DecimalReader(a).decimal() == DecimalReader(b).decimal();
+}
+
+bool same_pieces(int output, int answer, bool numbers) {
+  Pieces ours(output), theirs(answer);
+  bool equal = true, equal_numbers = numbers;  // the line so far
+  for (;;) {
+    const Piece a = ours.next(), b = theirs.next();
+    if (a.kind != b.kind) return false;
+    if (a.kind == Piece::Kind::file_end) return true;
+    if (a.kind == Piece::Kind::line_end) {
+      equal = true, equal_numbers = numbers;
+      continue;
+    }
+    equal = equal && a.gap == b.gap && a.text == b.text;
+    equal_numbers = equal_numbers && same_decimal(a.text, b.text);
+    if (!equal && !equal_numbers) return false;
+  }
+}
+
+// --- by lines as Python has them ---------------------------------------------------------------------
+
+using Same = bool (*)(const std::string& ours, const std::string& theirs);
+
+bool equal(const std::string& ours, const std::string& theirs) { return ours == theirs; }
+
+// Empty lines at the end of the output do not count, and those of the answer do: so their answer is never met.
+bool same_lines(int output, int answer, Same same) {
+  Lines ours(output, Lines::Ends::python), theirs(answer, Lines::Ends::python);
+  std::string a, b;
+  bool may_end = true;
+  while (theirs.next(b)) {
+    b = strip(b);
+    if (!ours.next(a) || !same(strip(a), b)) return false;
+    may_end = !b.empty();
+  }
+  while (ours.next(a))
+    if (!strip(a).empty()) return false;
+  return may_end;
+}
+
+// --- as the harness of APPS, and verl's prime_code after it: what one of the ways calls right is right -
+
+using Texts = std::vector<std::string>;
+
+// One way to be right. It meets the lines of the output one by one and keeps none: only the answer is held in memory.
+class Way {
+ public:
+  virtual ~Way() = default;
+
+  // False: the output can no longer be right in this way.
+  virtual bool meet(const std::string& line) = 0;
+
+  // Whether an output that ends here is right.
+  virtual bool end() const = 0;
+};
+
+// The whole is equal without the white space at its ends; of the output's lines it may be taken away, too.
+class Whole : public Way {
+ public:
+  Whole(const Texts& answer, bool strip_lines) : strip_lines_(strip_lines) {
+    const auto visible = [](const std::string& line) { return !strip(line).empty(); };
+    const auto first = std::find_if(answer.begin(), answer.end(), visible);
+    expected_.assign(first, std::find_if(answer.rbegin(), std::make_reverse_iterator(first), visible).base());
+    if (expected_.empty()) return;
+    expected_.front() = strip(expected_.front(), true, false);
+    expected_.back() = strip(expected_.back(), false, true);
+  }
+
+  bool meet(const std::string& line) override {
+    const std::string bare = strip(line);
+    if (bare.empty()) return skip(line);
+    at_ += gap_, gap_ = 0;
+    if (!gap_fits_ || at_ >= expected_.size()) return false;
+    const std::string& ours = strip_lines_ ? bare : strip(line, at_ == 0, at_ + 1 == expected_.size());
+    return ours == expected_[at_++];
+  }
+
+  bool end() const override { return at_ == expected_.size(); }
+
+ private:
+  // Counts only where something visible comes before and after it.
+  bool skip(const std::string& line) {
+    if (at_ == 0) return true;
+    const size_t place = at_ + gap_++;
+    gap_fits_ = gap_fits_ && place < expected_.size() && expected_[place] == (strip_lines_ ? "" : line);
+    return true;
+  }
+
+  bool strip_lines_;
+  Texts expected_;
+  size_t at_ = 0, gap_ = 0;
+  bool gap_fits_ = true;
+};
+
+bool close(const std::string& ours, const std::string& theirs) { return close_floats(strip(ours), theirs); }
+
+// Line by line, empty ones of the output left out or not.
+class InTurn : public Way {
+ public:
+  InTurn(const Texts& expected, bool skip_empty, Same same)
+      : expected_(expected), skip_empty_(skip_empty), same_(same) {}
+
+  bool meet(const std::string& line) override {
+    if (skip_empty_ && line.empty()) return true;
+    return at_ < expected_.size() && same_(line, expected_[at_++]);
+  }
+
+  bool end() const override { return at_ == expected_.size(); }
+
+ private:
+  const Texts& expected_;
+  bool skip_empty_;
+  Same same_;
+  size_t at_ = 0;
+};
+
+// As floats, unless each line of both is written in digits alone: floats would take two large whole numbers for one.
+class Floats : public InTurn {
+ public:
+  explicit Floats(const Texts& expected) : InTurn(expected, true, close) {
+    whole_ = std::all_of(expected.begin(), expected.end(), digits);
+  }
+
+  bool meet(const std::string& line) override {
+    whole_ = whole_ && (line.empty() || digits(line));
+    return InTurn::meet(line);
+  }
+
+  bool end() const override { return !whole_ && InTurn::end(); }
+
+ private:
+  static bool digits(const std::string& line) {
+    return !line.empty() && line.find_first_not_of("0123456789") == std::string::npos;
+  }
+
+  bool whole_;
+};
+
+// How a word counts; false where it cannot.
+using Reading = bool (*)(std::string& word);
+
+// Lines are sets of words, and the whole is a set of lines: neither order nor repetition counts.
+class Sets : public Way {
+ public:
+  Sets(const Texts& expected, Reading read) : read_(read) {
+    for (const std::string& line : expected) {
+      std::set<std::string> words;
+      possible_ = possible_ && gather(line, words, nullptr);
+      known_.insert(words.begin(), words.end());
+      met_[words] = false;
+    }
+  }
+
+  bool meet(const std::string& line) override {
+    std::set<std::string> words;
+    if (!possible_ || !gather(line, words, &known_)) return false;
+    if (words.empty()) return true;
+    const auto found = met_.find(words);
+    if (found == met_.end()) return false;
+    found->second = true;
+    return true;
+  }
+
+  bool end() const override {
+    return possible_ && std::all_of(met_.begin(), met_.end(), [](const auto& line) { return line.second; });
+  }
+
+ private:
+  // With `known` it stops at other words: a line of millions would fill our memory.
+  bool gather(const std::string& line, std::set<std::string>& words, const std::set<std::string>* known) const {
+    PythonWords all(line);
+    for (std::string word = all.next(); !word.empty(); word = all.next()) {
+      if (!read_(word) || (known && !known->count(word))) return false;
+      words.insert(word);
+    }
+    return true;
+  }
+
+  Reading read_;
+  bool possible_ = true;
+  std::set<std::string> known_;
+  std::map<std::set<std::string>, bool> met_;
+};
+
+// A number is what it is rounded to three places. What is not a number is not equal to itself either.
+bool round_number(std::string& word) {
+  double value;
+  if (!read_float(word, value) || std::isnan(value)) return false;
+  char text[400];
+  std::snprintf(text, sizeof text, "%.3f", value);
+  word = std::string(text) == "-0.000" ? "0.000" : text;
+  return true;
+}
+
+Texts lines_of(int answer) {
+  Texts found;
+  Lines lines(answer, Lines::Ends::newline);
+  for (std::string line; lines.next(line);) found.push_back(line);
+  return found;
+}
+
+bool in_some_way(int output, int answer, bool prime) {
+  const Reading as_it_is = [](std::string&) { return true; };
+  const Texts written = lines_of(answer);
+  Texts expected;
+  for (const std::string& line : written)
+    if (!line.empty()) expected.push_back(strip(line));
+
+  std::vector<std::unique_ptr<Way>> ways;
+  for (const bool strip_lines : {false, true}) ways.push_back(std::make_unique<Whole>(written, strip_lines));
+  for (const bool skip_empty : {false, true}) ways.push_back(std::make_unique<InTurn>(expected, skip_empty, equal));
+  if (prime) {
+    ways.push_back(std::make_unique<Floats>(expected));
+  } else {
+    ways.push_back(std::make_unique<InTurn>(expected, true, close));
+    for (const Reading read : {as_it_is, Reading(round_number)}) ways.push_back(std::make_unique<Sets>(expected, read));
+  }
+
+  Lines ours(output, Lines::Ends::python);
+  for (std::string line; !ways.empty() && ours.next(line);)
+    ways.erase(std::remove_if(ways.begin(), ways.end(), [&](const auto& way) { return !way->meet(line); }), ways.end());
+  return std::any_of(ways.begin(), ways.end(), [](const auto& way) { return way->end(); });
+}
+
+// --- by values of JSON -------------------------------------------------------------------------------
 
 constexpr size_t largest_value = 16 << 20;
 constexpr int deepest_value = 500;
@@ -209,6 +559,23 @@ size_t values_in(const ::json::Value& value) {
   return all;
 }
 
+bool same_values(int output, int answer, const Tokens& rules, bool wrapped) {
+  if (stripped(output, answer, rules)) return true;
+  if (files::size(output) > static_cast<int64_t>(largest_value)) return false;
+  const ::json::Value expected = ::json::parse(files::read_all(answer, largest_value), deepest_value);
+  try {
+    // What has more values than the answer is another one, and is not read to its end: a list of millions would fill
+    // our memory.
+    const ::json::Value value =
+        ::json::parse(files::read_all(output, largest_value), deepest_value, values_in(expected));
+    const Values values(rules);
+    return values.same(value, expected) ||
+        (wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
+  } catch (const sys::Failure&) {
+    return false;  // what the submission gave back is no JSON
+  }
+}
+
 }  // namespace
 
 bool Tokens::close(double ours, double theirs) const {
@@ -216,7 +583,7 @@ bool Tokens::close(double ours, double theirs) const {
   return apart <= absolute || apart <= relative * std::fabs(theirs);
 }
 
-bool exact(int output, int answer) {
+bool exact(int output, int answer, const Tokens&) {
   Bytes ours(output), theirs(answer);
   for (;;) {
     const int a = ours.next();
@@ -234,28 +601,13 @@ bool tokens(int output, int answer, const Tokens& rules) {
   }
 }
 
-bool json(int output, int answer, const Tokens& rules, bool wrapped) {
-  if (stripped(output, answer)) return true;
-  if (files::size(output) > static_cast<int64_t>(largest_value)) return false;
-  const ::json::Value expected = ::json::parse(files::read_all(answer, largest_value), deepest_value);
-  try {
-    // What has more values than the answer is another one, and is not read to its end: a list of millions would fill
-    // our memory.
-    const ::json::Value value =
-        ::json::parse(files::read_all(output, largest_value), deepest_value, values_in(expected));
-    const Values values(rules);
-    return values.same(value, expected) ||
-        (wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
-  } catch (const sys::Failure&) {
-    return false;  // what the submission gave back is no JSON
-  }
+bool white_diff(int output, int answer, const Tokens&) { return same_symbols(Symbols(output), Symbols(answer)); }
+
+bool word_lines(int output, int answer, const Tokens&) {
+  return same_symbols(Symbols(output, false), Symbols(answer, false));
 }
 
-bool white_diff(int output, int answer) { return same_symbols(Symbols(output), Symbols(answer)); }
-
-bool word_lines(int output, int answer) { return same_symbols(Symbols(output, false), Symbols(answer, false)); }
-
-bool stripped(int output, int answer) {
+bool stripped(int output, int answer, const Tokens&) {
   const Span a = inner(output), b = inner(answer);
   if (a.to - a.from != b.to - b.from) return false;
   Bytes ours(output, a.from), theirs(answer, b.from);
@@ -264,20 +616,36 @@ bool stripped(int output, int answer) {
   return true;
 }
 
+bool lines(int output, int answer, const Tokens&) { return same_pieces(output, answer, true); }
+
+bool stripped_lines(int output, int answer, const Tokens&) { return same_pieces(output, answer, false); }
+
+bool float_lines(int output, int answer, const Tokens&) {
+  return same_lines(output, answer, equal) || same_lines(output, answer, close_floats);
+}
+
+bool apps(int output, int answer, const Tokens&) { return in_some_way(output, answer, false); }
+
+bool prime_code(int output, int answer, const Tokens&) { return in_some_way(output, answer, true); }
+
+bool json(int output, int answer, const Tokens& rules) { return same_values(output, answer, rules, false); }
+
+bool json_wrapped(int output, int answer, const Tokens& rules) { return same_values(output, answer, rules, true); }
+
 Comparison named(const std::string& name) {
   static const std::map<std::string, Comparison> all = {
-      {"white-diff", [](int output, int answer, const Tokens&) { return white_diff(output, answer); }},
-      {"word-lines", [](int output, int answer, const Tokens&) { return word_lines(output, answer); }},
-      {"stripped", [](int output, int answer, const Tokens&) { return stripped(output, answer); }},
-      {"stripped-lines", [](int output, int answer, const Tokens&) { return stripped_lines(output, answer); }},
-      {"exact", [](int output, int answer, const Tokens&) { return exact(output, answer); }},
+      {"apps", apps},
+      {"exact", exact},
+      {"float-lines", float_lines},
+      {"json", json},
+      {"json-wrapped", json_wrapped},
+      {"lines", lines},
+      {"prime-code", prime_code},
+      {"stripped", stripped},
+      {"stripped-lines", stripped_lines},
       {"tokens", tokens},
-      {"lines", [](int output, int answer, const Tokens&) { return lines(output, answer); }},
-      {"float-lines", [](int output, int answer, const Tokens&) { return float_lines(output, answer); }},
-      {"apps", [](int output, int answer, const Tokens&) { return apps(output, answer); }},
-      {"prime-code", [](int output, int answer, const Tokens&) { return prime_code(output, answer); }},
-      {"json", [](int output, int answer, const Tokens& rules) { return json(output, answer, rules); }},
-      {"json-wrapped", [](int output, int answer, const Tokens& rules) { return json(output, answer, rules, true); }},
+      {"white-diff", white_diff},
+      {"word-lines", word_lines},
   };
   const auto found = all.find(name);
   return found == all.end() ? nullptr : found->second;

@@ -69,7 +69,7 @@ struct TaskType {
   std::unique_ptr<task::Task> (*make)(const task::Parts&);
 };
 const TaskType task_types[] = {
-    {"Batch", [](const task::Parts& parts) { return task::make_batch(parts); }},
+    {"Batch", task::make_batch},
     {"Communication", task::make_communication},
     {"OutputOnly", task::make_output_only},
     {"TwoSteps", task::make_two_steps},

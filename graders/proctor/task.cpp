@@ -1,5 +1,6 @@
 #include "task.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 namespace task {
@@ -69,6 +70,19 @@ sys::Fd Task::hand_input(int input, process::Program& program) const {
 
 int Task::answer_of(const plan::Test& test) const {
   return test.answer.empty() ? opened_.empty.get() : opened_.of(test.answer);
+}
+
+verdict::Verdict Task::play_alone(const process::Program& program, const plan::Test& test, int input, int output,
+    int error, const char* mode) const {
+  verdict::Verdict verdict;
+  verdict.used = run(program);
+  verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output), files::size(error)));
+  if (verdict.end == verdict::End::ok)
+    check(verdict, test, input, output, mode);
+  else
+    verdict.feedback = last_words(error);
+  show(verdict, output, error);
+  return verdict;
 }
 
 void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const {

@@ -1,4 +1,4 @@
-// A task type: how one test of a submission is played. One file each; run.cpp knows them by the name in the plan.
+// A task type: how one test of a submission is played. run.cpp knows them by the name in the plan.
 #pragma once
 
 #include <map>
@@ -69,6 +69,11 @@ class Task {
   // tells, and who asked for the test decides with an honest program in the submission's place.
   opinion::Opinion heard(const std::string& kind, const opinion::Statement& statement) const;
 
+  // Runs the submission alone, and judges the output that it completed. `mode`: what the checker is told where a task
+  // takes programs and files.
+  verdict::Verdict play_alone(const process::Program& program, const plan::Test& test, int input, int output, int error,
+      const char* mode = nullptr) const;
+
   // Lets the checker judge an output that a submission completed.
   void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const {
     check(verdict, test, opened_.of(test.input), output, mode);
@@ -93,8 +98,7 @@ std::string last_words(int error);
 // output.
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written);
 
-// `mode`: what the checker is told where a task takes programs and files.
-std::unique_ptr<Task> make_batch(const Parts&, const char* mode = nullptr);
+std::unique_ptr<Task> make_batch(const Parts&);
 std::unique_ptr<Task> make_output_only(const Parts&);
 std::unique_ptr<Task> make_batch_and_output(const Parts&);
 std::unique_ptr<Task> make_function(const Parts&);

@@ -1,9 +1,24 @@
-#include "together.hpp"
-
+// Task types of several programs that run at the same time.
 #include <algorithm>
+#include <csignal>
+#include <functional>
+#include <poll.h>
+#include <vector>
+
+#include "child.hpp"
+#include "pipes.hpp"
+#include "task.hpp"
 
 namespace task {
 namespace {
+
+// One of several processes of a submission that are judged as one.
+struct Member {
+  process::Running running;
+  sys::Fd error;  // what it wrote to its standard error
+};
+
+enum class CpuTime { summed, each };  // what the limit holds for
 
 bool is_limit(verdict::End end) {
   return end != verdict::End::ok && end != verdict::End::exit && end != verdict::End::signal;
@@ -24,25 +39,9 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
   whole.feedback = last_words(error);
 }
 
-}  // namespace
-
-Member Together::start(idling::Clock& clock, size_t member,
-                       const std::function<void(process::Program&)>& arrange) const {
-  sys::Fd error = files::memory("error");
-  const sys::Fd told = files::write_only(error);
-  process::Program program = submission();
-  program.clock = &clock;
-  program.member = member;
-  program.error = told.get();
-  arrange(program);
-  return {process::start(room_, program), std::move(error)};
-}
-
-bool drowned(const process::Outcome& judge, const verdict::Verdict& verdict, const process::Limits& limits) {
-  return judge.killed != process::Killed::no && limits.file_size != process::unlimited &&
-      verdict.used.written > limits.file_size;
-}
-
+// CPU time is summed and, if so asked, measured against the limit together, memory is summed for the report, wall time
+// is the longest. The first cause counts: a limit before an exit code or signal, which the end of a partner may have
+// brought about. Fails (sys::Failure) when one of the boxes could not be made.
 verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& limits, CpuTime cpu_time) {
   verdict::Verdict whole;
   std::string failure;
@@ -56,5 +55,283 @@ verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& l
       whole.used.cpu_us >= limits.cpu_us) whole.end = verdict::End::cpu;
   return whole;
 }
+
+// Whether the one who judges ended at a limit of its own because the submission had more to say than an output may
+// hold.
+bool drowned(const process::Outcome& judge, const verdict::Verdict& verdict, const process::Limits& limits) {
+  return judge.killed != process::Killed::no && limits.file_size != process::unlimited &&
+      verdict.used.written > limits.file_size;
+}
+
+class Together : public Task {
+ public:
+  using Task::Task;
+
+ protected:
+  // Starts one of the submission's processes, after `arrange` has given it its descriptors and arguments.
+  Member start(idling::Clock& clock, size_t member, const std::function<void(process::Program&)>& arrange) const {
+    sys::Fd error = files::memory("error");
+    const sys::Fd told = files::write_only(error);
+    process::Program program = submission();
+    program.clock = &clock;
+    program.member = member;
+    program.error = told.get();
+    arrange(program);
+    return {process::start(room_, program), std::move(error)};
+  }
+
+  // Starts the manager or interactor.
+  process::Running start_judge(process::Program& program, int input, int output, int told, idling::Clock& clock,
+      size_t member) const {
+    program.input = input;
+    program.output = output;
+    program.error = told;
+    program.clock = &clock;
+    program.member = member;
+    return process::start(room_, program);
+  }
+
+  // What became of the manager or interactor, still without its words.
+  opinion::Statement outcome_of(process::Running& judge, verdict::Verdict& verdict) const {
+    opinion::Statement statement;
+    statement.who = manager_->who();
+    statement.outcome = judge.wait();
+    verdict.used.waited_us += statement.outcome.waited_us;
+    return statement;
+  }
+};
+
+// TwoSteps: the submission runs twice at the same time, the first run hands what it found out to the second.
+class TwoSteps : public Together {
+ public:
+  using Together::Together;
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    pipes::Pipe between = pipes::make();
+    const sys::Fd output = files::memory("output"), said = files::write_only(output);
+    idling::Clock clock(2);
+    std::vector<Member> members;
+    members.push_back(start_step(clock, 0, between.write, &test.input, -1));
+    members.push_back(start_step(clock, 1, between.read, nullptr, said.get()));
+    between.close();
+    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
+    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size))
+      verdict.end = verdict::End::output;
+    if (verdict.end == verdict::End::ok) check(verdict, test, output.get());
+    return verdict;
+  }
+
+ private:
+  static int64_t limit(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
+
+  Member start_step(idling::Clock& clock, size_t step, const sys::Fd& end, const std::string* input, int output) const {
+    sys::Fd copied;
+    return start(clock, step, [&](process::Program& program) {
+      program.argv.push_back(std::to_string(step));
+      program.argv.push_back(pipes::path(end));
+      program.inherited.push_back(end.get());
+      program.proc = true;
+      if (input) copied = hand_input(opened_.of(*input), program);
+      program.output = output;
+    });
+  }
+};
+
+// The two ways between the manager and one process.
+struct Line {
+  // In this order everybody lets go of them: who reads of a partner's end can write to nobody by then.
+  pipes::Pipe to_user = pipes::make(), to_manager = pipes::make();
+};
+
+// Communication: a manager talks to one or more processes of the submission, and says what they are worth.
+class Communication : public Together {
+ public:
+  explicit Communication(const Parts& parts) : Together(parts) {
+    if (!manager_) sys::fail("manager: a Communication task needs one");
+  }
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    std::vector<Line> lines(static_cast<size_t>(plan_.processes));
+    const sys::Fd said = files::memory("said"), told = files::memory("told");
+    manager_->lay(opened_.of(test.input), answer_of(test), -1);
+    const sys::Fd written = manager_->fresh_output();
+    idling::Clock clock(lines.size() + 1);
+    process::Running manager = start_manager(test, lines, said.get(), told.get(), clock);
+    std::vector<Member> members = start_members(lines, clock);
+    for (Line& line : lines) line.to_user.close(), line.to_manager.close();
+    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
+    opinion::Statement statement = outcome_of(manager, verdict);
+    // On purpose also where the manager then broke: it was left alone by the process that failed.
+    const bool blamed = room_.layers.on("blame");
+    if (verdict.end != verdict::End::ok && blamed) return verdict;
+    if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
+      verdict.end = verdict::End::output;
+      return verdict;
+    }
+    if (statement.outcome.signal == SIGPIPE && blamed) {
+      verdict.feedback = "The submission ended too early";
+      return verdict;
+    }
+    statement.said = files::read_text(said.get(), opinion::longest);
+    statement.told = files::read_text(told.get(), opinion::longest);
+    conclude(verdict, test, statement, files::size(written.get()) > 0 ? written.get() : said.get());
+    return verdict;
+  }
+
+ private:
+  process::Running start_manager(const plan::Test& test, const std::vector<Line>& lines, int said, int told,
+      idling::Clock& clock) const {
+    std::vector<std::string> arguments;
+    std::vector<int> ends;
+    for (const Line& line : lines) {
+      for (const sys::Fd* end : {&line.to_manager.read, &line.to_user.write}) {
+        arguments.push_back(pipes::path(*end));
+        ends.push_back(end->get());
+      }
+    }
+    process::Program program = manager_->program(arguments);
+    program.inherited.insert(program.inherited.end(), ends.begin(), ends.end());
+    program.writable.push_back(desk::written_name);
+    return start_judge(program, rewound(opened_.of(test.input)), said, told, clock, lines.size());
+  }
+
+  std::vector<Member> start_members(const std::vector<Line>& lines, idling::Clock& clock) const {
+    std::vector<Member> members;
+    for (size_t index = 0; index < lines.size(); ++index)
+      members.push_back(start(clock, index, [&](process::Program& program) {
+        program.talks = true;
+        connect(program, lines[index]);
+        if (lines.size() > 1) program.argv.push_back(std::to_string(index));
+      }));
+    return members;
+  }
+
+  void connect(process::Program& program, const Line& line) const {
+    const sys::Fd &from = line.to_user.read, &to = line.to_manager.write;
+    if (!plan_.fifo_io) {
+      program.input = from.get();
+      program.output = to.get();
+      return;
+    }
+    program.proc = true;
+    for (const sys::Fd* end : {&from, &to}) {
+      program.argv.push_back(pipes::path(*end));
+      program.inherited.push_back(end->get());
+    }
+  }
+
+  // The manager's own words, unless the plan has a checker, which then judges what the manager wrote: into its file, or
+  // else to its standard output.
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement,
+      int said) const {
+    if (checker_.is_program()) {
+      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty())
+        heard("cms", statement);
+      check(verdict, test, said);
+      return;
+    }
+    const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
+    verdict.score = opinion.score;
+    verdict.feedback = opinion.feedback;
+  }
+};
+
+constexpr size_t interactors_place = 1;  // on the clock of a test
+
+// Interactive: the submission and an interactor read what the other one writes.
+class Interactive : public Together {
+ public:
+  explicit Interactive(const Parts& parts) : Together(parts) {
+    if (!manager_) sys::fail("manager: an Interactive task needs an interactor");
+  }
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    pipes::Pipe to_user = pipes::make(), from_user = pipes::make();
+    const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
+    manager_->lay(opened_.of(test.input), answer_of(test), transcript.get());
+    idling::Clock clock(2);
+    process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
+    std::vector<Member> members;
+    members.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
+    // The submission's own ends stay open here until its end is known: the interactor cannot learn of it before, so
+    // what it has decided by then, it has decided by itself.
+    to_user.write.reset(), from_user.read.reset();
+    verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::summed);
+    const bool was_left = verdict.end != verdict::End::ok &&
+        (verdict.used.signal == SIGPIPE || ends_by_itself(interactor, clock));
+    from_user.close();
+    // Whoever ended well may leave words of the interactor unread, which is no reason for it to die before it has
+    // judged.
+    const bool blamed = room_.layers.on("blame");
+    if (verdict.end == verdict::End::ok && blamed) pipes::drain(to_user.read, interactor.report());
+    to_user.close();
+    opinion::Statement statement = outcome_of(interactor, verdict);
+    statement.full = plan_.manager.full;
+    statement.told = files::read_text(told.get(), opinion::longest);
+    manager_->collect_feedback(statement);
+    if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
+      verdict.end = verdict::End::output;
+      return verdict;
+    }
+    conclude(verdict, test, statement, was_left, transcript.get());
+    return verdict;
+  }
+
+ private:
+  process::Running start_interactor(const plan::Test& test, int input, int output, int told,
+      idling::Clock& clock) const {
+    std::vector<std::string> told_of = {desk::input_name, desk::output_name, desk::answer_name};
+    if (plan_.manager.kind == "icpc") told_of = {desk::input_name, desk::answer_name, desk::feedback_name};
+    if (plan_.manager.kind == "exit-code") told_of = {desk::input_name, desk::answer_name};
+    process::Program program = manager_->program(told_of);
+    program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
+    return start_judge(program, input, output, told, clock, interactors_place);
+  }
+
+  Member start_submission(int input, int output, idling::Clock& clock) const {
+    return start(clock, 0, [&](process::Program& program) {
+      program.talks = true;
+      program.input = input;
+      program.output = output;
+    });
+  }
+
+  // What the submission wrote may be enough for it. While it computes or waits for a processor it has not come to what
+  // is missing; on a busy machine that takes as long as it takes.
+  static bool ends_by_itself(const process::Running& interactor, idling::Clock& clock) {
+    constexpr int look_ms = 10;
+    constexpr int64_t silence_us = 50 * 1000;
+    const int64_t asked = sys::now_us();
+    std::optional<int64_t> before;
+    clock.ask();
+    for (;;) {
+      pollfd report = {interactor.report(), POLLIN, 0};
+      if (poll(&report, 1, look_ms) == 1) return true;
+      const std::optional<int64_t> rested = clock.rested_us(interactors_place, asked);
+      if (!before) before = rested;
+      if (rested && *rested - *before > silence_us) return false;
+    }
+  }
+
+  // An interactor that was not content and ended first has decided: what the submission did without a partner does not
+  // count. Otherwise a submission that failed has failed, whatever the interactor made of the silence.
+  void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left,
+      int transcript) const {
+    const bool failed = verdict.end != verdict::End::ok;
+    if (failed && !was_left && room_.layers.on("blame")) return;
+    const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
+    if (failed && opinion.score > 0) return;
+    verdict.end = verdict::End::ok;
+    verdict.score = opinion.score;
+    verdict.feedback = opinion.feedback;
+    if (opinion.score > 0 && checker_.is_program()) check(verdict, test, transcript);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_two_steps(const Parts& parts) { return std::make_unique<TwoSteps>(parts); }
+std::unique_ptr<Task> make_communication(const Parts& parts) { return std::make_unique<Communication>(parts); }
+std::unique_ptr<Task> make_interactive(const Parts& parts) { return std::make_unique<Interactive>(parts); }
 
 }  // namespace task

@@ -129,7 +129,8 @@ uint64_t content_of(PyObject* names) {
   PyObject *name = nullptr, *value = nullptr;
   uint64_t content = 1;
   for (ssize_t at = 0; PyDict_Next(names, &at, &name, &value);)
-    for (const PyObject* const part : {name, value}) content = (content ^ reinterpret_cast<uintptr_t>(part)) * 0x9e3779b97f4a7c15 + (content >> 29);
+    for (const PyObject* const part : {name, value})
+      content = (content ^ reinterpret_cast<uintptr_t>(part)) * 0x9e3779b97f4a7c15 + (content >> 29);
   return content;
 }
 
@@ -158,7 +159,8 @@ bool has_only(PyObject* names, PyObject* known) {
 // What a program has put into a module may have something to say when it goes, and then may or may not find the others.
 bool are_untouched() {
   for (const Kept& each : kept)
-    if (PyDict_GetItemWithError(modules, each.name) != each.module || content_of(PyModule_GetDict(each.module)) != each.content) return false;
+    if (PyDict_GetItemWithError(modules, each.name) != each.module ||
+        content_of(PyModule_GetDict(each.module)) != each.content) return false;
   return has_only(of_system, known_of_system) && has_only(of_builtins, known_of_builtins);
 }
 
@@ -174,7 +176,8 @@ PyObject* take_modules_away(PyObject*, PyObject*) {
   return &_Py_NoneStruct;
 }
 
-// Called when all of the program's objects have gone. What the libraries of the modules that were there do at their end, nobody sees.
+// Called when all of the program's objects have gone. What the libraries of the modules that were there do at their
+// end, nobody sees.
 void leave(PyObject*) {
   if (!may_leave) return;
   if (!loaded_nothing) std::exit(code);
@@ -195,19 +198,21 @@ void keep(PyObject* name, PyObject* module) {
 }
 
 PyObject* names_of(const char* name) {
-  PyObject *const module = PyDict_GetItemString(modules, name), *const names = module ? PyModule_GetDict(module) : nullptr;
+  PyObject* const module = PyDict_GetItemString(modules, name);
+  PyObject* const names = module ? PyModule_GetDict(module) : nullptr;
   if (!names) sys::fail("a module without names: " + std::string(name));
   return names;
 }
 
-// Nothing else refers to the function that finds modules in folders. It goes after all that a program may have arranged for its
-// end, and right before the modules. What the interpreter keeps for extensions goes when the modules have gone.
+// Nothing else refers to the function that finds modules in folders. It goes after all that a program may have arranged
+// for its end, and right before the modules. What the interpreter keeps for extensions goes when the modules have gone.
 bool arrange_calls() {
   static PyMethodDef method = {"take_modules_away", take_modules_away, one_argument, nullptr};
   PyObject* const hooks = PySys_GetObject("path_hooks");
   const ssize_t count = hooks ? PyList_Size(hooks) : 0;
   PyObject* const last = count > 0 ? PyList_GetItem(hooks, count - 1) : nullptr;
-  PyObject *const own = PyInterpreterState_GetDict(PyInterpreterState_Get()), *const last_of_all = PyCapsule_New(own, nullptr, leave);
+  PyObject* const own = PyInterpreterState_GetDict(PyInterpreterState_Get());
+  PyObject* const last_of_all = PyCapsule_New(own, nullptr, leave);
   if (!last || !own || !last_of_all || PyDict_SetItemString(own, "leave", last_of_all) != 0) return false;
   Py_DecRef(last_of_all);
   return PyWeakref_NewRef(last, PyCFunction_NewEx(&method, nullptr, nullptr));
@@ -225,7 +230,8 @@ void prepare() {
   streams[1] = PySys_GetObject("stderr");
   script_names = names_of("__main__"), of_system = names_of("sys"), of_builtins = names_of("builtins");
   known_of_system = PyDict_New(), known_of_builtins = PyDict_Copy(of_builtins);
-  for (ssize_t at = 0; PyDict_Next(of_system, &at, &name, &module);) PyDict_SetItem(known_of_system, name, &_Py_NoneStruct);
+  for (ssize_t at = 0; PyDict_Next(of_system, &at, &name, &module);)
+    PyDict_SetItem(known_of_system, name, &_Py_NoneStruct);
   if (!arrange_calls()) sys::fail("the interpreter's end cannot be prepared");
 #ifdef __GLIBC__
   malloc_trim(0);  // what was freed is joined once, and not by each process anew
@@ -235,7 +241,8 @@ void prepare() {
 void watch_script() {
   for (Kept& each : kept)
     if (each.changes) each.content = content_of(PyModule_GetDict(each.module));
-  if (_PyEval_EvalFrameDefault && _PyInterpreterState_SetEvalFrameFunc) _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate);
+  if (_PyEval_EvalFrameDefault && _PyInterpreterState_SetEvalFrameFunc)
+    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate);
 }
 
 }  // namespace ending

@@ -1,5 +1,6 @@
-// How a forked interpreter ends: as it does after a start, but without taking apart what it got from the one that forked it. To free
-// an object writes to it, and so copies a page that all forked processes share: that took longer than a short test.
+// How a forked interpreter ends: as it does after a start, but without taking apart what it got from the one that
+// forked it. To free an object writes to it, and so copies a page that all forked processes share: that took longer
+// than a short test.
 #pragma once
 
 namespace ending {

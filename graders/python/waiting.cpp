@@ -1,6 +1,7 @@
-// The library that an interpreter waits with. It takes programs from the proctor and forks a process for each, by the same steps that
-// confine a program which is started. Such a process then runs the interpreter's own main function, on the script that now lies
-// where the first one lay. It needs no headers of Python: what it calls is the stable part of its interface.
+// The library that an interpreter waits with. It takes programs from the proctor and forks a process for each, by the
+// same steps that confine a program which is started. Such a process then runs the interpreter's own main function, on
+// the script that now lies where the first one lay. It needs no headers of Python: what it calls is the stable part of
+// its interface.
 #include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
@@ -51,26 +52,31 @@ int minor_version() {
 // From 3.12 on an interpreter knows in which thread its main function runs.
 bool knows_its_main() { return minor_version() >= 12; }
 
-// From 3.13 on signals are told to that thread, and the runtime's first fields name it right behind the system's name for it.
+// From 3.13 on signals are told to that thread, and the runtime's first fields name it right behind the system's name
+// for it.
 PyThreadState** main_thread() {
   constexpr size_t first_fields = 512;
   void** const fields = reinterpret_cast<void**>(_PyRuntime);
   PyThreadState* const own = PyThreadState_Get();
   for (size_t i = 1; _PyRuntime && i < first_fields; ++i)
-    if (fields[i] == own && fields[i - 1] == reinterpret_cast<void*>(pthread_self())) return reinterpret_cast<PyThreadState**>(&fields[i]);
+    if (fields[i] == own && fields[i - 1] == reinterpret_cast<void*>(pthread_self()))
+      return reinterpret_cast<PyThreadState**>(&fields[i]);
   sys::fail("this interpreter does not say which thread is its main one");
 }
 
-PyThreadState* change_thread(PyInterpreterState* interpreter) { return PyThreadState_Swap(PyThreadState_New(interpreter)); }
+PyThreadState* change_thread(PyInterpreterState* interpreter) {
+  return PyThreadState_Swap(PyThreadState_New(interpreter));
+}
 
 void end_thread(PyThreadState* thread) {
   PyThreadState_Clear(thread);
   PyThreadState_Delete(thread);
 }
 
-// In the child of a fork: the frames of the script that waits belong to a thread that is no more. Before 3.12 a new thread is the one
-// that PyGILState_Ensure finds only if it comes when there is none, and an interpreter is never without any: so there are two. And
-// what the module `threading` does when a thread ends it has to do before it arranges itself with the fork.
+// In the child of a fork: the frames of the script that waits belong to a thread that is no more. Before 3.12 a new
+// thread is the one that PyGILState_Ensure finds only if it comes when there is none, and an interpreter is never
+// without any: so there are two. And what the module `threading` does when a thread ends it has to do before it
+// arranges itself with the fork.
 void begin_anew() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
   if (knows_its_main()) {
@@ -97,7 +103,8 @@ bool is_archive() {
   const char* const path = first ? PyUnicode_AsUTF8AndSize(first, nullptr) : nullptr;
   char head[2] = {};
   const sys::Fd script(path ? open(path, O_RDONLY | O_CLOEXEC) : -1);
-  return !script.valid() || read(script.get(), head, sizeof head) != sizeof head || std::memcmp(head, "PK", sizeof head) == 0;
+  return !script.valid() || read(script.get(), head, sizeof head) != sizeof head ||
+      std::memcmp(head, "PK", sizeof head) == 0;
 }
 
 [[noreturn]] void go_on(const process::Program& program) {
@@ -128,8 +135,8 @@ void check_that_nothing_is_shared() {
   if (shared) sys::fail("a module that was imported beforehand shares memory");
 }
 
-// What was freed is joined and sorted by the next large request: here, once, and not in each process anew, which would copy a page
-// for every piece.
+// What was freed is joined and sorted by the next large request: here, once, and not in each process anew, which would
+// copy a page for every piece.
 void tidy_memory() {
   void* volatile large = std::malloc(1 << 16);
   std::free(large);
@@ -149,7 +156,8 @@ void start_one(const room::Room& room, const wire::Message& message) {
   }
   PyOS_AfterFork_Parent();
   for (const int fd : message.fds) close(fd);
-  wire::send(control, {wrong.empty() ? std::string(reinterpret_cast<const char*>(&supervisor), sizeof supervisor) : wrong, {}});
+  if (wrong.empty()) wrong.assign(reinterpret_cast<const char*>(&supervisor), sizeof supervisor);
+  wire::send(control, {wrong, {}});
 }
 
 // Its own folder was only for the start.
@@ -165,7 +173,8 @@ void wait() {
   wire::Message message;
   if (!wire::receive(control, message)) return;
   const room::Room room = wire::room_of(message);
-  if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain) sys::fail("this interpreter cannot run its main function again");
+  if (knows_its_main() && !_PyInterpreterState_SetNotRunningMain)
+    sys::fail("this interpreter cannot run its main function again");
   if (minor_version() >= 13) main_thread();
   check_that_alone();
   check_that_nothing_is_shared();

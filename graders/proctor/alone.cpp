@@ -1,4 +1,4 @@
-// Batch: the submission reads one input and writes one output, then the checker compares.
+// Task types of which the submission runs alone, or not at all.
 #include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,6 +9,7 @@
 namespace task {
 namespace {
 
+// Batch: the submission reads one input and writes one output, then the checker compares.
 class Batch : public Task {
  public:
   Batch(const Parts& parts, const char* mode) : Task(parts), mode_(mode) {}
@@ -49,14 +50,7 @@ class Batch : public Task {
     program.error = told.get();
     if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
     use_files(program, output.get());
-    verdict::Verdict verdict;
-    verdict.used = run(program);
-    verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output.get()), files::size(error.get())));
-    if (verdict.end == verdict::End::ok)
-      check(verdict, test, input, output.get(), mode_);
-    else
-      verdict.feedback = last_words(error.get());
-    show(verdict, output.get(), error.get());
+    const verdict::Verdict verdict = play_alone(program, test, input, output.get(), error.get(), mode_);
     if (!plan_.output_file.empty() && verdict.score < 1) need_room(output.get());
     return verdict;
   }
@@ -98,8 +92,64 @@ class Batch : public Task {
   const char* mode_;
 };
 
+// Function: a harness calls one function of the submission with arguments from its standard input and writes the
+// result, as JSON, to a descriptor of its own; the comparison happens here, where the submission cannot reach.
+class Function : public Task {
+ public:
+  using Task::Task;
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    const sys::Fd result = files::memory("result"), error = files::memory("error");
+    const sys::Fd returned = files::write_only(result), told = files::write_only(error);
+    process::Program program = submission();
+    program.inherited.push_back(program.told = returned.get());
+    const sys::Fd copied = hand_input(opened_.of(test.input), program);
+    program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
+    return play_alone(program, test, opened_.of(test.input), result.get(), error.get());
+  }
+};
+
+// OutputOnly: the outputs were handed in, no program runs but the checker.
+class OutputOnly : public Task {
+ public:
+  using Task::Task;
+
+  verdict::Verdict judge(const plan::Test& test) override { return judge(test, nullptr); }
+
+  verdict::Verdict judge(const plan::Test& test, const char* mode) {
+    verdict::Verdict verdict;
+    if (test.output.empty()) {
+      verdict.feedback = "File not submitted";
+      return verdict;
+    }
+    check(verdict, test, opened_.of(test.output), mode);
+    return verdict;
+  }
+};
+
+// BatchAndOutput: some of the outputs were handed in. A test for which a file was handed in is judged by it, another
+// one by the program, unless only a file counts. The checker is told of the last, not of what was handed in.
+class BatchAndOutput : public Task {
+ public:
+  explicit BatchAndOutput(const Parts& parts) : Task(parts), files_(parts), program_(parts, by_program) {}
+
+  verdict::Verdict judge(const plan::Test& test) override {
+    if (test.by_file) return files_.judge(test, "outputonly");
+    return test.output.empty() ? program_.judge(test) : files_.judge(test, by_program);
+  }
+
+ private:
+  static constexpr const char* by_program = "batch";
+
+  OutputOnly files_;
+  Batch program_;
+};
+
 }  // namespace
 
-std::unique_ptr<Task> make_batch(const Parts& parts, const char* mode) { return std::make_unique<Batch>(parts, mode); }
+std::unique_ptr<Task> make_batch(const Parts& parts) { return std::make_unique<Batch>(parts, nullptr); }
+std::unique_ptr<Task> make_function(const Parts& parts) { return std::make_unique<Function>(parts); }
+std::unique_ptr<Task> make_output_only(const Parts& parts) { return std::make_unique<OutputOnly>(parts); }
+std::unique_ptr<Task> make_batch_and_output(const Parts& parts) { return std::make_unique<BatchAndOutput>(parts); }
 
 }  // namespace task
