@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib.util
 import logging
 import threading
@@ -18,6 +20,7 @@ RESOURCE = "ioi_eval"
 """Nodes that declare it are the only ones used where any does; one of it is one slot."""
 _CALLS_PER_SLOT, _CALLS = 4, 32  # that an actor takes at the same time
 _ADMISSIONS = 3  # times that we knock; one takes half a minute where it fails
+_KNOCK = 0.5  # seconds between two looks whether somebody answers
 _PAUSE = 2.0  # seconds before the second time, twice as long before each later one
 
 _log = logging.getLogger(__name__)
@@ -42,6 +45,48 @@ def check_address(text: str) -> None:
         raise InputError(f"not a Ray cluster: {text}", remedy="Write ray or ray://HOST:PORT, or embedded")
     if importlib.util.find_spec("ray") is None:
         raise InputError("Ray is not installed", remedy="Run pip install 'ioi-eval[ray]', or use embedded")
+
+
+async def wait_for_answer(address: str, seconds: float) -> None:
+    """Raise EngineUnavailable where nothing answers at the address that Ray would use, with the remedy.
+
+    Ray itself waits for minutes, and hears no signal meanwhile.
+    """
+    found = _address(address)
+    host, _, port = found.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):
+        return  # Ray finds its own word for it
+    fault: Exception = TimeoutError("no answer")
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+                except OSError as error:
+                    fault = error
+                    await asyncio.sleep(_KNOCK)
+                else:
+                    writer.close()
+                    return
+    raise EngineUnavailable(
+        f"nothing answers at {found}, the address of the Ray cluster, for {seconds:g} s ({fault}). Start it"
+        " (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the file"
+        " /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
+    )
+
+
+def _address(given: str) -> str:
+    """Return the address that Ray would use; empty where it has joined a cluster, or makes one of its own."""
+    import ray
+
+    if ray.is_initialized() or given:
+        return "" if ray.is_initialized() else given
+    from ray._private.services import get_ray_address_from_environment  # the public one is `ray.init`
+
+    try:
+        return get_ray_address_from_environment(None, None) or ""
+    except ConnectionError:  # so older versions say that there is none
+        return ""
 
 
 def connect(address: str) -> bool:
@@ -89,7 +134,12 @@ def _join(address: str) -> None:
             _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
             time.sleep(pause)
         except BaseException as error:
-            if type(error) is Exception:  # so Ray says that a node started too slowly
+            # So Ray says that a node of its own started too slowly.
+            if type(error) is Exception and attempt < _ADMISSIONS - 1:
+                ray.shutdown()
+                _log.warning("Ray's own cluster here started too slowly; trying again")
+                continue
+            if type(error) is Exception:
                 raise RuntimeError(str(error)) from error
             raise
         else:

@@ -16,6 +16,7 @@ from ioi_eval.engines.contract import (
     Batch,
     Built,
     Condition,
+    JobsWait,
     OnServer,
     Profile,
     Recipe,
@@ -73,6 +74,7 @@ class RayEngine:
         self._held = AsyncExitStack()
         self._running: tuple[Pool[RayNode], Members, _Stored] | None = None
         self.tell: OnServer = ignore
+        """Hears of nodes that are lost, left out, back or new, and when no node is left."""
 
     @property
     def slots(self) -> int:
@@ -249,11 +251,17 @@ class RayEngine:
     async def __aenter__(self) -> Self:
         if self._running is not None:
             raise EngineUnavailable("the Ray engine is in use already")
+        await cluster.wait_for_answer(self._address, self._patience.answer)
         async with AsyncExitStack() as opening:
             if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
                 opening.push_async_callback(asyncio.to_thread, cluster.disconnect)
-            pool = Pool[RayNode](total=self._wanted.slots, patience=self._patience.drought)
-            members = Members(pool, self._wanted, self._patience)
+            wait = JobsWait(seconds=self._patience.drought)
+            pool = Pool[RayNode](
+                total=self._wanted.slots,
+                patience=self._patience.drought,
+                on_drought=lambda: self.tell(wait),
+            )
+            members = Members(pool, self._wanted, self._patience, lambda event: self.tell(event))
             opening.push_async_callback(members.close)
             await members.begin()
             opening.callback(pool.close)

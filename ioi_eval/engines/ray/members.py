@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import Change, OnServer, Profile, ServerChanged
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen
@@ -24,6 +24,7 @@ _FIRST_REST, _LONGEST_REST = 1.0, 60.0  # seconds until a node that failed is tr
 class Patience(Value):
     """Seconds. The defaults are for clusters; tests have less time."""
 
+    answer: float = 15.0  # until something answers at the cluster's address
     look: float = 2.0  # between two looks at the cluster
     opening: float = 300.0  # until the first node is there
     others: float = 30.0  # after that, until those that were seen with it are
@@ -52,8 +53,8 @@ class RayNode(Endpoint):
 class Members:
     """Keeps the pool in step with the cluster. Closing ends the actors that it started."""
 
-    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: Patience) -> None:
-        self._pool, self._wanted, self._patience = pool, wanted, patience
+    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: Patience, tell: OnServer) -> None:
+        self._pool, self._wanted, self._patience, self._tell = pool, wanted, patience, tell
         self._token = secrets.token_hex(8)
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, tuple[int, asyncio.Task[None]]] = {}  # by node: slots, and who sees to it
@@ -61,6 +62,7 @@ class Members:
         self.left_out: dict[str, str] = {}  # name -> why
         self.first: Profile | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._begun = False  # from then on it tells who comes
 
     @property
     def nodes(self) -> Mapping[str, RayNode]:
@@ -82,6 +84,7 @@ class Members:
             await asyncio.sleep(0.05)
             waited += 0.05
             since_first += 0.05 if self._nodes else 0.0
+        self._begun = True
 
     async def close(self) -> None:
         tasks = [task for _, task in self._joining.values()]
@@ -110,6 +113,12 @@ class Members:
         node.why = str(why)
         self._pool.update(node, State.GONE)
         self.left_out[node.url] = str(why)
+        self._changed(node.url, Change.LOST, str(why))
+
+    def _changed(self, url: str, change: Change, reason: str = "") -> None:
+        usable = self._pool.usable
+        slots = sum(node.slots for node in usable)
+        self._tell(ServerChanged(url=url, change=change, reason=reason, usable=len(usable), slots=slots))
 
     # --- looking -------------------------------------------------------------------------------------
 
@@ -142,14 +151,19 @@ class Members:
         try:
             node = await self._started(seen, slots)
         except (IoiEvalError, OSError) as error:
+            if self._begun and self.left_out.get(seen.name) != str(error):
+                self._changed(seen.name, Change.LEFT_OUT, str(error))
             self.left_out[seen.name] = str(error)
             faults = self._faults[seen.id] = self._faults.get(seen.id, 0) + 1
             await asyncio.sleep(min(_LONGEST_REST, _FIRST_REST * 2**faults))
         else:
             if node is not None:
+                was_here = seen.name in self._pool.known
                 self.left_out.pop(seen.name, None)
                 self._nodes[seen.id] = node
                 self._pool.update(node, State.HEALTHY)
+                if self._begun:
+                    self._changed(seen.name, Change.BACK if was_here else Change.JOINED)
         finally:
             self._joining.pop(seen.id, None)
 

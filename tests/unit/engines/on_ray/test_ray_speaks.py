@@ -1,0 +1,155 @@
+"""What an engine on Ray says of nodes that come and go, and of a cluster that is gone. Without Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.clocks import Ahead
+
+from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, ServerEvent
+from ioi_eval.engines.ray import cluster, members
+from ioi_eval.engines.ray.cluster import Seen
+from ioi_eval.engines.ray.engine import RayEngine
+from ioi_eval.engines.ray.members import Patience
+from ioi_eval.engines.ray.parcels import VERSION, About
+from ioi_eval.errors import EngineUnavailable
+
+pytestmark = pytest.mark.alike
+
+PROFILE = Profile(name="ray", architecture="x86_64")
+
+
+class FakeCluster:
+    """Nodes by name that a test lets come and go; each actor is its node's name."""
+
+    def __init__(self) -> None:
+        self.nodes = list[str]()
+        self.versions = dict[str, str]()
+        self.found: str | None = None  # the address that Ray finds in variables and files
+
+    def survey(self) -> list[Seen]:
+        return [Seen(id=name, name=name, free={"CPU": 2.0}, declares=False) for name in self.nodes]
+
+    def start(self, seen: Seen, *given: Any) -> str:
+        return seen.name
+
+    def call(self, actor: str, method: str, *given: Any) -> Any:
+        async def answer() -> About | None:
+            version = self.versions.get(actor, VERSION)
+            about = About(version=version, profile=PROFILE, slots=2, made_by="nobody")
+            return about if method == "about" else None
+
+        return SimpleNamespace(answer=answer)
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    fake = FakeCluster()
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    found = SimpleNamespace(get_ray_address_from_environment=lambda address, folder: fake.found)
+    monkeypatch.setitem(sys.modules, "ray._private", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ray._private.services", found)
+    for name, does in (("survey", fake.survey), ("start", fake.start), ("existing", lambda name: None)):
+        monkeypatch.setattr(cluster, name, does)
+    monkeypatch.setattr(cluster, "connect", lambda address: False)
+    monkeypatch.setattr(cluster, "kill", lambda actor: None)
+    monkeypatch.setattr(members, "Call", fake.call)
+    return fake
+
+
+@pytest.fixture
+async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
+    """What an engine on one node has said so far."""
+    ray.nodes, found = ["a:1"], list[ServerEvent]()
+    async with RayEngine(patience=Patience(look=0.001, drought=300.0)) as engine:
+        engine.tell = found.append
+        ray.engine = engine  # type: ignore[attr-defined]
+        yield found
+
+
+async def until(told: list[ServerEvent], *changes: tuple[str, Change]) -> None:
+    def heard() -> list[tuple[str, Change]]:
+        return [(one.url, one.change) for one in told if isinstance(one, ServerChanged)]
+
+    async with asyncio.timeout(60):
+        while heard() != list(changes):  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.001)
+
+
+async def test_nodes_that_come_and_go_are_told(ray: FakeCluster, told: list[ServerEvent]) -> None:
+    ray.versions["c:1"] = "0.0.1"
+    ray.nodes = ["a:1", "b:1"]
+    await until(told, ("b:1", Change.JOINED))
+    ray.nodes = ["b:1"]
+    await until(told, ("b:1", Change.JOINED), ("a:1", Change.LOST))
+    assert told[-1] == ServerChanged(
+        url="a:1", change=Change.LOST, reason="it left the cluster", usable=1, slots=2
+    )
+    ray.nodes = ["a:1", "b:1", "c:1"]
+    async with asyncio.timeout(60):
+        while len(told) < 4:  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.001)
+    changes = {(one.url, one.change) for one in told[2:] if isinstance(one, ServerChanged)}
+    assert changes == {("a:1", Change.BACK), ("c:1", Change.LEFT_OUT)}
+
+
+async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
+    ray: FakeCluster, told: list[ServerEvent]
+) -> None:
+    ray.nodes = []
+    await until(told, ("a:1", Change.LOST))
+    pool = ray.engine._running[0]  # type: ignore[attr-defined]
+    clock, job = Ahead(), asyncio.create_task(pool.take())
+    await clock.turn(299.0)
+    assert told[-1] == JobsWait(seconds=300.0) and not job.done()
+    await clock.turn(2.0)
+    with pytest.raises(EngineUnavailable, match="300 s; gone: a:1"):
+        await job
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+async def test_an_address_where_nothing_answers_is_said_with_the_remedy(
+    ray: FakeCluster, unused_tcp_port: int, is_given: bool
+) -> None:
+    """After 15 s, though Ray itself would wait for minutes: often by the file of a cluster that is gone."""
+    address = f"127.0.0.1:{unused_tcp_port}"
+    ray.found = address
+    clock = Ahead()
+    entering = asyncio.create_task(RayEngine(f"ray://{address}" if is_given else "").__aenter__())
+    await clock.turn(14.0)
+    await asyncio.sleep(0.05)
+    assert not entering.done()
+    await clock.turn(2.0)
+    with pytest.raises(EngineUnavailable, match=rf"{address}.* for 15 s.*RAY_ADDRESS.*ray_current_cluster"):
+        await entering
+
+
+async def test_an_address_that_answers_is_passed_on(ray: FakeCluster) -> None:
+    async with await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        await cluster.wait_for_answer(f"ray://127.0.0.1:{port}", 15.0)
+
+
+@pytest.mark.parametrize(("failures", "starts"), [(2, True), (3, False)])
+def test_its_own_clusters_start_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, failures: int, starts: bool
+) -> None:
+    calls = list[str]()
+
+    def init(**options: Any) -> None:
+        calls.append("init")
+        if calls.count("init") <= failures:
+            raise Exception("The current node timed out during startup")
+
+    ray = SimpleNamespace(init=init, shutdown=lambda: calls.append("shutdown"), is_initialized=lambda: False)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    if starts:
+        assert cluster.connect("") and calls == ["init", "shutdown"] * failures + ["init"]
+    else:
+        with pytest.raises(EngineUnavailable, match="timed out during startup"):
+            cluster.connect("")
